@@ -1,0 +1,206 @@
+"""What a rubric is: the criteria a response is scored on, and the scale."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
+
+from ..documents import document_hash, reject
+
+MAX_SPAN = 100
+"""Largest distance between the ends of a scale."""
+
+RESERVED_IDS: frozenset[str] = frozenset(
+    {
+        "overall",
+        "composite",
+        "score",
+        "scores",
+        "verdict",
+        "abstained",
+        "rationale",
+        "status",
+        "reason",
+        "detail",
+        "flags",
+        "response_id",
+        "prompt_id",
+        "respondent_id",
+        "prompt_text",
+        "response_text",
+        "persona",
+        "personas",
+        "axis",
+        "model",
+        "models",
+        "backend",
+        "judge",
+        "judge_model",
+        "perspective_id",
+        "repeat",
+        "repeats",
+        "mode",
+        "score_mode",
+        "structured",
+        "answered_by",
+        "repaired",
+        "calls",
+        "attempts",
+        "from_ledger",
+        "input_tokens",
+        "cached_input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+        "cost_usd",
+        "ledger_key",
+        "n_planned",
+        "n_scored",
+        "share_abstained",
+        "mean",
+        "median",
+        "trimmed_mean",
+        "sd",
+        "interval",
+        "interval_low",
+        "interval_high",
+        "disagreement",
+        "inconclusive",
+        "quorum",
+        "rank",
+    }
+)
+"""Names that a dimension may not take: each is a column of the results, or a key of a reply."""
+
+OfflineFamily = Literal["clarity", "evidence", "relevance", "plurality", "soundness"]
+
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Paragraph = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+
+
+def _score_key(key: object) -> object:
+    """The key of an anchor as pydantic may read it; int() would also take " 2", "02" and "1_0",
+    so that two keys could fall on one score.
+    """
+    if isinstance(key, str) and not re.fullmatch(r"-?(0|[1-9][0-9]{0,5})", key):
+        raise ValueError("must be a whole number")
+    return int(key) if isinstance(key, str) else key
+
+
+Anchors = Mapping[Annotated[int, BeforeValidator(_score_key)], Paragraph]
+
+Fault = tuple[tuple[str | int, ...], str, object]
+
+
+class Scale(BaseModel):
+    """Whole numbers from `low` to `high`, both included."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    low: int = Field(ge=-1000, le=1000, description="The worst score.")
+    high: int = Field(ge=-1000, le=1000, description="The best score.")
+
+    @model_validator(mode="after")
+    def _ends_are_ordered(self) -> Scale:
+        faults: list[Fault] = []
+        if self.low >= self.high:
+            faults.append((("high",), f"must be greater than low ({self.low})", self.high))
+        elif self.high - self.low > MAX_SPAN:
+            faults.append((("high",), f"must be at most {MAX_SPAN} above low", self.high))
+        reject("Scale", faults)
+        return self
+
+    @property
+    def values(self) -> range:
+        """Every score there is, lowest first."""
+        return range(self.low, self.high + 1)
+
+
+class Dimension(BaseModel):
+    """One criterion; its id names a column of the results."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Slug = Field(description="Lower-case name; a key of the judge's reply and a column.")
+    label: Line = Field(description="The criterion's name as people read it.")
+    definition: Paragraph = Field(description="What the criterion is.")
+    question: Paragraph = Field(description="The one question a judge answers with a score.")
+    standard: Line | None = Field(
+        default=None, description="The critical-thinking standard it comes from."
+    )
+    offline: OfflineFamily | None = Field(
+        default=None, description="The feature family by which the offline judge scores it."
+    )
+    anchors: Anchors = Field(
+        default_factory=dict, description="Score to what a response with this score looks like."
+    )
+
+
+class Rubric(BaseModel):
+    """Criteria on one scale, and the sentence that says what they measure."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Slug = Field(description="Lower-case name; the file is called <id>.yaml.")
+    label: Line = Field(description="The rubric's name as people read it.")
+    version: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)
+    ] = Field(description="Raised when a text or the scale changes; in quotes.")
+    provenance: Paragraph = Field(description="Who wrote it, and from what.")
+    purpose: Paragraph = Field(
+        description="One or two sentences that open the judge's instructions."
+    )
+    scale: Scale = Field(description="The ends of the scale, whole numbers.")
+    dimensions: tuple[Dimension, ...] = Field(
+        min_length=1, max_length=50, description="The criteria, in the order they are asked in."
+    )
+    anchors: Anchors = Field(
+        default_factory=dict, description="What a score means on every dimension."
+    )
+
+    @model_validator(mode="after")
+    def _parts_fit_together(self) -> Rubric:
+        reject("Rubric", self._faults())
+        return self
+
+    def _faults(self) -> Iterator[Fault]:
+        yield from self._anchor_faults((), self.anchors)
+        first: dict[str, int] = {}
+        for place, dimension in enumerate(self.dimensions):
+            at: tuple[str | int, ...] = ("dimensions", place)
+            if dimension.id in RESERVED_IDS:
+                rule = "must not be a name that the results use themselves"
+                yield (*at, "id"), rule, dimension.id
+            if dimension.id in first:
+                rule = f"must differ from the id of dimensions[{first[dimension.id]}]"
+                yield (*at, "id"), rule, dimension.id
+            first.setdefault(dimension.id, place)
+            yield from self._anchor_faults(at, dimension.anchors)
+
+    def _anchor_faults(
+        self, at: tuple[str | int, ...], anchors: Mapping[int, str]
+    ) -> Iterator[Fault]:
+        for score in anchors:
+            if score not in self.scale.values:
+                rule = f"must be a score from {self.scale.low} to {self.scale.high}"
+                yield (*at, "anchors", str(score), "[key]"), rule, score
+
+    @property
+    def dimension_ids(self) -> tuple[str, ...]:
+        """The ids of the dimensions, in order."""
+        return tuple(dimension.id for dimension in self.dimensions)
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content; recorded with every result."""
+        return document_hash(self)

@@ -1,0 +1,117 @@
+"""The errors of Areopagus, split by who can act.
+
+AreopagusError
+├── InputError      what was handed in is wrong: fix it and start again     (exit code 2)
+├── ProviderError   an endpoint did not serve the call: retry, wait, or see to the account
+└── StoreError      a file, folder or ledger could not be read or written   (exit code 2)
+
+A reply that came but cannot be used is never raised: it is recorded, as a typed vote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+FaultClass = Literal[
+    "authentication",
+    "permission",
+    "not_found",
+    "quota",
+    "context_length",
+    "content_policy",
+    "unsupported_parameter",
+    "bad_request",
+    "rate_limit",
+    "timeout",
+    "connection",
+    "server",
+    "bad_reply",
+    "internal",
+]
+"""Why a call brought no reply. `bad_reply`: something came that is no answer in the provider's
+form. `internal` is a defect on this side."""
+
+FAULT_CLASSES: tuple[str, ...] = get_args(FaultClass)
+
+SHOWN_FAULTS = 50
+"""How many input faults one message spells out; the rest are counted."""
+
+
+class AreopagusError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFault:
+    """One thing wrong with the input: where it stands, which field, what is allowed instead."""
+
+    where: str
+    message: str
+    field: str | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.where}: {self.field}" if self.field else self.where
+        return f"{place}: {self.message}" if place else self.message
+
+
+class InputError(AreopagusError):
+    """Bad input, with every fault found; raised before anything is spent.
+
+    Args:
+        faults: the faults, or plain sentences for faults without a place.
+        hint: how to fix them, one line, shown last.
+    """
+
+    def __init__(
+        self, faults: Iterable[InputFault | str] | str, *, hint: str | None = None
+    ) -> None:
+        given = [faults] if isinstance(faults, str) else list(faults)
+        self.faults: tuple[InputFault, ...] = tuple(
+            fault if isinstance(fault, InputFault) else InputFault(where="", message=fault)
+            for fault in given
+        )
+        self.hint = hint
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
+        left = len(self.faults) - len(lines)
+        if left > 0:
+            lines.append(f"… and {left} more faults of this kind")
+        if self.hint:
+            lines.append(self.hint)
+        return "\n".join(lines)
+
+
+class StoreError(AreopagusError):
+    """A file, folder or ledger could not be read or written; says which, and what to do."""
+
+
+class ProviderError(AreopagusError):
+    """A call brought no reply.
+
+    Args:
+        fault: the class of fault.
+        detail: what the endpoint said, redacted of keys.
+        status: HTTP status where there was one.
+        retry_after_s: seconds the endpoint asked us to wait, where it did.
+        may_be_billed: whether the endpoint may have done the work all the same.
+    """
+
+    def __init__(
+        self,
+        fault: FaultClass,
+        detail: str,
+        *,
+        status: int | None = None,
+        retry_after_s: float | None = None,
+        may_be_billed: bool = False,
+    ) -> None:
+        super().__init__(f"{fault}: {detail}")
+        self.fault: FaultClass = fault
+        self.detail = detail
+        self.status = status
+        self.retry_after_s = retry_after_s
+        self.may_be_billed = may_be_billed
