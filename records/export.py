@@ -1,0 +1,210 @@
+"""A run's judgments in other forms."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ..errors import InputError, InputFault
+from .run_folder import JUDGMENTS_FILE, read_run_file, replaced
+from .run_tables import read_judgments
+
+ExportKind = Literal["csv", "jsonl", "parquet", "scrub", "xlsx"]
+EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
+
+SCRUB_DIMENSIONS = (
+    "conceptual_clarity",
+    "evidential_grounding",
+    "contextual_relevance",
+    "pluralistic_engagement",
+    "argumentative_soundness",
+)
+SCRUB_COLUMNS = (
+    "response_id",
+    "respondent_id",
+    "judge_model",
+    "perspective_id",
+    *SCRUB_DIMENSIONS,
+    "abstained",
+)
+"""The columns of the paper's released scoring tool."""
+
+WORKBOOK_ROWS = 1_048_575
+WORKBOOK_TEXT = 32_767
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote.
+
+    Attributes:
+        path: the file.
+        total: judgments of the run.
+        written: judgments in the file.
+        left_out: status to number of judgments that the form has no place for.
+    """
+
+    path: Path
+    total: int
+    written: int
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def export_run(
+    folder: str | Path, kind: str, out: str | Path | None = None, *, verbatim: bool = False
+) -> Exported:
+    """Writes the judgments of a run in another form; an earlier export is replaced.
+
+    Args:
+        folder: the run folder.
+        kind: one of `EXPORT_KINDS`.
+        out: the file; `judgments.KIND` (or `scrub.csv`) in the folder when left out. Parquet is
+            what the folder holds already, so it needs a place.
+        verbatim: leave CSV text as it is, also where a spreadsheet would take it for a formula.
+
+    Raises:
+        InputError: no run, an unknown form, or a run that the form cannot hold.
+        StoreError: the file cannot be written.
+    """
+    folder = Path(folder)
+    record = read_run_file(folder)
+    if kind not in EXPORT_KINDS:
+        raise InputError(f"must be one of {', '.join(EXPORT_KINDS)}, got {kind!r}")
+    name = "scrub.csv" if kind == "scrub" else f"judgments.{kind}"
+    target = Path(out) if out is not None else folder / name
+    if target.resolve() == (folder / JUDGMENTS_FILE).resolve():
+        raise InputError(
+            [InputFault(str(target), "is the run's own table already; name another with --out")]
+        )
+    if kind == "scrub":
+        return _scrub(folder, record, target)
+    writers = {"csv": _write_csv, "jsonl": _write_jsonl, "xlsx": _write_xlsx}
+    with replaced(target) as part:
+        if kind == "parquet":
+            part.write_bytes((folder / JUDGMENTS_FILE).read_bytes())
+            total = int(record["n_planned"])
+        elif kind == "csv":
+            total = _write_csv(part, read_judgments(folder), verbatim=verbatim)
+        else:
+            total = writers[kind](part, read_judgments(folder))
+    return Exported(target, total, total)
+
+
+def spreadsheet_safe(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula, with an apostrophe before it."""
+    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA_STARTS):
+        return f"'{value}"
+    return value
+
+
+def _scrub(folder: Path, record: dict[str, Any], target: Path) -> Exported:
+    identity = record["identity"]
+    if tuple(identity["criteria"]) != SCRUB_DIMENSIONS or list(identity["scale"]) != [1, 10]:
+        raise InputError(
+            [
+                InputFault(
+                    str(folder),
+                    "was scored on other criteria or another scale than the paper's five "
+                    f"dimensions from 1 to 10: {', '.join(identity['criteria'])} on "
+                    f"{identity['scale'][0]} to {identity['scale'][1]}",
+                )
+            ]
+        )
+    if int(identity["repeats"]) != 1:
+        raise InputError(
+            [InputFault(str(folder), "asked each judge more than once; the layout has no repeats")]
+        )
+    left_out: dict[str, int] = {}
+    total = written = 0
+    with replaced(target) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(SCRUB_COLUMNS)
+        for row in read_judgments(folder):
+            total += 1
+            status = row["status"]
+            if status not in ("scored", "abstained"):
+                # The layout writes a failure as -1: a number where there is none. Not here.
+                left_out[status] = left_out.get(status, 0) + 1
+                continue
+            written += 1
+            writer.writerow(
+                [
+                    *(row[name] for name in ("response_id", "respondent_id", "model", "persona")),
+                    *(_plain_number(row[name]) for name in SCRUB_DIMENSIONS),
+                    status == "abstained",
+                ]
+            )
+    return Exported(target, total, written, left_out)
+
+
+def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool = False) -> int:
+    count = 0
+    with part.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        for count, (header, row) in enumerate(_with_header(rows), start=1):
+            if count == 1:
+                writer.writerow(header)
+            cells = [_plain_number(row[name]) for name in header]
+            writer.writerow(cells if verbatim else [spreadsheet_safe(cell) for cell in cells])
+    return count
+
+
+def _write_jsonl(part: Path, rows: Iterable[dict[str, Any]]) -> int:
+    count = 0
+    with part.open("w", encoding="utf-8") as file:
+        for count, row in enumerate(rows, start=1):  # noqa: B007 - the last number is the result
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    return count
+
+
+def _write_xlsx(part: Path, rows: Iterable[dict[str, Any]]) -> int:
+    try:
+        import xlsxwriter
+    except ImportError as error:
+        raise InputError("xlsx needs another package: pip install 'areopagus[xlsx]'") from error
+    count = 0
+    # Neither formulas nor links are made of anybody's text.
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
+    with xlsxwriter.Workbook(str(part), options) as book:
+        sheet = book.add_worksheet("judgments")
+        for count, (header, row) in enumerate(_with_header(rows), start=1):
+            if count > WORKBOOK_ROWS:
+                raise InputError(f"a worksheet holds {WORKBOOK_ROWS:,} rows; export as parquet")
+            if count == 1:
+                sheet.write_row(0, 0, header)
+            for column, name in enumerate(header):
+                _write_cell(sheet, count, column, row[name])
+    return count
+
+
+def _write_cell(sheet: Any, line: int, column: int, value: Any) -> None:
+    if value is None:
+        return
+    if isinstance(value, str):
+        plain = "".join(c if c.isprintable() or c in "\n\t" else "�" for c in value)
+        if len(plain) > WORKBOOK_TEXT:
+            plain = plain[: WORKBOOK_TEXT - 12] + " … [cut off]"
+        sheet.write_string(line, column, plain)
+    else:
+        sheet.write(line, column, value)
+
+
+def _with_header(
+    rows: Iterable[dict[str, Any]],
+) -> Iterator[tuple[Sequence[str], dict[str, Any]]]:
+    header: list[str] | None = None
+    for row in rows:
+        header = header or list(row)
+        yield header, row
+
+
+def _plain_number(value: Any) -> Any:
+    """Whole scores without a decimal point; nothing for a missing one."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return "" if value is None else value

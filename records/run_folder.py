@@ -1,0 +1,199 @@
+"""A folder of results: whose run it holds, that only one process works in it, and its files.
+
+run.json              what was asked of whom, counts, cost; written at the start and at the end
+judgments.parquet     one row a planned judgment, whatever became of it
+scores.csv            one row a response
+report.html           the same for reading
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, InputFault, StoreError
+
+RUN_FILE = "run.json"
+JUDGMENTS_FILE = "judgments.parquet"
+SCORES_FILE = "scores.csv"
+REPORT_FILE = "report.html"
+LOCK_FILE = ".lock"
+RUN_FORMAT = 1
+
+_OWN_FILES = frozenset({RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE, LOCK_FILE})
+
+
+def run_identity_hash(identity: Mapping[str, Any]) -> str:
+    """SHA-256 (hex) of what makes a run this run: its responses and its panel."""
+    text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class RunFolder:
+    """One run's folder, locked while it is worked in."""
+
+    def __init__(self, path: Path, lock: Any, existing: dict[str, Any] | None) -> None:
+        self.path = path
+        self.existing = existing
+        self._lock = lock
+
+    @classmethod
+    def open(
+        cls, path: str | Path, identity: Mapping[str, Any], *, must_exist: bool = False
+    ) -> RunFolder:
+        """The folder, made or continued, and locked.
+
+        Raises:
+            InputError: it holds another run (with what differs), holds files of somebody else,
+                is not there though it must be, or another process works in it.
+            StoreError: it cannot be written.
+        """
+        path = Path(path)
+        if must_exist and not (path / RUN_FILE).is_file():
+            raise InputError(
+                [InputFault(str(path), "there is no run to resume here")],
+                hint="Leave --resume out to start one.",
+            )
+        _make(path)
+        existing = read_run_file(path) if (path / RUN_FILE).exists() else None
+        if existing is None:
+            _refuse_foreign(path)
+        else:
+            _refuse_other_run(path, existing.get("identity", {}), identity)
+        return cls(path, _locked(path), existing)
+
+    def write_run_file(self, content: Mapping[str, Any]) -> None:
+        """Replaces run.json at once or not at all."""
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+        with replaced(self.path / RUN_FILE) as part:
+            part.write_text(text, encoding="utf-8")
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        self._lock.release()
+        (self.path / LOCK_FILE).unlink(missing_ok=True)
+
+
+def read_run_file(path: str | Path) -> dict[str, Any]:
+    """The content of a run folder's run.json.
+
+    Raises:
+        InputError: there is none, it cannot be read, or it is from a later version.
+    """
+    file = Path(path) / RUN_FILE
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError([InputFault(str(path), f"is not a run folder: no {RUN_FILE}")]) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError([InputFault(str(file), f"cannot be read: {error}")]) from error
+    if not isinstance(content, dict) or not isinstance(content.get("format"), int):
+        raise InputError([InputFault(str(file), "is not the record of a run")])
+    if content["format"] > RUN_FORMAT:
+        raise InputError(
+            [
+                InputFault(
+                    str(file), f"has format {content['format']}; this version reads {RUN_FORMAT}"
+                )
+            ],
+            hint="Use the newer areopagus that wrote it.",
+        )
+    return content
+
+
+@contextmanager
+def replaced(target: Path) -> Iterator[Path]:
+    """A file beside the target to write to; it takes the target's place when all went well.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    part: Path | None = None
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        os.close(handle)
+        part = Path(name)
+        yield part
+        part.chmod(0o644)
+        part.replace(target)
+    except OSError as error:
+        raise StoreError(
+            f"{target}: cannot be written ({error.strerror or error}); what was paid for is in "
+            "the ledger, so run the same command again once there is room"
+        ) from error
+    finally:
+        if part is not None:
+            part.unlink(missing_ok=True)
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise InputError([InputFault(str(path), "is a file; a run needs a folder")]) from None
+    except OSError as error:
+        raise StoreError(f"{path}: the folder cannot be made ({error.strerror})") from error
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise StoreError(f"{path}: the folder is read-only; choose another with --out")
+
+
+def _locked(path: Path) -> Any:
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path / LOCK_FILE, thread_local=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise InputError(
+            [InputFault(str(path), "another process is working in this run folder")],
+            hint="Wait until it has ended, or choose another folder with --out.",
+        ) from None
+    except OSError as error:
+        raise StoreError(f"{path}: the folder cannot be written ({error.strerror})") from error
+    return lock
+
+
+def _refuse_foreign(path: Path) -> None:
+    # Parts of a run that was killed start with a dot; they are ours and hold nothing that counts.
+    found = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    if found:
+        shown = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
+        raise InputError(
+            [InputFault(str(path), f"holds other files ({shown}) and no run")],
+            hint="Choose an empty or a new folder with --out; nothing was overwritten.",
+        )
+
+
+def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
+    faults = [
+        InputFault(str(path / RUN_FILE), f"holds {_brief(old)}, asked for now: {_brief(new)}", name)
+        for name, old, new in _differences(there, here)
+    ]
+    if faults:
+        raise InputError(
+            faults,
+            hint="This folder holds another run. Choose another folder with --out: what is "
+            "already paid is known by the ledger, not by the folder.",
+        )
+
+
+def _differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], prefix: str = ""
+) -> Iterator[tuple[str, Any, Any]]:
+    for name in sorted(set(there) | set(here)):
+        old, new = there.get(name), here.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            yield from _differences(old, new, f"{prefix}{name}.")
+        elif old != new:
+            yield f"{prefix}{name}", old, new
+
+
+def _brief(value: Any) -> str:
+    text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,283 @@
+"""The two tables of a run, written as verdicts come, in constant memory, and read back."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, InputFault
+from .judgment import Judgment
+from .run_folder import JUDGMENTS_FILE, SCORES_FILE, replaced
+from .verdict import Verdict
+
+ROW_GROUP = 20_000
+
+JUDGMENT_COLUMNS = (
+    "response_id",
+    "prompt_id",
+    "respondent_id",
+    "persona",
+    "axis",
+    "model",
+    "repeat",
+    "status",
+    "reason",
+    "detail",
+)
+"""Columns of judgments.parquet before the criteria."""
+
+PROVENANCE_COLUMNS = (
+    "rationale",
+    "mode",
+    "score_mode",
+    "structured",
+    "answered_by",
+    "repaired",
+    "calls",
+    "input_tokens",
+    "cached_input_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+    "cost_usd",
+    "ledger_key",
+)
+"""Columns of judgments.parquet after the criteria. HTTP attempts, and whether a reply came from the
+ledger, belong to a session and not to the vote: a rerun must give the same table."""
+
+_INTEGERS = frozenset(
+    {
+        "repeat",
+        "calls",
+        "input_tokens",
+        "cached_input_tokens",
+        "output_tokens",
+        "reasoning_tokens",
+    }
+)
+
+SCORE_COLUMNS = (
+    "response_id",
+    "prompt_id",
+    "respondent_id",
+    "status",
+    "reason",
+    "n_scored",
+    "n_planned",
+    "composite",
+    "composite_low",
+    "composite_high",
+    "interval_method",
+    "interval_reason",
+    "median",
+    "trimmed_mean",
+    "sd",
+    "disagreement",
+    "share_abstained",
+    "n_abstained",
+    "n_refused",
+    "n_unreadable",
+    "n_failed",
+    "n_not_asked",
+    "cost_usd",
+    "flags",
+)
+"""Columns of scores.csv that every run has; then the criteria with their limits, and the means by
+axis, model and persona, and last what the input carried."""
+
+
+class TableWriter:
+    """Writes both tables; they take their places when `close` is called without an error."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        criteria: Sequence[str],
+        personas: Sequence[str],
+        models: Sequence[str],
+        axes: Sequence[str],
+        carried: Sequence[str] = (),
+    ) -> None:
+        import pyarrow.parquet as parquet
+
+        self._criteria = tuple(criteria)
+        self._personas, self._models, self._axes = tuple(personas), tuple(models), tuple(axes)
+        self._schema = judgment_schema(criteria)
+        header = score_header(criteria, personas, models, axes)
+        self._carried = tuple(carried)
+        taken = set(header)
+        header += [name if name not in taken else f"input_{name}" for name in carried]
+        self._rows: list[Judgment] = []
+        self._stack = ExitStack()
+        try:
+            part = self._stack.enter_context(replaced(folder / JUDGMENTS_FILE))
+            self._parquet = parquet.ParquetWriter(part, self._schema, compression="zstd")
+            self._stack.callback(self._parquet.close)
+            part = self._stack.enter_context(replaced(folder / SCORES_FILE))
+            handle = self._stack.enter_context(part.open("w", encoding="utf-8", newline=""))
+            self._csv = csv.writer(handle, lineterminator="\n")
+            self._csv.writerow(header)
+        except BaseException as error:
+            self._abandon(error)
+            raise
+
+    def add(self, verdict: Verdict, carried: Mapping[str, Any] | None = None) -> None:
+        """One response: its judgments and its row."""
+        self._rows.extend(verdict.judgments)
+        if len(self._rows) >= ROW_GROUP:
+            self._flush()
+        extra = carried or {}
+        self._csv.writerow(
+            [*self._score_row(verdict), *(_cell(extra.get(name)) for name in self._carried)]
+        )
+
+    def close(self) -> None:
+        """Finishes both files and puts them in place."""
+        self._flush()
+        self._stack.close()
+
+    def abandon(self) -> None:
+        """Drops what was written; tables that were there before stay as they are."""
+        self._abandon(_AbandonedError())
+
+    def _abandon(self, error: BaseException) -> None:
+        try:
+            self._stack.__exit__(type(error), error, error.__traceback__)
+        except BaseException as raised:
+            if raised is not error:
+                raise
+
+    def _flush(self) -> None:
+        if not self._rows:
+            return
+        import pyarrow as pa
+
+        columns = {
+            name: [getattr(row, name) for row in self._rows]
+            for name in (*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS)
+        }
+        for name in self._criteria:
+            columns[name] = [row.scores.get(name) for row in self._rows]
+        for name in ("detail", "rationale", *JUDGMENT_COLUMNS[:3]):
+            columns[name] = [_storable(text) for text in columns[name]]
+        self._parquet.write_table(pa.table(columns, schema=self._schema))
+        self._rows.clear()
+
+    def _score_row(self, verdict: Verdict) -> list[Any]:
+        counts = verdict.counts
+        low, high = verdict.interval or (None, None)
+        row = [
+            verdict.response_id,
+            verdict.prompt_id,
+            verdict.respondent_id,
+            verdict.status,
+            verdict.reason,
+            verdict.n_scored,
+            verdict.n_planned,
+            _shown(verdict.composite),
+            _shown(low),
+            _shown(high),
+            verdict.interval_method,
+            verdict.interval_reason,
+            _shown(verdict.median),
+            _shown(verdict.trimmed_mean),
+            _shown(verdict.sd),
+            verdict.disagreement,
+            _shown(verdict.share_abstained),
+            *(counts[s] for s in ("abstained", "refused", "unreadable", "failed", "not_asked")),
+            _shown(verdict.cost_usd, digits=8),
+            " ".join(verdict.flags),
+        ]
+        for name in self._criteria:
+            limits = verdict.dimension_intervals.get(name) or (None, None)
+            row += [_shown(verdict.dimensions.get(name)), _shown(limits[0]), _shown(limits[1])]
+        row += [_shown(verdict.by_axis.get(axis)) for axis in self._axes]
+        row += [_shown(verdict.by_model.get(model)) for model in self._models]
+        row += [_shown(verdict.by_persona.get(persona)) for persona in self._personas]
+        return [_cell(value) for value in row]
+
+
+def score_header(
+    criteria: Sequence[str], personas: Sequence[str], models: Sequence[str], axes: Sequence[str]
+) -> list[str]:
+    """The columns of scores.csv before those that the input carried."""
+    header = list(SCORE_COLUMNS)
+    for name in criteria:
+        # The single criterion of the single-integer modes is the composite under another name.
+        header += [name, f"{name}_low", f"{name}_high"]
+    header += [f"axis_{axis}" for axis in axes]
+    header += [f"model_{model}" for model in models]
+    return header + [f"persona_{persona}" for persona in personas]
+
+
+def judgment_schema(criteria: Sequence[str]) -> Any:
+    """The Arrow schema of judgments.parquet."""
+    import pyarrow as pa
+
+    def kind(name: str) -> Any:
+        if name in _INTEGERS:
+            return pa.int64()
+        if name == "cost_usd":
+            return pa.float64()
+        return pa.bool_() if name == "repaired" else pa.string()
+
+    return pa.schema(
+        [(name, kind(name)) for name in JUDGMENT_COLUMNS]
+        + [(name, pa.float64()) for name in criteria]
+        + [(name, kind(name)) for name in PROVENANCE_COLUMNS]
+    )
+
+
+def read_judgments(folder: str | Path) -> Iterator[dict[str, Any]]:
+    """The rows of judgments.parquet, in order, as dictionaries.
+
+    Raises:
+        InputError: there is no such table in the folder.
+    """
+    import pyarrow.parquet as parquet
+
+    path = Path(folder) / JUDGMENTS_FILE
+    try:
+        file = parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
+    with file:
+        for batch in file.iter_batches(batch_size=4096):
+            yield from batch.to_pylist()
+
+
+def read_scores(folder: str | Path) -> list[dict[str, str]]:
+    """The rows of scores.csv, as text.
+
+    Raises:
+        InputError: there is no such table in the folder.
+    """
+    path = Path(folder) / SCORES_FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError([InputFault(str(path), f"cannot be read: {error.strerror}")]) from error
+    return list(csv.DictReader(io.StringIO(text, newline="")))
+
+
+class _AbandonedError(Exception):
+    """Unwinds the writers without putting their files in place."""
+
+
+def _shown(value: float | None, *, digits: int = 4) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
+
+
+def _cell(value: Any) -> Any:
+    return _storable(value) if isinstance(value, str) else "" if value is None else value
+
+
+def _storable(text: Any) -> Any:
+    """Lone surrogates cannot be written as UTF-8; they become the replacement character."""
+    if not isinstance(text, str):
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text

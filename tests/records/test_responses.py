@@ -1,0 +1,361 @@
+"""Sources of responses and prompts: all faults at once, nothing altered, twice the same rows."""
+
+import hashlib
+import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from areopagus.errors import InputError
+from areopagus.records.cells import read_id, read_number
+from areopagus.records.responses import (
+    UNNAMED,
+    default_prompt_id,
+    open_prompts,
+    open_responses,
+    text_key,
+)
+
+HEADER = "response_id,prompt_id,prompt_text,response_text,respondent_id,topic\n"
+
+
+def record(**changes: object) -> dict[str, object]:
+    return {
+        "response_id": "r1",
+        "prompt_id": "p1",
+        "prompt_text": "Why?",
+        "response_text": "Because.",
+        "respondent_id": "m1",
+        **changes,
+    }
+
+
+def messages(source: object, **options: object) -> list[str]:
+    with pytest.raises(InputError) as raised, open_responses(source, **options) as opened:  # type: ignore[arg-type]
+        opened.check()
+    return [str(fault) for fault in raised.value.faults]
+
+
+def test_a_file_is_summed_up_and_read(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(HEADER + "r1,p1,Why?,Because.,m1,x\nr2,p1,Why?,,m2,y\n")
+    with open_responses(path) as source:
+        summary = source.check()
+        rows = list(source.rows())
+    assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (2, 1, 2)
+    assert summary.columns_carried == ("topic",)
+    # "Why?" twice (4 + 4) and "Because." (8): 16 characters.
+    assert summary.text_chars == 16
+    assert summary.notices == ()
+    assert summary.name == str(path)
+    assert rows[1].response_text == ""
+    assert rows[1].extra == {"topic": "y"}
+    assert [row.line for row in rows] == [2, 3]
+
+
+def test_the_fingerprint_follows_our_columns_and_order_only() -> None:
+    def fingerprint(rows: list[dict[str, object]]) -> str:
+        with open_responses(rows) as source:
+            return source.check().fingerprint
+
+    one, two = record(), record(response_id="r2")
+    # Written out: the five columns as JSON, one line a row.
+    line = json.dumps(["r1", "p1", "Why?", "Because.", "m1"]) + "\n"
+    assert fingerprint([one]) == hashlib.sha256(line.encode()).hexdigest()
+    assert fingerprint([one, two]) != fingerprint([two, one])
+    assert fingerprint([one]) == fingerprint([{**one, "topic": "x"}])
+    assert fingerprint([one]) != fingerprint([{**one, "response_text": "because."}])
+
+
+def test_every_kind_of_source_gives_the_same_fingerprint(tmp_path: Path) -> None:
+    rows = [record(), record(response_id="r2", response_text="Näh, \u202e“no”\n\n")]
+
+    def one_shot() -> Iterator[dict[str, object]]:
+        yield from rows
+
+    pd.DataFrame(rows).to_parquet(tmp_path / "r.parquet")
+    pd.DataFrame(rows).to_csv(tmp_path / "r.csv", index=False)
+    found = set()
+    for kind in (
+        rows,
+        one_shot(),
+        pd.DataFrame(rows),
+        tmp_path / "r.parquet",
+        str(tmp_path / "r.csv"),
+    ):
+        with open_responses(kind) as source:
+            found.add(source.check().fingerprint)
+            assert [row.response_text for row in source.rows()] == [
+                row["response_text"] for row in rows
+            ]
+    assert len(found) == 1
+
+
+def test_all_faults_come_together_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(
+        HEADER
+        + "r1,p1,Why?,A,m1,x\n"
+        + ",p1,Why?,A,m1,x\n"
+        + "r2,p1, ,A,m1,x\n"
+        + "r1,p2,What?,A,m1,x\n"
+        + "r3,p1,How?,A,m1,x\n"
+        + "r4,p1\n"
+    )
+    found = messages(path)
+    assert f"{path}:3: response_id: must not be empty" in found
+    assert f"{path}:4: prompt_text: must not be empty" in found
+    assert f"{path}:7: must have 6 cells as the header has, got 2" in found
+    assert f"{path}:5: response_id: must be unique, got 'r1', which stands at {path}:2 too" in found
+    assert f"{path}:6: prompt_text: prompt 'p1' has another text at {path}:2" in found
+    assert len(found) == 5
+
+
+def test_a_missing_column_is_one_fault_with_the_columns_found(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("response_id,question,answer\nr1,Why?,A\nr2,Why?,B\n")
+    with pytest.raises(InputError, match="--column OURS=THEIRS") as raised:
+        open_responses(path).check()
+    assert [str(fault) for fault in raised.value.faults] == [
+        f"{path}: prompt_text: there is no such column; found: response_id, question, answer",
+        f"{path}: response_text: there is no such column; found: response_id, question, answer",
+    ]
+    columns = {"prompt_text": "question", "response_text": "answer"}
+    assert open_responses(path, columns=columns).check().n_responses == 2
+
+
+def test_a_map_to_nowhere_is_a_fault(tmp_path: Path) -> None:
+    assert "there is no such column" in messages([record()], columns={"prompt_id": "pid"})[0]
+    assert "must name one of" in messages([record()], columns={"prompt": "prompt_text"})[0]
+
+
+def test_a_column_hidden_by_a_map_is_carried_under_another_name() -> None:
+    with open_responses([record(q="Really?")], columns={"prompt_text": "q"}) as source:
+        row = next(source.rows())
+    assert row.prompt_text == "Really?"
+    assert row.extra == {"original_prompt_text": "Why?"}
+
+
+def test_optional_columns_are_filled_in_and_said_once() -> None:
+    rows = [{"response_id": i, "prompt_text": "Why?", "response_text": "x"} for i in range(3)]
+    with open_responses(rows) as source:
+        summary = source.check()
+        row = next(source.rows())
+    assert row.respondent_id == UNNAMED
+    expected = "p-" + hashlib.sha256(b"Why?").hexdigest()[:16]
+    assert row.prompt_id == default_prompt_id("Why?") == expected
+    assert len(summary.notices) == 2
+    assert "all 3 responses" in summary.notices[0]
+
+
+def test_numbers_serve_as_ids_and_nothing_else_does() -> None:
+    assert read_id(17) == "17"
+    assert read_id(17.0) == "17"
+    assert read_id(float("nan")) is None
+    assert read_id(" ") is None
+    assert read_id(" a ") == " a "
+    for wrong in (True, 1.5, ["a"], "a\nb", "a\x00", "x" * 1001, 1e300, 10**1500):
+        with pytest.raises(ValueError, match="must"):
+            read_id(wrong)
+
+
+def test_numbers_are_read_from_text_but_not_from_anything() -> None:
+    assert read_number(" 3.5 ") == 3.5
+    assert read_number("") is None
+    for wrong in ("n/a", "inf", "nan", "1_0", True, [1], 10**400):
+        with pytest.raises(ValueError, match="must be a number"):
+            read_number(wrong)
+
+
+def test_text_must_be_text_and_may_be_empty() -> None:
+    assert "must be text, got the number 7" in messages([record(response_text=7)])[0]
+    assert "must be text, got nothing" in messages([record(response_text=None)])[0]
+    assert "keep_default_na" in messages(pd.DataFrame([record(response_text=float("nan"))]))[0]
+    assert (
+        "at most 10 characters"
+        in messages([record(response_text="x" * 11)], max_response_chars=10)[0]
+    )
+    with open_responses([record(response_text="")]) as source:
+        assert source.check().n_responses == 1
+
+
+def test_repeated_texts_are_those_of_one_respondent_over_several_prompts() -> None:
+    rows = [
+        # m1 says "ok" to two prompts: a repeated text, short as it is.
+        record(response_id="1", prompt_id="p1", prompt_text="a", response_text="ok"),
+        record(response_id="2", prompt_id="p2", prompt_text="b", response_text="ok"),
+        # the same prompt twice is no repetition over prompts
+        record(response_id="3", prompt_id="p3", prompt_text="c", response_text="twice"),
+        record(response_id="4", prompt_id="p3", prompt_text="c", response_text="twice"),
+        # another respondent's equal text is none either
+        record(response_id="5", prompt_id="p1", prompt_text="a", response_text="shared"),
+        record(
+            response_id="6",
+            prompt_id="p2",
+            prompt_text="b",
+            response_text="shared",
+            respondent_id="m2",
+        ),
+        # and blank ones are another matter
+        record(response_id="7", prompt_id="p1", prompt_text="a", response_text=" "),
+        record(response_id="8", prompt_id="p2", prompt_text="b", response_text=" "),
+    ]
+    with open_responses(rows) as source:
+        assert source.check().repeated_texts == {text_key("ok")}
+
+
+def test_limit_takes_the_first_and_looks_at_no_more(tmp_path: Path) -> None:
+    rows = [record(), record(response_id="r2"), record(response_id="")]
+    with open_responses(rows, limit=2) as source:
+        assert source.check().n_responses == 2
+        assert len(list(source.rows())) == 2
+    with pytest.raises(InputError, match="limit"):
+        open_responses(rows, limit=0)
+
+
+def test_a_spooled_copy_is_deleted_on_close_and_on_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    source = open_responses(iter([record()]))
+    assert len(list(tmp_path.iterdir())) == 1
+    source.close()
+    assert list(tmp_path.iterdir()) == []
+
+    def breaks() -> Iterator[dict[str, object]]:
+        yield record()
+        raise RuntimeError("the user's own")
+
+    with pytest.raises(RuntimeError, match="own"):
+        open_responses(breaks())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", [7, {"response_id": "r1"}, ["text"], [{1: "x"}], [{"a": object()}]]
+)
+def test_sources_of_another_kind_are_refused(wrong: object) -> None:
+    with pytest.raises(InputError):
+        open_responses(wrong)
+
+
+def test_no_rows_are_a_fault(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(HEADER)
+    assert messages(path) == [f"{path}: holds no responses"]
+    assert messages([]) == ["an iterable: holds no responses"]
+    assert messages(pd.DataFrame(columns=["response_id"])) == ["a DataFrame: holds no responses"]
+
+
+def test_a_file_changed_after_the_check_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(HEADER + "r1,p1,Why?,A,m1,x\n")
+    source = open_responses(path)
+    source.check()
+    path.write_text(HEADER + "r1,p1,Why?,A,m1,x\nr2,p1,Why?,A,m1,x\n")
+    with pytest.raises(InputError, match="has changed since"):
+        next(source.rows())
+
+
+def test_data_frames_bring_numbers_gaps_and_dates() -> None:
+    frame = pd.DataFrame(
+        {
+            "response_id": [1.0, 2.0],
+            "prompt_text": ["a", "b"],
+            "response_text": ["x", "y"],
+            "respondent_id": pd.array([7, None], dtype="Int64"),
+            "when": pd.to_datetime(["2024-01-02", None]),
+        }
+    )
+    with open_responses(frame) as source:
+        source.check()
+        rows = list(source.rows())
+    assert [row.response_id for row in rows] == ["1", "2"]
+    assert [row.respondent_id for row in rows] == ["7", UNNAMED]
+    assert [row.extra["when"] for row in rows] == ["2024-01-02T00:00:00", None]
+
+
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    ids=st.lists(
+        st.text(
+            alphabet=st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30
+        ).filter(str.strip),
+        min_size=1,
+        max_size=6,
+        unique=True,
+    ),
+    text=st.text(alphabet=st.characters(exclude_categories=["Cs"])),
+    suffix=st.sampled_from(["csv", "jsonl"]),
+)
+def test_hostile_ids_and_texts_come_back_unaltered(
+    tmp_path: Path, ids: list[str], text: str, suffix: str
+) -> None:
+    rows = [record(response_id=one, response_text=text.replace("\0", "")) for one in ids]
+    path = tmp_path / f"r.{suffix}"
+    frame = pd.DataFrame(rows)
+    if suffix == "csv":
+        # Python's own writer leaves "\r" within quotes as it is; so must the reader.
+        frame.to_csv(path, index=False, quoting=1, lineterminator="\r\n")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with open_responses(path) as source:
+        source.check()
+        back = list(source.rows())
+    assert [row.response_id for row in back] == ids
+    assert {row.response_text for row in back} == {text.replace("\0", "")}
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["../../etc/passwd", "/", "..", "-rf", "A", "a", "e\u0301", "\u00e9", "=1+1", "\u202e"],
+)
+def test_ids_are_told_apart_byte_by_byte(hostile: str) -> None:
+    with open_responses([record(response_id=hostile), record(response_id=hostile + "x")]) as source:
+        assert source.check().n_responses == 2
+
+
+def test_prompts_stand_once(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"prompt_text": "Why?", "domain": "d"}\n{"prompt_text": "What?"}\n')
+    with open_prompts(path) as source:
+        summary = source.check()
+        rows = list(source.rows())
+    assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (2, 2, 0)
+    assert rows[0].prompt_id == default_prompt_id("Why?")
+    assert rows[0].extra == {"domain": "d"}
+    path.write_text('{"prompt_text": "Why?"}\n{"prompt_text": "Why?"}\n')
+    with pytest.raises(InputError, match="must be unique"):
+        open_prompts(path).check()
+
+
+def test_faults_do_not_fill_the_memory() -> None:
+    with pytest.raises(InputError, match="reading stopped after") as raised:
+        open_responses(record(response_id="") for _ in range(5000)).check()
+    assert len(raised.value.faults) == 1000
+
+
+def test_a_hundred_thousand_responses_are_checked_in_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text(
+        HEADER
+        + "".join(f"r{i},p{i // 10},Q{i // 10},answer {i},m{i % 9},x\n" for i in range(10**5))
+    )
+    import numpy as np
+
+    assert np.zeros(1).size == 1  # numpy's own import is not what is measured
+    with open_responses(path) as source:
+        tracemalloc.start()
+        try:
+            summary = source.check()
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (10**5, 10**4, 9)
+    # A million would take ten times this, still far below 300 MB.
+    assert peak < 20_000_000
