@@ -1,0 +1,124 @@
+"""Argilla exports: flattened (`<question>.responses` columns) and nested records."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from ..tables import Row
+from .excluded import Excluded
+
+HOUSEKEEPING = frozenset({"_server_id", "status", "id"})
+
+_ANSWERS = ".responses"
+_SUBMITTED = "submitted"
+
+
+def is_flattened(header: Iterable[str]) -> bool:
+    """Returns whether the columns are those of the flattened export."""
+    names = set(header)
+    return any(f"{name}.users" in names for name in names if name.endswith(_ANSWERS))
+
+
+def record_rows(records: Iterable[Row]) -> Iterator[Row | Excluded]:
+    """Returns a flat row for each person who answered a record.
+
+    A ranking question gives a row for each ranked response: the option is the response.
+    """
+    for line, record in records:
+        context = {
+            name: value
+            for name, value in _context(record).items()
+            if not _is_answer_column(name)
+        }
+        answers = _nested(record) if isinstance(record.get("responses"), dict) else _flat(record)
+        by_user: dict[Any, dict[str, Any]] = {}
+        n_answers = 0
+        for user, question, value, status in answers:
+            n_answers += 1
+            if status is not None and str(status) != _SUBMITTED:
+                yield Excluded(line, f"the answer is {status}, not submitted")
+                continue
+            by_user.setdefault(user, {})[question] = value
+        if not n_answers:
+            yield Excluded(line, "the record has no answer")
+        for user, found in by_user.items():
+            yield from _rows_of(line, {**context, "rater_id": user}, found)
+
+
+def _rows_of(line: int, context: dict[str, Any], answers: dict[str, Any]) -> Iterator[Row]:
+    single: dict[str, Any] = {}
+    for question, value in answers.items():
+        ranked = _ranking(value)
+        if ranked is None:
+            single[question] = value
+        for option, rank in ranked or ():
+            yield Row(line, {**context, "response_id": option, "rank": rank})
+    if single:
+        yield Row(line, {**context, **single})
+
+
+def _ranking(value: Any) -> list[tuple[Any, Any]] | None:
+    if not isinstance(value, list) or not value:
+        return None
+    if all(isinstance(part, dict) and {"value", "rank"} <= part.keys() for part in value):
+        return [(part["value"], part["rank"]) for part in value]
+    return None
+
+
+def _context(record: Mapping[str, Any]) -> dict[str, Any]:
+    context = {
+        name: value
+        for name, value in record.items()
+        if name not in ("fields", "metadata", "responses", "suggestions", "vectors")
+    }
+    for part in ("fields", "metadata"):
+        inner = record.get(part)
+        if isinstance(inner, dict):
+            context.update(inner)
+    # A record's own id serves as the response's where nothing names that.
+    if "response_id" not in context and record.get("id") is not None:
+        context["response_id"] = record["id"]
+    return context
+
+
+def _is_answer_column(name: str) -> bool:
+    return _ANSWERS in name or ".suggestion" in name
+
+
+def _nested(record: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any, Any]]:
+    for question, answers in record["responses"].items():
+        for answer in answers if isinstance(answers, list) else ():
+            if isinstance(answer, dict):
+                yield answer.get("user_id"), question, answer.get("value"), answer.get("status")
+
+
+def _flat(record: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any, Any]]:
+    for name in record:
+        if not name.endswith(_ANSWERS):
+            continue
+        values = _listed(record[name])
+        users = _listed(record.get(f"{name}.users"))
+        statuses = _listed(record.get(f"{name}.status"))
+        for place, value in enumerate(values):
+            user = users[place] if place < len(users) else None
+            status = statuses[place] if place < len(statuses) else None
+            yield user, name.removesuffix(_ANSWERS), value, status
+
+
+def _listed(cell: Any) -> list[Any]:
+    """Returns a list cell; in CSV it is JSON, or Python's own notation."""
+    if isinstance(cell, list):
+        return cell
+    if not isinstance(cell, str) or not cell.strip():
+        return []
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        try:
+            found = ast.literal_eval(cell)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return []
+    return found if isinstance(found, list) else []

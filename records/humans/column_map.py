@@ -1,0 +1,160 @@
+"""The column map: how a file of human judgments is to be read where its layout cannot be guessed.
+
+A YAML file with any of these parts (an unknown key is a fault):
+
+    # a survey export, one row a rater
+    layout: qualtrics            # auto, rows, qualtrics, limesurvey, mturk, label-studio, argilla
+    columns:                     # our name: their column
+      rater_id: PROLIFIC_PID
+    items:                       # one column, one rating: what it rates
+      - {column: Q1_1, prompt_id: p1, response_id: p1-a, criterion: overall}
+      - {column: Q1_2, prompt_id: p1, blinded_label: B, criterion: overall, kind: rank}
+    codes:                       # text of an answer: number
+      Strongly agree: 5
+
+    # one row a rater x response, criteria as columns
+    columns: {rater_id: worker, prompt_id: task, response_id: output}
+    criteria: {clarity_1_7: conceptual_clarity, place: {criterion: overall, kind: rank}}
+
+    # no header, one row a rater, one column a ranked item
+    header: false                # the columns are then called "1", "2", …
+    rater_from_row: true         # raters are called "row 1", "row 2", …
+    item_columns: rest           # each further column is a response of that name
+    kind: rank
+    constants: {prompt_id: potatoes}
+
+    # one row an item, one column a rater
+    columns: {response_id: Units}
+    rater_columns: rest          # or a list of columns
+    constants: {prompt_id: all}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ...documents import read_document
+from ...errors import InputError, InputFault
+from ..judgment import OVERALL
+from .table import Kind
+
+Layout = Literal["auto", "rows", "qualtrics", "limesurvey", "mturk", "label-studio", "argilla"]
+LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+
+OwnColumn = Literal[
+    "rater_id",
+    "prompt_id",
+    "response_id",
+    "criterion",
+    "kind",
+    "value",
+    "score",
+    "rank",
+    "duration_s",
+    "time",
+    "comment",
+    "item_type",
+    "blinded_label",
+    "source",
+    "model",
+    "domain",
+    "persona",
+    "status",
+    "abstained",
+]
+OWN_COLUMNS: tuple[str, ...] = get_args(OwnColumn)
+
+_STRICT = ConfigDict(frozen=True, extra="forbid")
+
+
+class Criterion(BaseModel):
+    """What a column of ratings is."""
+
+    model_config = _STRICT
+    criterion: str = OVERALL
+    kind: Kind = "score"
+
+
+class Item(BaseModel):
+    """One column that holds one rating a row."""
+
+    model_config = _STRICT
+    column: str
+    prompt_id: str | None = None
+    response_id: str | None = None
+    blinded_label: str | None = None
+    criterion: str = OVERALL
+    kind: Kind = "score"
+
+
+class HumanColumns(BaseModel):
+    """A column map; see the module's docstring for the file.
+
+    Attributes:
+        layout: where the file's own header leaves doubt.
+        header: whether the first row names the columns.
+        columns: our column to theirs.
+        constants: our column to a value that holds for every row.
+        criteria: their column to the criterion that it holds.
+        items: their column to the response and criterion that it holds.
+        item_columns: columns named for responses: a list, or "rest".
+        rater_columns: columns named for raters: a list, or "rest".
+        rater_from_row: whether each row is another, unnamed rater.
+        kind: what values are, where nothing more particular says.
+        codes: text of an answer to its number.
+        standard_item_types: item types of the study itself; all others are calibration items.
+    """
+
+    model_config = _STRICT
+    layout: Layout = "auto"
+    header: bool = True
+    columns: dict[OwnColumn, str] = Field(default_factory=dict)
+    constants: dict[OwnColumn, str] = Field(default_factory=dict)
+    criteria: dict[str, str | Criterion] = Field(default_factory=dict)
+    items: tuple[Item, ...] = ()
+    item_columns: tuple[str, ...] | Literal["rest"] = ()
+    rater_columns: tuple[str, ...] | Literal["rest"] = ()
+    rater_from_row: bool = False
+    kind: Kind = "score"
+    codes: dict[str, float] = Field(default_factory=dict)
+    standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
+
+    @property
+    def names_ratings(self) -> bool:
+        """Whether the map says which columns hold ratings."""
+        return bool(self.criteria or self.items or self.item_columns or self.rater_columns)
+
+
+def read_column_map(given: str | Path | Mapping[str, Any] | HumanColumns | None) -> HumanColumns:
+    """Returns the column map of a YAML file, or of a mapping.
+
+    A mapping has the keys of the file, or is just our names to theirs
+    (`{"rater_id": "worker"}`).
+
+    Raises:
+        InputError: with every fault of the map.
+    """
+    if given is None:
+        return HumanColumns()
+    if isinstance(given, HumanColumns):
+        return given
+    if isinstance(given, str | Path):
+        return read_document(Path(given), HumanColumns, kind="column map")
+    content: dict[str, Any] = dict(given)
+    if content and not any(name in HumanColumns.model_fields for name in content):
+        content = {"columns": content}
+    try:
+        return HumanColumns.model_validate(content)
+    except ValidationError as error:
+        raise InputError(
+            InputFault(
+                "column map",
+                f"{detail['msg'].lower()}, got {str(detail['input'])[:60]!r}",
+                field=".".join(str(part) for part in detail["loc"]),
+            )
+            for detail in error.errors()
+        ) from error

@@ -1,0 +1,186 @@
+"""Human judgments in one long table, by column: about 80 bytes a rating."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Kind = Literal["score", "rank"]
+"""A score grows with quality; of ranks 1 is best, and ties are allowed."""
+
+TEXT_COLUMNS = (
+    "rater_id",
+    "prompt_id",
+    "response_id",
+    "criterion",
+    "time",
+    "comment",
+    "item_type",
+    "blinded_label",
+    "source",
+    "model",
+    "domain",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column of texts as numbers into its list of different texts.
+
+    Attributes:
+        codes: shape (ratings,), int32; -1 where the file says nothing.
+        names: the different texts, in order of first appearance.
+    """
+
+    codes: NDArray[Any]
+    names: tuple[str, ...]
+
+    def texts(self) -> NDArray[Any]:
+        """Returns the texts themselves, shape (ratings,), dtype object, None where missing."""
+        import numpy as np
+
+        lookup = np.array([*self.names, None], dtype=object)
+        found: NDArray[Any] = lookup[self.codes]
+        return found
+
+    def used(self) -> tuple[str, ...]:
+        """Returns the texts that occur (a selection keeps the whole list of names)."""
+        import numpy as np
+
+        return tuple(self.names[code] for code in np.unique(self.codes) if code >= 0)
+
+
+class RatingMatrix(NamedTuple):
+    """One criterion of a table as raters by responses.
+
+    Attributes:
+        values: shape (raters, responses); nan where a rater did not rate. Ranks stay as given.
+        rater_ids, response_ids: names of rows and columns, in order of first appearance.
+        prompt_ids: the prompt of each column; None where the file does not say.
+        n_repeated: ratings that met an earlier one of the same cell; the first one stands.
+    """
+
+    values: NDArray[Any]
+    rater_ids: tuple[str, ...]
+    response_ids: tuple[str, ...]
+    prompt_ids: tuple[str | None, ...]
+    n_repeated: int
+
+
+@dataclass(frozen=True, slots=True)
+class HumanTable:
+    """Ratings, one an entry: rater x response x criterion x kind.
+
+    Attributes:
+        rater_id, response_id, criterion: never missing; criterion is a dimension or "overall".
+        prompt_id: missing where the file does not say (see `with_prompts`).
+        value: float64, as given: ranks are not negated here.
+        is_rank: bool; kind "rank" (1 = best) where true, else "score".
+        line: the row of the file (see `records.tables.Row`).
+        duration_s: float64, nan where unknown.
+        time, comment, item_type, blinded_label, source, model, domain: optional texts.
+    """
+
+    rater_id: Coded
+    prompt_id: Coded
+    response_id: Coded
+    criterion: Coded
+    value: NDArray[Any]
+    is_rank: NDArray[Any]
+    line: NDArray[Any]
+    duration_s: NDArray[Any]
+    time: Coded
+    comment: Coded
+    item_type: Coded
+    blinded_label: Coded
+    source: Coded
+    model: Coded
+    domain: Coded
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def select(self, mask: NDArray[Any]) -> HumanTable:
+        """Returns the entries at which a boolean array of shape (ratings,) is true."""
+        chosen: dict[str, Any] = {}
+        for field in fields(self):
+            column = getattr(self, field.name)
+            chosen[field.name] = (
+                Coded(column.codes[mask], column.names)
+                if isinstance(column, Coded)
+                else column[mask]
+            )
+        return HumanTable(**chosen)
+
+    def where(self, column: str, *texts: str) -> HumanTable:
+        """Returns the entries whose text column holds one of the texts."""
+        import numpy as np
+
+        coded: Coded = getattr(self, column)
+        wanted = [code for code, name in enumerate(coded.names) if name in texts]
+        return self.select(np.isin(coded.codes, wanted))
+
+    def with_prompts(self, prompt_of: Mapping[str, str]) -> HumanTable:
+        """Returns the table with missing prompts filled in from response to prompt."""
+        import numpy as np
+
+        names = dict.fromkeys(self.prompt_id.names)
+        names.update(dict.fromkeys(prompt_of[r] for r in self.response_id.names if r in prompt_of))
+        code_of = {name: code for code, name in enumerate(names)}
+        by_response = np.array(
+            [code_of[prompt_of[r]] if r in prompt_of else -1 for r in self.response_id.names],
+            dtype=np.int32,
+        )
+        codes = self.prompt_id.codes
+        if by_response.size:
+            codes = np.where(codes < 0, by_response[self.response_id.codes], codes)
+        return replace(self, prompt_id=Coded(codes.astype(np.int32), tuple(names)))
+
+    def matrix(self, criterion: str, *, kind: Kind = "score") -> RatingMatrix:
+        """Returns one criterion and kind as a matrix of raters by responses."""
+        import numpy as np
+
+        part = self.where("criterion", criterion)
+        part = part.select(part.is_rank if kind == "rank" else ~part.is_rank)
+        raters, row = _renumbered(part.rater_id.codes)
+        responses, column = _renumbered(part.response_id.codes)
+        values = np.full((len(raters), len(responses)), np.nan)
+        # Written backwards, so that the first of repeated ratings is the one that stays.
+        values[row[::-1], column[::-1]] = part.value[::-1]
+        prompts = np.full(len(responses), -1)
+        prompts[column[::-1]] = part.prompt_id.codes[::-1]
+        names = (*part.prompt_id.names, None)
+        return RatingMatrix(
+            values,
+            tuple(part.rater_id.names[code] for code in raters),
+            tuple(part.response_id.names[code] for code in responses),
+            tuple(names[code] for code in prompts),
+            len(part) - int(np.isfinite(values).sum()),
+        )
+
+    def to_pandas(self) -> Any:
+        """Returns a DataFrame with a row a rating and `kind` as text (needs pandas)."""
+        import numpy as np
+        import pandas as pd
+
+        columns: dict[str, Any] = {}
+        for field in fields(self):
+            column = getattr(self, field.name)
+            columns[field.name] = column.texts() if isinstance(column, Coded) else column
+        columns["kind"] = np.where(columns.pop("is_rank"), "rank", "score")
+        return pd.DataFrame(columns)
+
+
+def _renumbered(codes: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
+    """Returns (the codes in order of first appearance, each entry's position among them)."""
+    import numpy as np
+
+    found, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    position = np.empty(len(order), dtype=np.int64)
+    position[order] = np.arange(len(order))
+    return [int(code) for code in found[order]], position[inverse]

@@ -1,0 +1,130 @@
+"""Who has a ledger open: telling a process that was killed from one that is still at work.
+
+A call that was begun and has no outcome was either cut off (its process is gone, and the call may
+have been paid for nothing) or is still under way elsewhere. A session row names its process; a
+process is recognised by its id together with its start time, because ids are used again.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+HEARTBEAT_S = 30.0
+"""How often a session that is open for writing says that it is alive."""
+
+SILENCE_S = 600.0
+"""After this silence a session whose process cannot be looked up counts as dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """One process of one machine.
+
+    Attributes:
+        host: machine name, and on Linux boot id and process namespace: two containers that share
+            a name do not share their process ids.
+        pid: process id.
+        started: when the process started, in the system's own notation; "" where unknown.
+    """
+
+    host: str
+    pid: int
+    started: str
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A row of the ledger's `sessions` table; times are seconds since the epoch."""
+
+    id: int
+    process: ProcessIdentity
+    started_at: float
+    heartbeat_at: float
+    ended_at: float | None
+
+
+def this_process() -> ProcessIdentity:
+    """The identity of the running process."""
+    pid = os.getpid()
+    return ProcessIdentity(host=_host(), pid=pid, started=_start_of(pid) or "")
+
+
+def is_dead(session: Session, *, here: str | None = None, now: float | None = None) -> bool:
+    """Whether nobody will bring the outcome of this session's calls any more.
+
+    True when the session was closed, when its process is gone from this machine, or, where its
+    process cannot be looked up (another machine), after `SILENCE_S` without a heartbeat.
+
+    Args:
+        here: host of the asking process; looked up when not given.
+        now: seconds since the epoch; the clock's when not given.
+    """
+    if session.ended_at is not None:
+        return True
+    if session.process.host == (_host() if here is None else here):
+        alive = _is_running(session.process)
+        if alive is not None:
+            return not alive
+    return (time.time() if now is None else now) - session.heartbeat_at > SILENCE_S
+
+
+def _is_running(process: ProcessIdentity) -> bool | None:
+    """Whether the process is there; None where the system does not say."""
+    if sys.platform == "win32":
+        return None  # os.kill(pid, 0) would end the process there
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # there, and somebody else's
+    started = _start_of(process.pid)
+    if started is None:
+        return False  # gone meanwhile, or a zombie waiting for its parent
+    return not (started and process.started) or started == process.started
+
+
+def _host() -> str:
+    """Machine name, with boot id and process namespace where the system has them."""
+    parts = [platform.node() or "unknown"]
+    if sys.platform == "linux":
+        try:
+            boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+            space = os.readlink("/proc/self/ns/pid")
+        except OSError:
+            return parts[0]
+        parts += [boot, space.removeprefix("pid:[").removesuffix("]")]
+    return "/".join(parts)
+
+
+def _start_of(pid: int) -> str | None:
+    """When a process started; "" where the system does not say, None for one that has ended."""
+    if sys.platform == "linux":
+        try:
+            raw = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None if Path("/proc/self/stat").exists() else ""
+        except OSError:
+            return ""
+        # The second field is the program's name in brackets and may hold blanks and brackets.
+        state, *rest = raw.rpartition(")")[2].split()
+        return None if state in "ZX" else rest[18]
+    if sys.platform == "win32":
+        return ""
+    try:
+        listed = subprocess.run(  # noqa: S603  (a fixed command; the only argument is a number)
+            ["/bin/ps", "-o", "lstart=", "-p", str(pid)],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return " ".join(listed.stdout.split()) or None

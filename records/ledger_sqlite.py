@@ -1,0 +1,381 @@
+"""The ledger's SQLite file: its schema, how it is opened, and what its errors mean.
+
+    meta(name, value)              `secret`: 32 random bytes, made with the ledger, never exported
+    sessions(id, host, pid, process_started, started_at, heartbeat_at, ended_at)
+                                   one row for each opening for writing
+    intents(id, key, backend, begun_at)
+                                   calls in flight; the id holds the session in its upper half
+    calls(id, key, backend, endpoint, purpose, session, created_at, input_tokens, output_tokens,
+          cost_usd, finish_reason, answered_by, repeats, duplicates, duplicate_cost_usd,
+          request, reply)          one row for each paid reply. `reply` is the JSON of `Reply`,
+                                   deflated when above 2 kB; the columns from input_tokens to
+                                   answered_by repeat it, so that totals need not unpack it.
+                                   repeats: earlier attempts that a kill cut off and that may have
+                                   been paid too. duplicates: replies to the same key that another
+                                   process paid at the same time (the first one was kept), and
+                                   their cost, NULL where one of them had no known price.
+    failures(id, key, backend, session, failed_at, fault, detail, status, attempts, may_be_billed)
+                                   attempts that brought no reply
+    capabilities(backend, rung, learned_at)
+                                   how structured output is asked of a backend, once learned
+
+`PRAGMA application_id` marks the file as a ledger, `PRAGMA user_version` is the schema's version.
+The journal is a write-ahead log and `synchronous` is FULL: a group commit costs one fsync for
+everything that was waiting, so what was paid survives a power cut too (see
+benchmarks/ledger_speed.py for both settings). WAL does not work on network file systems.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import sqlite3
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .ledger_session import Session, ProcessIdentity, is_dead
+from .reply import Reply, Usage
+
+APPLICATION_ID = 0x41524550  # "AREP"
+SCHEMA_VERSION = 1
+LOCK_TIMEOUT_S = 60.0
+SYNCHRONOUS = "FULL"
+DEFLATE_ABOVE_BYTES = 2048
+
+_MAGIC = b"SQLite format 3\x00"
+_ELSEWHERE = "or name another ledger with --ledger"
+
+_SCHEMA = """
+CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE sessions(
+    id INTEGER PRIMARY KEY AUTOINCREMENT, host TEXT NOT NULL, pid INTEGER NOT NULL,
+    process_started TEXT NOT NULL, started_at REAL NOT NULL, heartbeat_at REAL NOT NULL,
+    ended_at REAL);
+CREATE TABLE intents(
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, backend TEXT NOT NULL, begun_at REAL NOT NULL);
+CREATE INDEX intents_by_key ON intents(key);
+CREATE TABLE calls(
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, backend TEXT NOT NULL,
+    endpoint TEXT NOT NULL, purpose TEXT NOT NULL, session INTEGER NOT NULL,
+    created_at REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL,
+    finish_reason TEXT, answered_by TEXT, repeats INTEGER NOT NULL,
+    duplicates INTEGER NOT NULL DEFAULT 0, duplicate_cost_usd REAL,
+    request TEXT NOT NULL, reply BLOB NOT NULL);
+CREATE TABLE failures(
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, backend TEXT NOT NULL, session INTEGER NOT NULL,
+    failed_at REAL NOT NULL, fault TEXT NOT NULL, detail TEXT NOT NULL, status INTEGER,
+    attempts INTEGER NOT NULL, may_be_billed INTEGER NOT NULL);
+CREATE TABLE capabilities(
+    backend TEXT PRIMARY KEY, rung TEXT NOT NULL, learned_at REAL NOT NULL) WITHOUT ROWID;
+"""
+
+_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_REPLY_FIELDS = tuple(field.name for field in fields(Reply) if field.name not in ("text", "usage"))
+_USAGE_FIELDS = tuple(field.name for field in fields(Usage))
+
+
+def open_for_writing(path: Path) -> sqlite3.Connection:
+    """A connection to the ledger at `path`, which is created where there is none.
+
+    Raises:
+        StoreError: the file or folder cannot be written, or the file is no ledger of this version.
+            Nothing is changed then.
+    """
+    _create_file(path)
+    _refuse_foreign_file(path)
+    try:
+        connection = _connect(path, "mode=rw")
+        try:
+            is_new = _check_identity(connection, path)
+            _use_write_ahead_log(connection, path)
+            connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+            connection.execute("PRAGMA wal_autocheckpoint=4000")
+            if is_new:
+                _create_schema(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error
+    return connection
+
+
+def open_for_reading(path: Path) -> sqlite3.Connection:
+    """A read-only connection, which takes no lock that a writer would wait for.
+
+    Raises:
+        StoreError: there is no ledger, or it cannot be read.
+    """
+    if not path.exists():
+        raise StoreError(
+            f"{path}: there is no ledger here; the first run that makes a call makes it"
+        )
+    _refuse_foreign_file(path)
+    log = path.with_name(path.name + "-wal")
+    try:
+        try:
+            connection = _connect(path, "mode=ro")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # In a folder that cannot be written SQLite has no place for its shared memory. With no
+            # log beside it, the file is complete in itself and nobody writes on it.
+            if log.exists() and log.stat().st_size:
+                raise
+            connection = _connect(path, "mode=ro&immutable=1")
+        try:
+            if _check_identity(connection, path):
+                raise StoreError(f"{path}: this file is empty and holds no ledger yet")
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as error:
+        raise store_error(error, path) from error
+    except OSError as error:
+        raise StoreError(f"{path}: the ledger cannot be read ({error.strerror})") from error
+    return connection
+
+
+def _connect(path: Path, options: str) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?{options}",
+        uri=True,
+        timeout=LOCK_TIMEOUT_S,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+
+
+def _create_file(path: Path) -> None:
+    """Makes an empty file for the owner only, and its folder, where they are missing."""
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError as error:
+        if path.exists():
+            return
+        raise StoreError(
+            f"{path.parent}: must be a folder for the ledger, and is a file: "
+            "name a place for the ledger with --ledger or AREOPAGUS_HOME"
+        ) from error
+    except OSError as error:
+        raise StoreError(
+            f"{path}: no ledger can be made here ({error.strerror}): "
+            "name a place that can be written with --ledger or AREOPAGUS_HOME"
+        ) from error
+
+
+def _refuse_foreign_file(path: Path) -> None:
+    """Raises StoreError for a folder and for a file that is no SQLite database."""
+    if path.is_dir():
+        raise StoreError(f"{path}: must be a ledger file, and is a folder: name a file inside it")
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_MAGIC))
+    except OSError as error:
+        raise StoreError(f"{path}: the ledger cannot be read ({error.strerror})") from error
+    if start and start != _MAGIC:
+        raise StoreError(
+            f"{path}: this file is no ledger (it is not an SQLite database) and was left as it is: "
+            "name another file with --ledger"
+        )
+
+
+def _check_identity(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the database is still empty; refuses what is not a ledger that can be used."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    if not tables and not application and not version:
+        return True
+    if application != APPLICATION_ID:
+        raise StoreError(
+            f"{path}: this SQLite database is not a ledger and was left as it is: "
+            "name another file with --ledger"
+        )
+    if version > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path}: this ledger was written by a newer version of areopagus (ledger version "
+            f"{version}, this one knows {SCHEMA_VERSION}) and was left as it is: "
+            f"upgrade areopagus, {_ELSEWHERE}"
+        )
+    if version < 1 or not {"meta", "sessions", "intents", "calls", "failures"} <= tables:
+        raise StoreError(f"{path}: this ledger is damaged (tables are missing): {_repair(path)}")
+    return False
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Sets the journal mode; SQLite does not wait for the lock of that by itself."""
+    deadline = time.monotonic() + LOCK_TIMEOUT_S
+    while True:
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode=WAL").fetchone()
+            break
+        except sqlite3.OperationalError as error:
+            if not _is_lock(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+    if mode != "wal":
+        raise StoreError(
+            f"{path}: this file system cannot hold a ledger (SQLite's write-ahead log does not "
+            "work on it, as on most network shares): name a file on a local disk with --ledger"
+        )
+
+
+def _create_schema(connection: sqlite3.Connection, path: Path) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    if _check_identity(connection, path):  # else another process was first
+        for statement in _SCHEMA.split(";\n"):
+            if statement.strip():
+                connection.execute(statement)
+        made = [("secret", secrets.token_bytes(32)), ("created_at", time.time())]
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _is_lock(error: sqlite3.Error) -> bool:
+    return _code(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
+
+
+def _code(error: sqlite3.Error) -> str:
+    return getattr(error, "sqlite_errorname", None) or ""
+
+
+def _repair(path: Path) -> str:
+    return (
+        f'put back a copy, or save what can be read with `sqlite3 "{path}" .recover`, {_ELSEWHERE}'
+    )
+
+
+def store_error(error: sqlite3.Error, path: Path) -> StoreError:
+    """The StoreError that says in one sentence what an SQLite error means for this ledger."""
+    code = _code(error)
+    if _is_lock(error):
+        return StoreError(
+            f"{path}: another process has kept the ledger locked for more than "
+            f"{LOCK_TIMEOUT_S:.0f} s{_holders(path)}: wait for it or end it"
+        )
+    if code.startswith("SQLITE_FULL"):
+        reason = "the disk is full; what was stored before is safe: free some space and go on"
+    elif code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
+        reason = f"the ledger or its folder cannot be written: change its permissions, {_ELSEWHERE}"
+    elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        reason = f"the ledger is damaged ({error}) and was left as it is: {_repair(path)}"
+    elif code.startswith("SQLITE_CANTOPEN"):
+        reason = f"the ledger cannot be opened: see to the permissions of its folder, {_ELSEWHERE}"
+    elif code.startswith("SQLITE_IOERR"):
+        reason = (
+            "the ledger could not be written or read (a quota, a limit on file size or a failing "
+            f"disk: {code}); what was stored before is safe: see to the disk, {_ELSEWHERE}"
+        )
+    else:
+        reason = f"the ledger failed: {error} {code}".rstrip()
+    return StoreError(f"{path}: {reason}")
+
+
+def _holders(path: Path) -> str:
+    """Who may hold the lock, as far as the ledger knows."""
+    try:
+        reader = open_for_reading(path)
+        try:
+            live = [
+                session
+                for session in read_sessions(reader, only_open=True)
+                if session.process.pid != os.getpid() and not is_dead(session)
+            ]
+        finally:
+            reader.close()
+    except (StoreError, sqlite3.Error):
+        return ""
+    if not live:
+        return (
+            " (no other run is registered: look for a database tool or a backup that has it open)"
+        )
+    named = (f"process {item.process.pid} on {item.process.host.split('/')[0]}" for item in live)
+    return f" (open runs: {', '.join(named)})"
+
+
+def read_sessions(
+    connection: sqlite3.Connection, ids: Sequence[int] | None = None, *, only_open: bool = False
+) -> list[Session]:
+    """The sessions with these ids, or all; `only_open` leaves out those that were closed."""
+    found = connection.execute(
+        "SELECT id, host, pid, process_started, started_at, heartbeat_at, ended_at FROM sessions"
+        " WHERE (?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))"
+        " AND (?2 = 0 OR ended_at IS NULL)",
+        (None if ids is None else json.dumps(list(ids)), int(only_open)),
+    ).fetchall()
+    return [
+        Session(row[0], ProcessIdentity(host=row[1], pid=row[2], started=row[3]), *row[4:])
+        for row in found
+    ]
+
+
+def insert_rows(
+    connection: sqlite3.Connection, head: str, rows: Sequence[Sequence[Any]], tail: str = ""
+) -> None:
+    """Inserts the rows in as few statements as possible.
+
+    The sqlite3 module gives up the interpreter's lock at every step of a statement, and beside a
+    busy event loop it waits up to a switch interval (5 ms) to get it back. One row a statement
+    would make a batch of thirty take a tenth of a second there.
+    """
+    start = 0
+    while start < len(rows):
+        size = min(64, 1 << ((len(rows) - start).bit_length() - 1))
+        part = rows[start : start + size]
+        connection.execute(
+            _insertion(head, len(part[0]), size, tail), [value for row in part for value in row]
+        )
+        start += size
+
+
+@lru_cache(maxsize=64)
+def _insertion(head: str, width: int, size: int, tail: str) -> str:
+    row = f"({','.join('?' * width)})"
+    return f"{head} VALUES {','.join([row] * size)} {tail}"
+
+
+def encode_reply(reply: Reply) -> bytes:
+    """The reply as UTF-8 JSON without its empty fields, deflated when above 2 kB.
+
+    A lone surrogate, which a hostile endpoint can send, goes through unchanged.
+    """
+    values: dict[str, Any] = {"text": reply.text}
+    for name in _REPLY_FIELDS:
+        value = getattr(reply, name)
+        if value is not None:
+            values[name] = value
+    usage = reply.usage
+    values["usage"] = {
+        name: value for name in _USAGE_FIELDS if (value := getattr(usage, name)) is not None
+    }
+    packed = _encode_json(values).encode("utf-8", "surrogatepass")
+    return zlib.compress(packed, 6) if len(packed) > DEFLATE_ABOVE_BYTES else packed
+
+
+def decode_reply(stored: bytes) -> Reply:
+    """The reverse of `encode_reply`. Raises ValueError for bytes it did not write."""
+    try:
+        packed = stored if stored[:1] == b"{" else zlib.decompress(stored)
+        return Reply.from_json(json.loads(packed))
+    except (zlib.error, TypeError, AttributeError) as error:
+        raise ValueError("not a stored reply") from error
+
+
+def encode_request(request: Mapping[str, Any]) -> str:
+    """The request's metadata as compact JSON text that SQLite takes."""
+    return plain_text(_encode_json(dict(request)))
+
+
+def plain_text(text: str) -> str:
+    r"""The text as SQLite takes it: lone surrogates written out as \udXXX."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,202 @@
+"""The one thread that writes: everything that waits goes into one transaction (group commit)."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import StoreError
+from .ledger_session import HEARTBEAT_S, this_process
+from .ledger_sqlite import insert_rows, open_for_writing, store_error
+
+Work = Callable[[sqlite3.Connection], Any]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """Something to be written, and who waits for it."""
+
+    kind: str
+    row: Any
+    loop: asyncio.AbstractEventLoop | None
+    future: asyncio.Future[Any] | None
+    event: threading.Event | None = None
+    result: Any = None
+    error: StoreError | None = None
+
+
+class LedgerWriter:
+    """Owns the connection that writes; commits all that is pending at once.
+
+    While one commit runs, the next batch gathers. After an error that cannot pass, such as a full
+    disk, everybody who waits and everybody who comes later gets the same StoreError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection = open_for_writing(path)
+        self._condition = threading.Condition()
+        self._queue: list[_Waiting] = []
+        self._closing = False
+        self._broken: StoreError | None = None
+        self._apply: dict[str, Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]] = {}
+        me, now = this_process(), time.time()
+        try:
+            cursor = self._connection.execute(
+                "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (me.host, me.pid, me.started, now, now),
+            )
+        except sqlite3.Error as error:
+            self._connection.close()
+            raise store_error(error, path) from error
+        self.session = int(cursor.lastrowid or 0)
+        self._thread = threading.Thread(
+            target=self._run, name=f"areopagus-ledger-{self.session}", daemon=True
+        )
+
+    def handle(
+        self, kind: str, apply: Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]
+    ) -> None:
+        """Says how rows of a kind are written; it gets all of a batch, returns a result each."""
+        self._apply[kind] = apply
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    async def write(self, kind: str, row: Any) -> Any:
+        """The result for this row, when it is committed.
+
+        The row is handed over before the first await: a caller that is cancelled while it waits
+        does not take the row with it.
+
+        Raises:
+            StoreError: it could not be stored.
+        """
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._hand_over(_Waiting(kind, row, loop, future))
+        return await future
+
+    def write_now(self, kind: str, row: Any) -> Any:
+        """The same for callers without an event loop."""
+        waiting = _Waiting(kind, row, None, None, event=threading.Event())
+        self._hand_over(waiting)
+        if waiting.event is not None:
+            waiting.event.wait()
+        if waiting.error is not None:
+            raise waiting.error
+        return waiting.result
+
+    def close(self) -> None:
+        """Writes what is pending, marks the session ended, and closes the file."""
+        with self._condition:
+            if self._closing:
+                return
+            self._closing = True
+            self._condition.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        try:
+            if self._broken is None:
+                self._connection.execute(
+                    "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self.session)
+                )
+        except sqlite3.Error:
+            pass  # the session is told from a live one by its process all the same
+        finally:
+            self._connection.close()
+
+    def _hand_over(self, waiting: _Waiting) -> None:
+        with self._condition:
+            if self._broken is not None:
+                raise self._broken
+            if self._closing:
+                raise StoreError(f"{self._path}: the ledger is closed")
+            self._queue.append(waiting)
+            if len(self._queue) == 1:
+                self._condition.notify()
+
+    def _run(self) -> None:
+        heartbeat = time.monotonic()
+        while True:
+            with self._condition:
+                if not self._queue and not self._closing:
+                    self._condition.wait(timeout=HEARTBEAT_S)
+                batch, self._queue = self._queue, []
+                if not batch and self._closing:
+                    return
+            try:
+                if time.monotonic() - heartbeat >= HEARTBEAT_S:
+                    heartbeat = time.monotonic()
+                    self._connection.execute(
+                        "UPDATE sessions SET heartbeat_at = ? WHERE id = ?",
+                        (time.time(), self.session),
+                    )
+                if batch:
+                    self._commit(batch)
+            except sqlite3.Error as error:
+                self._break(batch, store_error(error, self._path))
+            except BaseException as error:
+                self._break(batch, StoreError(f"{self._path}: the ledger failed: {error!r}"))
+            self._tell(batch)
+
+    def _commit(self, batch: Sequence[_Waiting]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # By kind, in this order: an intent and its outcome may stand in one batch.
+            for kind, apply in self._apply.items():
+                chosen = [waiting for waiting in batch if waiting.kind == kind]
+                if chosen:
+                    results = apply(connection, [waiting.row for waiting in chosen])
+                    for waiting, result in zip(chosen, results, strict=True):
+                        waiting.result = result
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _break(self, batch: list[_Waiting], error: StoreError) -> None:
+        with self._condition:
+            self._broken = error
+            batch.extend(self._queue)
+            self._queue = []
+        for waiting in batch:
+            waiting.error = error
+
+    def _tell(self, batch: Sequence[_Waiting]) -> None:
+        by_loop: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
+        for waiting in batch:
+            if waiting.loop is not None:
+                by_loop.setdefault(waiting.loop, []).append(waiting)
+            elif waiting.event is not None:
+                waiting.event.set()
+        for loop, group in by_loop.items():
+            try:
+                # One wake-up a loop and batch, not one a row.
+                loop.call_soon_threadsafe(_resolve, group)
+            except RuntimeError:
+                continue  # that loop is closed: nobody waits there any more
+
+
+def _resolve(group: Sequence[_Waiting]) -> None:
+    for waiting in group:
+        future = waiting.future
+        if future is None or future.done():
+            continue
+        if waiting.error is not None:
+            future.set_exception(waiting.error)
+        else:
+            future.set_result(waiting.result)
+
+
+__all__ = ["LedgerWriter", "insert_rows"]
