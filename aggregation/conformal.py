@@ -1,0 +1,93 @@
+"""Half-widths within which a new human score will lie with a stated probability."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .grouping import Labels, group_codes
+
+
+@dataclass(frozen=True, slots=True)
+class ConformalWidth:
+    """A split-conformal half-width.
+
+    Attributes:
+        width: half-width around a prediction; inf where there are too few units for the
+            level, nan where there is none at all.
+        n: units it rests on.
+        unit: "pair", or "prompt" with one pair drawn from each.
+        level: the promised coverage.
+        reason: why the width is not finite, or None.
+    """
+
+    width: float
+    n: int
+    unit: str
+    level: float
+    reason: str | None = None
+
+
+def conformal_width(
+    predicted: npt.ArrayLike,
+    observed: npt.ArrayLike,
+    *,
+    level: float = 0.9,
+    groups: Labels | None = None,
+    seed: int = 0,
+) -> ConformalWidth:
+    """Returns the half-width w such that a new observed score lies in prediction ± w.
+
+    w is the ceil((n + 1) level)-th smallest |observed - predicted|; with exchangeable units it
+    covers with probability at least the level, on average over calibration sets. Finite only
+    for n >= level / (1 - level): 9 units for 90%, 19 for 95%. The interval covers the *observed*
+    human mean, its human noise included.
+
+    Pairs of one prompt are not exchangeable with those of a new prompt: with groups, one pair a
+    prompt is drawn at random (Dunn, Wasserman & Ramdas 2022), which restores the guarantee.
+    Measured coverage at level .9 with 9, 26, 100 prompts of 5, intraclass correlation .5: .903,
+    .914, .907 with one pair a prompt, .914, .890, .908 with all pairs (2,000 worlds, Monte
+    Carlo error .007; benchmarks/simulate_calibration.py). All pairs keep the average, but the
+    coverage of a single calibration set spreads more.
+
+    Args:
+        predicted: shape (N,), out-of-fold predictions.
+        observed: shape (N,), human means. Pairs with a nan are left out.
+        level: in (0, 1).
+        groups: one prompt a pair.
+        seed: of the draw.
+
+    Raises:
+        ValueError: lengths that differ, or a level outside (0, 1).
+
+    Source: Lei et al. (2018), JASA 113, 1094.
+    """
+    first = np.asarray(predicted, dtype=np.float64)
+    second = np.asarray(observed, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"needs vectors of one length, got {first.shape} and {second.shape}")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
+    misses = np.abs(second - first)
+    kept = np.isfinite(misses)
+    unit = "pair"
+    misses_kept = misses[kept]
+    if groups is not None:
+        unit = "prompt"
+        codes = group_codes(groups, len(first))[0][kept]
+        order = np.random.default_rng(seed).permutation(len(codes))
+        _, firsts = np.unique(codes[order], return_index=True)
+        misses_kept = misses_kept[order[firsts]]
+    n = len(misses_kept)
+    if n == 0:
+        return ConformalWidth(float("nan"), 0, unit, level, "no complete pair")
+    # rounding: (9 + 1) * .9 must be 9, not a hair above it
+    place = int(np.ceil(round((n + 1) * level, 9)))
+    if place > n:
+        needed = int(np.ceil(round(level / (1 - level), 9)))
+        return ConformalWidth(
+            float("inf"), n, unit, level, f"{n} {unit}s, of which {needed} are needed"
+        )
+    return ConformalWidth(float(np.sort(misses_kept)[place - 1]), n, unit, level)

@@ -1,0 +1,152 @@
+"""Equivalence: whether a difference lies inside a margin, and how many prompts that takes."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Two one-sided tests of equivalence.
+
+    Attributes:
+        estimate: the mean.
+        low, high: the interval at 2 level − 1 (90% for level .95), whose lying inside the margin
+            is the test.
+        p_value: the larger of the two.
+        p_above, p_below: against "at most −margin" and "at least +margin".
+        t_above, t_below: their t statistics.
+        is_equivalent: None when undefined.
+        margin: on both sides.
+        level: 1 − the size of the test.
+        n: values, or None where the error came from elsewhere.
+        degrees_of_freedom: of the t distribution.
+        reason: why it is undefined, or None.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    p_value: float
+    p_above: float
+    p_below: float
+    t_above: float
+    t_below: float
+    is_equivalent: bool | None
+    margin: float
+    level: float
+    n: int | None
+    degrees_of_freedom: float
+    reason: str | None = None
+
+
+def tost(values: npt.ArrayLike, margin: float, *, level: float = 0.95) -> Equivalence:
+    """Returns the paired test that a mean difference lies inside ±margin.
+
+    Two one-sided t tests (Schuirmann, 1987). The margin is fixed before looking, and is at least
+    the smallest detectable change. "Robust in all cells" needs no correction (every cell at this
+    level); "robust in these cells" does.
+
+    Measured size at a true difference on the margin (benchmarks/simulate_agreement.py, 10 prompts,
+    5,000 worlds): .051 ± .003 at nominal .05.
+
+    Args:
+        values: one difference a prompt; nan is missing.
+        margin: above 0, in the units of the values.
+        level: 1 − size, .95 for two tests at .05.
+
+    Returns:
+        Undefined, with the reason, with fewer than two values or values that do not vary.
+
+    Raises:
+        ValueError: not one-dimensional, margin not above 0, or level outside (.5, 1).
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"values must be a vector, got shape {array.shape}")
+    known = array[~np.isnan(array)]
+    n = known.size
+    mean = float(known.mean()) if n else math.nan
+    error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan
+    if not error > 1e-12 * max(abs(mean), 1e-3):
+        error = math.nan
+    return tost_from_error(mean, error, n - 1, margin, level=level, n=n)
+
+
+def tost_from_error(
+    estimate: float,
+    standard_error: float,
+    degrees_of_freedom: float,
+    margin: float,
+    *,
+    level: float = 0.95,
+    n: int | None = None,
+) -> Equivalence:
+    """Returns the equivalence test of any estimate with a t-distributed error.
+
+    Raises:
+        ValueError: margin not above 0, or level outside (.5, 1).
+    """
+    if not margin > 0:
+        raise ValueError(f"margin must be above 0, got {margin}")
+    if not 0.5 < level < 1:
+        raise ValueError(f"level must be in (0.5, 1), got {level}")
+    if math.isnan(estimate) or not standard_error > 0 or not degrees_of_freedom > 0:
+        nan = math.nan
+        return Equivalence(
+            estimate, nan, nan, nan, nan, nan, nan, nan, None, margin, level, n,
+            degrees_of_freedom, "fewer than two values, or values that do not vary",
+        )  # fmt: skip
+    # Plain floats: numpy scalars would travel on into reports.
+    estimate, standard_error = float(estimate), float(standard_error)
+    above = (estimate + margin) / standard_error
+    below = (estimate - margin) / standard_error
+    p_above = float(stats.t.sf(above, degrees_of_freedom))
+    p_below = float(stats.t.cdf(below, degrees_of_freedom))
+    reach = float(stats.t.ppf(level, degrees_of_freedom)) * standard_error
+    p_value = max(p_above, p_below)
+    return Equivalence(
+        estimate, estimate - reach, estimate + reach, p_value, p_above, p_below, above, below,
+        p_value <= 1 - level, margin, level, n, degrees_of_freedom,
+    )  # fmt: skip
+
+
+def prompts_for_equivalence(
+    standard_deviation: float, margin: float, *, power: float = 0.8, level: float = 0.95
+) -> int:
+    """Returns the fewest prompts with which `tost` finds a true difference of 0 inside ±margin.
+
+    Power by integrating the normal mean over the chi distribution of the standard deviation.
+
+    Args:
+        standard_deviation: of the per-prompt differences, above 0.
+        margin: above 0.
+        power: wanted probability of the verdict, in (0, 1).
+        level: as in `tost`.
+
+    Raises:
+        ValueError: an argument outside its range.
+    """
+    if not (standard_deviation > 0 and margin > 0 and 0 < power < 1 and 0.5 < level < 1):
+        raise ValueError("standard_deviation and margin must be above 0, power in (0, 1)")
+    low, high = 2, 4
+    while _tost_power(high, standard_deviation, margin, level) < power:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _tost_power(middle, standard_deviation, margin, level) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _tost_power(n: int, sd: float, margin: float, level: float) -> float:
+    """P(|mean| + t s / √n ≤ margin), mean and s independent, over 2,000 quantiles of s."""
+    quantiles = (np.arange(2000) + 0.5) / 2000
+    s = sd * np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
+    room = (margin - stats.t.ppf(level, n - 1) * s / math.sqrt(n)) * math.sqrt(n) / sd
+    return float((2 * stats.norm.cdf(np.maximum(room, 0)) - 1).mean())

@@ -1,0 +1,176 @@
+"""Counts of concordant, discordant and tied pairs, group by group, in O(n log n)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .grouping import Labels, group_codes
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class PairCounts:
+    """How the pairs of items fall, summed over groups.
+
+    Attributes:
+        concordant: pairs that x and y order alike.
+        discordant: pairs that x and y order oppositely.
+        tied_x: pairs tied in x only.
+        tied_y: pairs tied in y only.
+        tied_both: pairs tied in both.
+        n_pairs: all pairs counted: the sum of the five above.
+    """
+
+    concordant: int
+    discordant: int
+    tied_x: int
+    tied_y: int
+    tied_both: int
+    n_pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPairCounts:
+    """`PairCounts` as arrays, one entry a group, in the order of `labels`."""
+
+    labels: list[Any]
+    concordant: Integers
+    discordant: Integers
+    tied_x: Integers
+    tied_y: Integers
+    tied_both: Integers
+    n_items: Integers
+
+    def total(self) -> PairCounts:
+        """Returns the counts summed over groups."""
+        return PairCounts(
+            concordant=int(self.concordant.sum()),
+            discordant=int(self.discordant.sum()),
+            tied_x=int(self.tied_x.sum()),
+            tied_y=int(self.tied_y.sum()),
+            tied_both=int(self.tied_both.sum()),
+            n_pairs=int((self.n_items * (self.n_items - 1) // 2).sum()),
+        )
+
+
+def pair_counts(x: npt.ArrayLike, y: npt.ArrayLike, groups: Labels | None = None) -> PairCounts:
+    """Returns the counts of concordant, discordant and tied pairs within groups.
+
+    Args:
+        x: shape (items,); nan is missing, and the item's pairs are not counted.
+        y: shape (items,), likewise.
+        groups: one label an item; only pairs within a group count. None: all pairs count.
+
+    Raises:
+        ValueError: x, y and groups of different lengths, or a missing group label.
+    """
+    return group_pair_counts(x, y, groups).total()
+
+
+def group_pair_counts(
+    x: npt.ArrayLike, y: npt.ArrayLike, groups: Labels | None = None
+) -> GroupPairCounts:
+    """Returns the pair counts of every group; arguments as in `pair_counts`."""
+    first, second = paired_values(x, y)
+    codes, labels = group_codes(groups, first.size)
+    keep = ~(np.isnan(first) | np.isnan(second))
+    return count_coded_pairs(first[keep], second[keep], codes[keep], labels)
+
+
+def paired_values(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Floats, Floats]:
+    """Returns x and y as float vectors of one length.
+
+    Raises:
+        ValueError: not one-dimensional, or of different lengths.
+    """
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(
+            f"x and y must be vectors of one length, got shapes {first.shape} and {second.shape}"
+        )
+    return first, second
+
+
+def count_coded_pairs(x: Floats, y: Floats, codes: Integers, labels: list[Any]) -> GroupPairCounts:
+    """Returns the pair counts of complete vectors whose groups are already codes.
+
+    With the items sorted by group, x and y, a discordant pair is an inversion of y within a group;
+    ties are runs of equal values. The five counts then follow by inclusion and exclusion.
+    """
+    n_groups = len(labels)
+    sizes = np.bincount(codes, minlength=n_groups).astype(np.int64)
+    x_rank, y_rank = _dense_ranks(x), _dense_ranks(y)
+    order = np.lexsort((y_rank, x_rank, codes))
+    codes, x_rank, y_rank = codes[order], x_rank[order], y_rank[order]
+    tied_in_x = _tied_pairs(codes, [x_rank], n_groups)
+    tied_in_both = _tied_pairs(codes, [x_rank, y_rank], n_groups)
+    by_y = np.lexsort((y_rank, codes))
+    tied_in_y = _tied_pairs(codes[by_y], [y_rank[by_y]], n_groups)
+    discordant = _inversions(y_rank, codes, n_groups)
+    every_pair = sizes * (sizes - 1) // 2
+    return GroupPairCounts(
+        labels=labels,
+        concordant=every_pair - tied_in_x - tied_in_y + tied_in_both - discordant,
+        discordant=discordant,
+        tied_x=tied_in_x - tied_in_both,
+        tied_y=tied_in_y - tied_in_both,
+        tied_both=tied_in_both,
+        n_items=sizes,
+    )
+
+
+def _dense_ranks(values: Floats) -> Integers:
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _tied_pairs(codes: Integers, keys: list[Integers], n_groups: int) -> Integers:
+    """Pairs of equal keys within each group; items sorted so that equal keys are neighbours."""
+    if codes.size == 0:
+        return np.zeros(n_groups, dtype=np.int64)
+    changes = np.diff(codes) != 0
+    for key in keys:
+        changes |= np.diff(key) != 0
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    runs = np.diff(np.concatenate((starts, [codes.size])))
+    tied = np.zeros(n_groups, dtype=np.int64)
+    np.add.at(tied, codes[starts], runs * (runs - 1) // 2)
+    return tied
+
+
+def _inversions(ranks: Integers, codes: Integers, n_groups: int) -> Integers:
+    """Pairs within each group (items sorted by group) whose later item has the smaller rank.
+
+    A radix pass from the highest bit: two ranks are inverted exactly when, at the first bit in
+    which they differ, the earlier one has 1 and the later one 0. Each pass counts those pairs
+    inside blocks of equal higher bits, then splits every block by its bit, keeping order.
+    """
+    inverted = np.zeros(n_groups, dtype=np.int64)
+    if ranks.size == 0:
+        return inverted
+    bits = max(int(ranks.max()).bit_length(), 1)
+    key = (codes << bits) | ranks
+    for bit in range(bits - 1, -1, -1):
+        block = key >> (bit + 1)
+        is_start = np.concatenate(([True], np.diff(block) != 0))
+        start = np.flatnonzero(is_start)
+        block_index = np.cumsum(is_start) - 1
+        one = (key >> bit) & 1
+        ones_before = np.cumsum(one) - one
+        ones_in_block_before = ones_before - ones_before[start][block_index]
+        zero = one == 0
+        np.add.at(inverted, (key >> bits)[zero], ones_in_block_before[zero])
+        place_in_block = np.arange(key.size) - start[block_index]
+        zeros_before = place_in_block - ones_in_block_before
+        sizes = np.diff(np.concatenate((start, [key.size])))
+        zeros_in_block = sizes - np.add.reduceat(one, start)
+        target = start[block_index] + np.where(
+            zero, zeros_before, zeros_in_block[block_index] + ones_in_block_before
+        )
+        split = np.empty_like(key)
+        split[target] = key
+        key = split
+    return inverted

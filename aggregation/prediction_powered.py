@@ -1,0 +1,171 @@
+"""A human mean estimated from few human labels and many panel scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+from .grouping import Labels, group_codes
+from .interval import Interval
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+FEWEST_GROUPS: Final = 6
+"""Below this many labelled groups no interval is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionPoweredMean:
+    """A prediction-powered mean.
+
+    Attributes:
+        interval: the mean with its interval.
+        weight: lambda in [0, 1], how far the panel is listened to; 0 is the labelled mean.
+        labelled_only: the plain interval of the labelled values, to see what was gained.
+        n_labelled, n_unlabelled: values used.
+    """
+
+    interval: Interval
+    weight: float
+    labelled_only: Interval
+    n_labelled: int
+    n_unlabelled: int
+
+
+def ppi_mean(
+    labelled_y: npt.ArrayLike,
+    labelled_f: npt.ArrayLike,
+    unlabelled_f: npt.ArrayLike,
+    *,
+    groups: Labels | None = None,
+    unlabelled_groups: Labels | None = None,
+    level: float = 0.95,
+) -> PredictionPoweredMean:
+    """Returns the prediction-powered (PPI++) mean of y, clustered where groups are given.
+
+    theta = lambda mean(f_unlabelled) + mean(y - lambda f),
+    lambda = Cov(y, f) / ((1 + n/N) Var f), clipped to [0, 1]: unbiased whatever the panel is
+    like, and no wider than the labelled mean for large samples.
+
+    Without groups: normal interval with plug-in variances, the published form; it treats
+    responses as independent, which within prompts they are not (coverage .74 with 9 prompts of 5).
+    With groups: variances from group totals with G / (G - 1), t with Satterthwaite's degrees of
+    freedom; a group that occurs on both sides is one group. Measured coverage at 95%:
+    .938, .945, .956 with 9, 26, 100 labelled prompts of 5 (Monte Carlo error .005), against .71,
+    .73, .72 without groups (benchmarks/simulate_calibration.py, 2,000 worlds).
+
+    Args:
+        labelled_y: shape (n,), human values; pairs with a nan are left out.
+        labelled_f: shape (n,), panel scores of the same responses.
+        unlabelled_f: shape (N,), panel scores of responses without human values.
+        groups: one label (prompt) a labelled response.
+        unlabelled_groups: one label an unlabelled response; needed with groups.
+        level: confidence level.
+
+    Returns:
+        low and high are nan with the reason for fewer than six labelled groups, fewer than two
+        unlabelled groups, or values that do not vary.
+
+    Raises:
+        ValueError: lengths that differ, fewer than two pairs or one unlabelled score, groups on
+            one side only, or a level outside (0, 1).
+
+    Source: Angelopoulos, Duchi & Zrnic (2023), PPI++, arXiv 2311.01453.
+    """
+    y, f = np.asarray(labelled_y, dtype=np.float64), np.asarray(labelled_f, dtype=np.float64)
+    u = np.asarray(unlabelled_f, dtype=np.float64)
+    if y.ndim != 1 or y.shape != f.shape or u.ndim != 1:
+        raise ValueError(f"needs vectors, y and f of one length, got {y.shape} {f.shape} {u.shape}")
+    if (groups is None) != (unlabelled_groups is None):
+        raise ValueError("groups and unlabelled_groups must be given together")
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, got {level}")
+    kept, kept_u = np.isfinite(y) & np.isfinite(f), np.isfinite(u)
+    n, N = int(kept.sum()), int(kept_u.sum())
+    if n < 2 or N < 1:
+        raise ValueError(f"needs two labelled pairs and one unlabelled score, got {n} and {N}")
+    code = code_u = None
+    if groups is not None and unlabelled_groups is not None:
+        both = [*groups, *unlabelled_groups]
+        codes = group_codes(both, len(y) + len(u))[0]
+        code, code_u = codes[: len(y)][kept], codes[len(y) :][kept_u]
+    y, f, u = y[kept], f[kept], u[kept_u]
+
+    weight = _weight(y, f, u)
+    value = float(weight * u.mean() + (y - weight * f).mean())
+    if code is None or code_u is None:
+        variance = (y - weight * f).var() / n + weight**2 * u.var() / N
+        interval = _interval(value, variance, np.inf, n, "response", "PPI++, normal", level)
+        plain = _interval(float(y.mean()), y.var(ddof=1) / n, n - 1, n, "response", "t", level)
+    else:
+        interval, plain = _clustered(y, f, u, weight, value, code, code_u, level)
+    return PredictionPoweredMean(interval, weight, plain, n, N)
+
+
+def _weight(y: Floats, f: Floats, u: Floats) -> float:
+    """Returns lambda; the covariance divides by n and the variance by n - 1, as published."""
+    spread = np.concatenate([f, u]).var(ddof=1)
+    if spread <= 0:
+        return 0.0
+    covariance = ((y - y.mean()) * (f - f.mean())).mean()
+    return float(np.clip(covariance / ((1 + len(y) / len(u)) * spread), 0.0, 1.0))
+
+
+def _totals(deviations: Floats, code: Integers, size: int) -> tuple[Floats, int]:
+    """Returns each group's share of the error of a mean, scaled by sqrt(G/(G-1)), and G."""
+    G = len(np.unique(code))
+    sums = np.bincount(code, weights=deviations, minlength=size) / len(deviations)
+    return sums * np.sqrt(G / (G - 1)) if G > 1 else sums * np.nan, G
+
+
+def _clustered(
+    y: Floats,
+    f: Floats,
+    u: Floats,
+    weight: float,
+    value: float,
+    code: Integers,
+    code_u: Integers,
+    level: float,
+) -> tuple[Interval, Interval]:
+    size = int(max(code.max(), code_u.max())) + 1
+    rest = y - weight * f
+    labelled, G = _totals(rest - rest.mean(), code, size)
+    panel, G_u = _totals(weight * (u - u.mean()), code_u, size)
+    of_labelled, of_panel = float((labelled**2).sum()), float((panel**2).sum())
+    # added before squaring: a prompt on both sides brings its covariance along
+    variance = float(((labelled + panel) ** 2).sum())
+    df = np.nan
+    if of_labelled + of_panel > 0:
+        parts = of_labelled**2 / (G - 1) + of_panel**2 / max(G_u - 1, 1)
+        df = (of_labelled + of_panel) ** 2 / parts if parts > 0 else np.nan
+    own, _ = _totals(y - y.mean(), code, size)
+    plain = _interval(float(y.mean()), float((own**2).sum()), G - 1, G, "prompt", "t", level)
+    interval = _interval(
+        value, variance, df, G, "prompt", "clustered PPI++, Satterthwaite t", level
+    )
+    reason = None
+    if G < FEWEST_GROUPS:
+        reason = f"fewer than {FEWEST_GROUPS} labelled groups"
+    elif G_u < 2:
+        reason = "fewer than two unlabelled groups"
+    if reason is None:
+        return interval, plain
+    bare = Interval(value, np.nan, np.nan, G, "prompt", interval.method, level, reason)
+    if G < FEWEST_GROUPS:
+        plain = Interval(plain.value, np.nan, np.nan, G, "prompt", "t", level, reason)
+    return bare, plain
+
+
+def _interval(
+    value: float, variance: float, df: float, n: int, unit: str, method: str, level: float
+) -> Interval:
+    if not variance > 1e-24 * max(1.0, value**2) or np.isnan(df):
+        return Interval(value, np.nan, np.nan, n, unit, method, level, "the values do not vary")
+    half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
+    return Interval(value, value - half, value + half, n, unit, method, level)

@@ -1,0 +1,178 @@
+"""How harsh each judge is, and what responses would get from a judge of average severity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from .generalizability import henderson
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityFit:
+    """Adjusted scores of responses and severities of judges; nan where not separable.
+
+    Attributes:
+        responses, judges: labels, sorted.
+        adjusted: one score a response, freed from who judged it.
+        raw: the plain mean of each response.
+        severity: one deviation a judge; positive is lenient, negative is harsh. Sums to zero
+            over the judges of a connected component.
+        response_component, judge_component: connected component of each; values compare within
+            a component only.
+        n_components: how many there are.
+        shrinkage: s2_e / s2_judge, the ridge on severities; 0 for plain least squares, inf where
+            judges do not differ more than noise makes them.
+        n: observations used.
+        reason: what cannot be compared, or None.
+    """
+
+    responses: tuple[Any, ...]
+    judges: tuple[Any, ...]
+    adjusted: Floats
+    raw: Floats
+    severity: Floats
+    response_component: Integers
+    judge_component: Integers
+    n_components: int
+    shrinkage: float
+    n: int
+    reason: str | None = None
+
+    def severity_difference(self, judge: Any, other: Any) -> float:
+        """Returns how much more lenient `judge` is than `other`.
+
+        Raises:
+            KeyError: an unknown judge.
+            ValueError: two judges that no chain of common responses connects.
+        """
+        one, two = self._place(self.judges, judge), self._place(self.judges, other)
+        self._refuse(self.judge_component, one, two, f"judges {judge!r} and {other!r}")
+        return float(self.severity[one] - self.severity[two])
+
+    def adjusted_difference(self, response: Any, other: Any) -> float:
+        """Returns the adjusted score of `response` minus that of `other`.
+
+        Raises:
+            KeyError: an unknown response.
+            ValueError: two responses that no chain of common judges connects.
+        """
+        one, two = self._place(self.responses, response), self._place(self.responses, other)
+        self._refuse(self.response_component, one, two, f"responses {response!r} and {other!r}")
+        return float(self.adjusted[one] - self.adjusted[two])
+
+    @staticmethod
+    def _place(labels: tuple[Any, ...], label: Any) -> int:
+        if label not in labels:
+            raise KeyError(label)
+        return labels.index(label)
+
+    @staticmethod
+    def _refuse(component: Integers, one: int, two: int, who: str) -> None:
+        if component[one] != component[two]:
+            raise ValueError(f"{who} are not connected by common judgments: not comparable")
+
+
+def severity(
+    scores: npt.ArrayLike,
+    response: Sequence[Any] | npt.NDArray[Any],
+    judge: Sequence[Any] | npt.NDArray[Any],
+    *,
+    shrink: bool = True,
+) -> SeverityFit:
+    """Returns the additive fit score = response + severity of the judge + error.
+
+    Plain: least squares with severities summing to zero in each connected component. Shrunk (the
+    default): severities are random with variance s2_j, so sum (y - theta - b)^2 + (s2_e/s2_j)
+    sum b^2 is minimised (best linear unbiased prediction), the components from Henderson's
+    method I; where s2_j comes out at or below zero all severities are zero.
+
+    In a complete design the order of the responses is that of their raw means. Severity is a shift:
+    a judge who uses half the scale is not made comparable by it.
+
+    Args:
+        scores: shape (N,), nan is left out.
+        response: N response ids.
+        judge: N judge ids.
+        shrink: whether to shrink.
+
+    Returns:
+        Judges alone in their component (each of their responses was judged by nobody else)
+        have severity nan and their responses adjusted nan: nothing is separable there.
+
+    Raises:
+        ValueError: lengths that differ, or no score.
+    """
+    y = np.asarray(scores, dtype=np.float64)
+    kept = np.isfinite(y)
+    if y.ndim != 1 or not len(y) == len(response) == len(judge) or not kept.any():
+        raise ValueError(
+            "severity needs scores with one response and one judge each, got "
+            f"{y.shape}, {len(response)}, {len(judge)}, of which {int(kept.sum())} known"
+        )
+    responses, r = np.unique(np.asarray(response)[kept], return_inverse=True)
+    judges, j = np.unique(np.asarray(judge)[kept], return_inverse=True)
+    y, r, j = y[kept], r.reshape(-1).astype(np.int64), j.reshape(-1).astype(np.int64)
+    R, J = len(responses), len(judges)
+
+    counts = sparse.coo_matrix((np.ones(len(y)), (r, j)), shape=(R, J)).tocsr()
+    graph = sparse.bmat([[None, counts], [counts.T, None]])
+    n_components, component = connected_components(graph, directed=False)
+    of_response = component[:R].astype(np.int64)
+    of_judge = component[R:].astype(np.int64)
+    alone = np.bincount(of_judge, minlength=n_components) == 1
+
+    ridge = _ridge(y, r, j) if shrink else 0.0
+    per_response = np.bincount(r, minlength=R)
+    raw = np.bincount(r, weights=y, minlength=R) / per_response
+    if np.isinf(ridge):
+        b = np.zeros(J)
+    else:
+        # responses eliminated: (D_j + ridge - N' D_r^-1 N) b = sums of y - mean of its response
+        share = sparse.diags(1 / per_response) @ counts
+        system = np.diag(np.bincount(j, minlength=J) + ridge) - (counts.T @ share).toarray()
+        right = np.bincount(j, weights=y - raw[r], minlength=J)
+        # of all solutions the shortest: severities then sum to zero in every component
+        b = np.linalg.lstsq(system, right, rcond=1e-10)[0]
+    adjusted = raw - np.bincount(r, weights=b[j], minlength=R) / per_response
+    b = np.where(alone[of_judge], np.nan, b)
+    adjusted = np.where(alone[of_response], np.nan, adjusted)
+    reason = None
+    if alone.all():
+        reason = "every response was judged by one judge only: severity cannot be separated"
+    elif n_components > 1:
+        reason = (
+            f"{n_components} groups of responses share no judge: scores and severities compare "
+            "within a group only"
+        )
+    return SeverityFit(
+        responses=tuple(responses.tolist()),
+        judges=tuple(judges.tolist()),
+        adjusted=adjusted,
+        raw=raw,
+        severity=b,
+        response_component=of_response,
+        judge_component=of_judge,
+        n_components=int(n_components),
+        shrinkage=ridge,
+        n=len(y),
+        reason=reason,
+    )
+
+
+def _ridge(y: Floats, r: Integers, j: Integers) -> float:
+    """Returns s2_e / s2_judge; inf where judges do not differ, 0 where the fit is exact."""
+    _, of_judge, residual = henderson(y, [r, j])
+    if np.isnan(of_judge) or of_judge <= 0:
+        # nan: too little to estimate, and what cannot be estimated is not corrected for
+        return float("inf")
+    return max(residual, 0.0) / of_judge

@@ -1,0 +1,172 @@
+"""Measures coverage and size of the calibration estimators in planted worlds.
+
+Run: python benchmarks/simulate_calibration.py [--worlds 2000] [--seed 1] [--only NAME …]
+Every line gives the figure, its Monte Carlo error, and the worlds it rests on.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from areopagus.aggregation.alt_test import one_sided_p
+from areopagus.aggregation.alt_test_scores import item_differences, rank_differences
+from areopagus.aggregation.conformal import conformal_width
+from areopagus.aggregation.generalizability import panel_g_study
+from areopagus.aggregation.prediction_powered import ppi_mean
+from areopagus.aggregation.respondents import by_prompt_unit
+from areopagus.aggregation.stacking import stack_judges
+
+Lines = Iterator[tuple[str, float, int]]
+PROMPTS = (9, 26, 100)
+
+
+def prompt_means(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the coverage of the t interval on prompt means."""
+    for prompts in (6, *PROMPTS):
+        for shape in ("normal", "exponential"):
+            size = (worlds, prompts, 1)
+            effect = rng.normal(size=size) if shape == "normal" else rng.exponential(size=size) - 1
+            values = effect + rng.normal(size=(worlds, prompts, 3))
+            world, prompt = np.divmod(np.repeat(np.arange(worlds * prompts), 3), prompts)
+            found = by_prompt_unit(values.ravel(), prompt, world).respondents
+            share = ((found.low <= 0) & (found.high >= 0)).mean()
+            yield f"prompt means, {shape}, {prompts} prompts", float(share), worlds
+
+
+def prediction_powered(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the coverage of clustered and independent PPI++ with five responses a prompt."""
+    for prompts in PROMPTS:
+        hits = np.zeros(2)
+        for _ in range(worlds):
+            groups = np.repeat(np.arange(prompts + 60), 5)
+            prompt = rng.normal(size=prompts + 60)[groups]
+            bias = 0.5 * rng.normal(size=prompts + 60)[groups]
+            truth = prompt + rng.normal(0, 0.7, len(groups))
+            y = truth + rng.normal(0, 0.4, len(groups))
+            f = truth + bias + rng.normal(0, 0.4, len(groups))
+            n = 5 * prompts
+            clustered = ppi_mean(
+                y[:n], f[:n], f[n:], groups=groups[:n], unlabelled_groups=groups[n:]
+            ).interval
+            plain = ppi_mean(y[:n], f[:n], f[n:]).interval
+            hits += [one.low <= 0 <= one.high for one in (clustered, plain)]
+        yield f"PPI++ clustered, {prompts} prompts x 5", hits[0] / worlds, worlds
+        yield f"PPI++ independent, {prompts} prompts x 5", hits[1] / worlds, worlds
+
+
+def conformal(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the coverage of one new response of a new prompt at level .9, ICC .5."""
+    for prompts in PROMPTS:
+        hits = np.zeros(2)
+        for world in range(worlds):
+            groups = np.repeat(np.arange(prompts + 1), 5)
+            miss = rng.normal(size=prompts + 1)[groups] + rng.normal(size=len(groups))
+            n = 5 * prompts
+            by_prompt = conformal_width(np.zeros(n), miss[:n], groups=groups[:n], seed=world)
+            by_pair = conformal_width(np.zeros(n), miss[:n])
+            hits += [abs(miss[n]) <= one.width for one in (by_prompt, by_pair)]
+        yield f"conformal .9, one pair a prompt, {prompts} prompts", hits[0] / worlds, worlds
+        yield f"conformal .9, all pairs, {prompts} prompts x 5", hits[1] / worlds, worlds
+
+
+def jackknife(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the coverage of the component r:q (.64) and rM (.30) by the jackknife."""
+    for prompts in (9, 26):
+        hits = np.zeros(2)
+        for _ in range(worlds):
+            q = np.repeat(np.arange(prompts), 4)
+            shape = (len(q), 4, 3)
+            scores = (
+                0.7 * rng.normal(size=prompts)[q][:, None, None]
+                + 0.8 * rng.normal(size=(len(q), 1, 1))
+                + 0.3 * rng.normal(size=(1, 4, 1))
+                + 0.5 * rng.normal(size=(1, 1, 3))
+                + np.sqrt(0.3) * rng.normal(size=(len(q), 1, 3))
+                + 0.5 * rng.normal(size=shape)
+            )
+            found = panel_g_study(scores, prompt=q.tolist()).intervals
+            for index, (name, truth) in enumerate((("r:q", 0.64), ("rM", 0.3))):
+                hits[index] += found[name].low <= truth <= found[name].high
+        yield f"jackknife of r:q, {prompts} prompts x 4", hits[0] / worlds, worlds
+        yield f"jackknife of rM, {prompts} prompts x 4", hits[1] / worlds, worlds
+
+
+def stacking(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields how often a fitted weighting is adopted though judges are exchangeable."""
+    for prompts in (9, 26):
+        adopted = 0
+        for _ in range(worlds):
+            quality = rng.normal(size=prompts * 5)
+            shared = 0.5 * rng.normal(size=(prompts * 5, 1))
+            scores = quality[:, None] + shared + rng.normal(size=(prompts * 5, 8))
+            target = quality + 0.5 * rng.normal(size=prompts * 5)
+            prompt = np.repeat(np.arange(prompts), 5)
+            adopted += stack_judges(scores, target, prompt).adopted != "equal"
+        yield f"stacking adopted wrongly, {prompts} prompts x 5", adopted / worlds, worlds
+
+
+def alternative_annotator(worlds: int, rng: np.random.Generator) -> Lines:
+    """Yields the size of one comparison, with epsilon set to the true mean difference."""
+
+    def draw(prompts: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+        # errors of judge and raters share what the prompt brings to each of them
+        quality = rng.normal(size=(count, 1, prompts, 5))
+        errors = rng.normal(size=(count, 4, prompts, 1)) + rng.normal(size=(count, 4, prompts, 5))
+        values = (quality + errors).reshape(count, 4, -1)
+        return values[:, 0], values[:, 1:]
+
+    for prompts in PROMPTS:
+        groups = np.repeat(np.arange(prompts), 5)
+        judge, table = draw(4000, 4)
+        by_item = np.mean(
+            [
+                np.nanmean(item_differences(one, rows, "neg_rmse")[0][0])
+                for one, rows in zip(judge, table, strict=True)
+            ]
+        )
+        ranked, _ = rank_differences(*draw(prompts, 20_000), groups)
+        by_rank = np.nanmean(ranked[:, 0])
+        judge, table = draw(prompts, worlds)
+        rejected = np.zeros(3)
+        ranked, _ = rank_differences(judge, table, groups)
+        for world in range(worlds):
+            d = item_differences(judge[world], table[world], "neg_rmse")[0][0]
+            means = d.reshape(prompts, 5).mean(axis=1)
+            rejected += [
+                one_sided_p(d, by_item, clustered=False) < 0.05,
+                one_sided_p(means, by_item, clustered=True) < 0.05,
+                one_sided_p(ranked[world, 0], by_rank, clustered=True) < 0.05,
+            ]
+        for name, count in zip(("items", "prompts", "rank"), rejected, strict=True):
+            yield f"alt-test size, unit {name}, {prompts} prompts x 5", count / worlds, worlds
+
+
+STUDIES: dict[str, Callable[[int, np.random.Generator], Lines]] = {
+    "prompt_means": prompt_means,
+    "prediction_powered": prediction_powered,
+    "conformal": conformal,
+    "jackknife": jackknife,
+    "stacking": stacking,
+    "alt_test": alternative_annotator,
+}
+
+
+def main() -> None:
+    """Prints one line a figure."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", choices=list(STUDIES), default=list(STUDIES))
+    options = parser.parse_args()
+    for name in options.only:
+        rng = np.random.default_rng(options.seed)
+        for label, share, worlds in STUDIES[name](options.worlds, rng):
+            error = (share * (1 - share) / worlds) ** 0.5
+            print(f"{label:55s} {share:7.4f} (se {error:.4f}, {worlds} worlds)", flush=True)
+
+
+if __name__ == "__main__":
+    main()

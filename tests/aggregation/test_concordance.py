@@ -1,0 +1,181 @@
+"""Kendall's W, corrected and as published with SCRuB, and the Skillings-Mack test."""
+
+import csv
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from areopagus.aggregation.concordance import (
+    kendall_w,
+    kendall_w_uncorrected,
+    mean_concordance,
+    mean_spearman_from_w,
+    skillings_mack,
+)
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+NAN = math.nan
+
+# Anxiety of 20 persons by three raters, the example of R's irr package.
+ANXIETY = np.array(
+    [
+        [3, 3, 3, 4, 5, 5, 2, 3, 5, 2, 2, 6, 1, 5, 2, 2, 1, 2, 4, 3],
+        [3, 6, 4, 6, 2, 4, 2, 4, 3, 3, 2, 3, 3, 3, 2, 2, 1, 3, 3, 4],
+        [2, 1, 4, 4, 3, 2, 1, 6, 1, 1, 1, 2, 3, 3, 1, 1, 3, 3, 2, 2],
+    ],
+    dtype=float,
+)
+
+# Assembly times of Skillings and Mack (1981): nine workers, four methods, four cells empty.
+ASSEMBLY = [
+    [3.2, 4.1, 3.8, 4.2],
+    [3.1, 3.9, 3.4, 4.0],
+    [4.3, 3.5, 4.6, 4.8],
+    [3.5, 3.6, 3.9, 4.0],
+    [3.6, 4.2, 3.7, 3.9],
+    [4.5, 4.7, 3.7, NAN],
+    [NAN, 4.2, 3.4, NAN],
+    [4.3, 4.6, 4.4, 4.9],
+    [3.5, NAN, 3.7, 3.9],
+]
+
+
+def test_w_of_three_raters_by_hand() -> None:
+    # Rank sums 4 5 9, mean 6: S = 4 + 1 + 9 = 14. W = 12 * 14 / (9 * 24) = 7/9.
+    assert kendall_w([[1, 2, 3], [1, 2, 3], [2, 1, 3]]) == pytest.approx(7 / 9)
+
+
+def test_w_with_ties_by_hand() -> None:
+    # Mid-ranks 1.5 1.5 3 and 1 2 3: sums 2.5 3.5 6, S = 2.25 + .25 + 4 = 6.5; T = 6.
+    # W = 12 * 6.5 / (4 * 24 - 2 * 6) = 78 / 84.
+    assert kendall_w([[5, 5, 9], [1, 2, 3]]) == pytest.approx(78 / 84)
+
+
+def test_w_of_the_anxiety_data_is_the_published_one() -> None:
+    w = kendall_w(ANXIETY)
+    assert w == pytest.approx(0.5397, abs=5e-5)
+    assert 3 * 19 * w == pytest.approx(30.76, abs=5e-3)
+    assert stats.chi2.sf(3 * 19 * w, 19) == pytest.approx(0.0429, abs=5e-5)
+    assert 3 * 19 * w == pytest.approx(stats.friedmanchisquare(*ANXIETY.T).statistic)
+    assert kendall_w_uncorrected(stats.rankdata(ANXIETY, axis=1)) == pytest.approx(0.5019, abs=5e-5)
+    assert mean_spearman_from_w(w, 3) == pytest.approx(0.3095, abs=5e-5)
+    pairs = [stats.spearmanr(a, b).statistic for a, b in itertools.combinations(ANXIETY, 2)]
+    assert np.mean(pairs) == pytest.approx(0.3100, abs=5e-5)
+
+
+def test_w_of_the_potato_rankings() -> None:
+    path = SHARED / "rankings" / "potato_visual.csv"
+    if not path.exists():
+        pytest.skip("the shared rankings are not here")
+    with path.open() as lines:
+        ranks = np.array([[float(cell) for cell in row] for row in csv.reader(lines)])
+    assert kendall_w(ranks) == pytest.approx(0.92262, abs=5e-6)
+    assert kendall_w_uncorrected(ranks) == pytest.approx(0.92262, abs=5e-6)
+
+
+def test_without_ties_r_bar_is_exactly_the_mean_spearman() -> None:
+    rng = np.random.default_rng(0)
+    ratings = rng.normal(size=(5, 7))
+    pairs = [stats.spearmanr(a, b).statistic for a, b in itertools.combinations(ratings, 2)]
+    assert mean_spearman_from_w(kendall_w(ratings), 5) == pytest.approx(np.mean(pairs))
+
+
+def test_w_has_mean_one_over_m_by_chance() -> None:
+    rng = np.random.default_rng(1)
+    w = [kendall_w(rng.normal(size=(5, 6))) for _ in range(2000)]
+    # SD of one W here is about .12, so the standard error is about .003.
+    assert np.mean(w) == pytest.approx(0.2, abs=0.012)
+
+
+def test_w_leaves_absent_raters_out_and_is_undefined_with_partial_ones() -> None:
+    full = [[1, 2, 3], [1, 2, 3], [2, 1, 3]]
+    assert kendall_w([*full, [NAN, NAN, NAN]]) == kendall_w(full)
+    assert math.isnan(kendall_w([*full, [1, NAN, 3]]))
+
+
+@pytest.mark.parametrize("ratings", [[[1, 2, 3]], [[1], [1]], [[2, 2], [3, 3]], np.empty((0, 3))])
+def test_w_is_undefined_without_two_raters_two_items_and_variation(ratings) -> None:
+    assert math.isnan(kendall_w(ratings))
+
+
+def test_w_ignores_each_raters_scale_and_the_order_of_raters_and_items() -> None:
+    rng = np.random.default_rng(4)
+    ratings = rng.integers(1, 5, (4, 8)).astype(float)
+    w = kendall_w(ratings)
+    assert kendall_w(np.exp(ratings) * [[1], [2], [3], [4]]) == pytest.approx(w)
+    assert kendall_w(ratings[::-1, ::-1]) == pytest.approx(w)
+    assert kendall_w(-ratings) == pytest.approx(w)
+
+
+def test_uncorrected_w_of_dense_ranks_falls_short_of_the_corrected_one() -> None:
+    # Three raters agree fully, in three dense levels of six items: 1 1 2 2 3 3.
+    # Sums 3 3 6 6 9 9, mean 6: S = 36; 12 * 36 / (9 * 210) = 8/35.
+    dense = [[1, 1, 2, 2, 3, 3]] * 3
+    assert kendall_w(dense) == pytest.approx(1)
+    assert kendall_w_uncorrected(dense) == pytest.approx(8 / 35)
+    assert kendall_w_uncorrected([*dense, [1, 1, 2, 2, 3, NAN]]) == pytest.approx(8 / 35)
+    assert math.isnan(kendall_w_uncorrected([[1, 2]]))
+
+
+def test_r_bar_refuses_one_rater_and_carries_nan() -> None:
+    with pytest.raises(ValueError, match="at least 2"):
+        mean_spearman_from_w(0.5, 1)
+    assert math.isnan(mean_spearman_from_w(NAN, 4))
+    assert mean_spearman_from_w(0.25, 5) == pytest.approx(0.0625)
+    with pytest.raises(ValueError, match="raters, items"):
+        kendall_w([1, 2, 3])
+
+
+def test_mean_concordance_by_prompt_with_its_chance_level() -> None:
+    # a: two raters agree (W 1, r 1); b: two raters disagree (W 0, r -1), the third is partial.
+    ratings = [[1, 2, 3, 1, 2, 3], [1, 2, 3, 3, 2, 1], [NAN, NAN, NAN, 1, 2, NAN]]
+    result = mean_concordance(ratings, list("aaabbb"), resamples=199)
+    assert result.w == pytest.approx((1, 0))
+    assert (result.mean_w, result.mean_spearman, result.chance_w) == pytest.approx((0.5, 0, 0.5))
+    assert (result.n_raters, result.n_partial_raters, result.n_defined) == ((2, 2), 1, 2)
+    assert 0.3 < result.p_permutation < 1
+
+
+def test_permutation_p_of_the_mean_w_of_raters_without_signal_is_uniform() -> None:
+    rng = np.random.default_rng(8)
+    groups = np.repeat(np.arange(4), 5)
+    p = [
+        mean_concordance(rng.normal(size=(3, 20)), groups, resamples=99, rng=rng).p_permutation
+        for _ in range(200)
+    ]
+    assert stats.kstest(p, "uniform").pvalue > 0.001
+
+
+def test_a_mean_w_of_a_quarter_from_five_raters_is_no_signal() -> None:
+    # Nine prompts of 4 to 6 responses, five raters; W .250 each was quoted with p = .13.
+    rng = np.random.default_rng(0)
+    sizes = [4, 5, 6] * 3
+    null = np.mean(
+        [[kendall_w(rng.random((5, size))) for size in sizes] for _ in range(1500)], axis=1
+    )
+    assert (null >= 0.25).mean() == pytest.approx(0.13, abs=0.035)
+
+
+def test_skillings_mack_of_the_assembly_data_is_the_published_one() -> None:
+    result = skillings_mack(ASSEMBLY, resamples=1999)
+    assert result.statistic == pytest.approx(15.493, abs=5e-4)
+    assert result.degrees_of_freedom == 3
+    assert result.p_chi_square == pytest.approx(0.00144, abs=5e-6)
+    assert result.p_permutation < 0.01
+
+
+def test_skillings_mack_of_complete_untied_data_is_friedmans() -> None:
+    ratings = np.random.default_rng(0).normal(size=(6, 4))
+    expected = stats.friedmanchisquare(*ratings.T).statistic
+    assert skillings_mack(ratings, resamples=9).statistic == pytest.approx(expected)
+
+
+def test_skillings_mack_is_undefined_where_no_rater_connects_the_items() -> None:
+    result = skillings_mack([[1, 2, NAN, NAN], [NAN, NAN, 1, 2]], resamples=9)
+    assert math.isnan(result.statistic)
+    assert math.isnan(result.p_permutation)
+    assert math.isnan(skillings_mack([[1, NAN], [NAN, 2]], resamples=9).statistic)

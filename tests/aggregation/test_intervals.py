@@ -1,0 +1,252 @@
+"""Intervals by prompt: t, jackknife and cluster bootstrap, against textbook data and each other."""
+
+import json
+import math
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from areopagus.aggregation.interval import Interval
+from areopagus.aggregation.intervals import (
+    bootstrap_stratified_tau,
+    cluster_bootstrap,
+    delete_one_jackknife,
+    t_interval,
+)
+from areopagus.aggregation.kendall import kendall_tau_b
+
+NAN = math.nan
+METHODS = ["percentile", "bca", "bootstrap-t"]
+
+# Extra hours of sleep of ten patients, drug 1 minus drug 2 (Student, 1908).
+SLEEP = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]) - np.array(
+    [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+)
+
+
+def example(n_prompts: int, size: int = 5, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(n_prompts), size)
+    x = rng.normal(size=groups.size)
+    return np.round(x, 1), np.round(x + rng.normal(size=groups.size), 1), groups
+
+
+def test_interval_writes_null_for_nan() -> None:
+    interval = Interval(0.5, NAN, math.inf, 3, "prompt", "t", reason="too few")
+    assert json.loads(json.dumps(interval.to_json())) == {
+        "value": 0.5,
+        "low": None,
+        "high": None,
+        "n": 3,
+        "unit": "prompt",
+        "method": "t",
+        "level": 0.95,
+        "reason": "too few",
+    }
+
+
+def test_t_interval_of_the_sleep_data() -> None:
+    interval = t_interval(SLEEP)
+    assert interval.value == pytest.approx(-1.58)
+    # R's t.test prints -2.4598858 and -0.7001142.
+    assert (interval.low, interval.high) == pytest.approx((-2.4598858, -0.7001142), abs=1e-7)
+    assert (interval.n, interval.unit, interval.method, interval.reason) == (
+        10,
+        "prompt",
+        "t",
+        None,
+    )
+    test = stats.ttest_1samp(SLEEP, 0)
+    assert (test.statistic, test.pvalue) == pytest.approx((-4.0621, 0.002833), abs=5e-5)
+    wide = t_interval(SLEEP, level=1 - test.pvalue)
+    assert wide.high == pytest.approx(0, abs=1e-9)
+
+
+def test_t_interval_counts_only_what_is_there() -> None:
+    with_gap = t_interval([*SLEEP, NAN, NAN])
+    assert with_gap == t_interval(SLEEP)
+
+
+def test_t_interval_refuses_few_or_constant_values_with_a_reason() -> None:
+    few = t_interval([1, 2, 3, 4, 5])
+    assert few.value == 3
+    assert math.isnan(few.low)
+    assert math.isnan(few.high)
+    assert "at least 6" in (few.reason or "")
+    constant = t_interval([0.1] * 8)
+    assert constant.value == pytest.approx(0.1)
+    assert math.isnan(constant.low)
+    assert "vary" in (constant.reason or "")
+    nothing = t_interval([])
+    assert math.isnan(nothing.value)
+    assert nothing.reason
+    with pytest.raises(ValueError, match="level"):
+        t_interval(SLEEP, level=95)
+    with pytest.raises(ValueError, match="vector"):
+        t_interval([[1, 2]])
+
+
+def test_jackknife_of_a_mean_over_equal_prompts_is_the_t_interval() -> None:
+    values = np.repeat(SLEEP, 3)
+    result = delete_one_jackknife(lambda rows, _: values[rows].mean(), np.repeat(range(10), 3))
+    expected = t_interval(SLEEP)
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high))
+    assert (result.n, result.method) == (10, "jackknife")
+
+
+def test_jackknife_refuses_a_statistic_that_hangs_on_one_prompt() -> None:
+    x, y = np.array([1, 2] + [1, 1] * 6), np.array([1, 2] + [1, 2] * 6)
+    result = delete_one_jackknife(
+        lambda rows, labels: kendall_tau_b(x[rows], y[rows], labels), np.repeat(range(7), 2)
+    )
+    assert math.isnan(result.low)
+    assert "undefined without one of 1" in (result.reason or "")
+    few = delete_one_jackknife(lambda rows, _: 1.0, [1, 2, 3])
+    assert "at least 6" in (few.reason or "")
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_additive_counts_and_relabelled_copies_give_the_same_interval(method) -> None:
+    x, y, groups = example(9)
+
+    def tau(rows, labels):
+        return kendall_tau_b(x[rows], y[rows], labels)
+
+    slow = cluster_bootstrap(tau, groups, resamples=300, method=method, rng=4)
+    fast = bootstrap_stratified_tau(x, y, groups, resamples=300, method=method, rng=4)
+    assert fast.value == slow.value
+    assert (fast.low, fast.high) == pytest.approx((slow.low, slow.high), abs=1e-12)
+
+
+def test_copies_that_keep_their_label_would_be_compared_with_themselves() -> None:
+    x, y, groups = example(9)
+    relabelled = cluster_bootstrap(
+        lambda rows, labels: kendall_tau_b(x[rows], y[rows], labels), groups, resamples=400
+    )
+    kept = cluster_bootstrap(
+        lambda rows, _: kendall_tau_b(x[rows], y[rows], groups[rows]), groups, resamples=400
+    )
+    assert kept.value == relabelled.value
+    assert kept.high - kept.low > 1.15 * (relabelled.high - relabelled.low)
+
+
+def test_both_errors_of_bootstrap_t_are_close() -> None:
+    x, y, groups = example(25)
+    slow = cluster_bootstrap(
+        lambda rows, labels: kendall_tau_b(x[rows], y[rows], labels),
+        groups,
+        resamples=200,
+        method="bootstrap-t",
+        rng=4,
+    )
+    fast = bootstrap_stratified_tau(x, y, groups, resamples=200, method="bootstrap-t", rng=4)
+    assert (fast.low, fast.high) == pytest.approx((slow.low, slow.high), abs=0.03)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_bootstrap_of_a_mean_agrees_with_scipy(method) -> None:
+    values = np.random.default_rng(2).exponential(size=30)
+    mine = cluster_bootstrap(
+        lambda rows, _: values[rows].mean(), np.arange(30), resamples=4000, method=method
+    )
+    theirs = stats.bootstrap(
+        (values,), np.mean, n_resamples=4000, method=method, rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert (mine.low, mine.high) == pytest.approx(tuple(theirs), abs=0.03)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bootstrap_is_reproducible_and_ignores_item_order(method) -> None:
+    x, y, groups = example(12)
+    first = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=1)
+    again = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=1)
+    assert first == again
+    assert first.low < first.value < first.high
+    other = bootstrap_stratified_tau(x, y, groups, resamples=500, method=method, rng=2)
+    assert other.low != first.low
+    within = np.argsort(groups * 10 + np.random.default_rng(0).random(groups.size), kind="stable")
+    shuffled = bootstrap_stratified_tau(
+        x[within], y[within], groups[within], resamples=500, method=method, rng=1
+    )
+    assert shuffled == first
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bootstrap_refuses_what_does_not_vary(method) -> None:
+    x = np.tile([1, 2, 3], 8)
+    result = bootstrap_stratified_tau(x, x, np.repeat(range(8), 3), resamples=99, method=method)
+    assert result.value == 1
+    assert math.isnan(result.low)
+    assert "does not vary" in (result.reason or "")
+
+
+def test_bootstrap_refuses_few_prompts_and_counts_only_informative_ones() -> None:
+    x, y, groups = example(5)
+    few = bootstrap_stratified_tau(x, y, groups, resamples=99)
+    assert math.isnan(few.low)
+    assert few.n == 5
+    x, y, groups = example(8)
+    # Prompt 90 has one response, 91 is tied on both sides, 92 on one side only.
+    more = [90, 91, 91, 92, 92]
+    joined = bootstrap_stratified_tau([*x, 1, 1, 1, 1, 1], [*y, 1, 2, 2, 1, 2], [*groups, *more])
+    assert joined.n == 9
+    undefined = bootstrap_stratified_tau([1, 1], [1, 2], ["a", "a"])
+    assert math.isnan(undefined.value)
+    assert "undefined" in (undefined.reason or "")
+
+
+def test_bootstrap_refuses_when_many_resamples_have_no_value() -> None:
+    # One of seven prompts orders x: a resample misses it with probability (6/7)^7 = .34.
+    x = np.array([1, 2, 3] + [1, 1, 1] * 6)
+    y = np.array([1, 3, 2] + [1, 2, 3] * 6)
+    result = bootstrap_stratified_tau(x, y, np.repeat(range(7), 3), resamples=500)
+    assert math.isnan(result.low)
+    assert "resamples" in (result.reason or "")
+
+
+def test_bootstrap_refuses_bad_arguments() -> None:
+    x, y, groups = example(8)
+    with pytest.raises(ValueError, match="method"):
+        bootstrap_stratified_tau(x, y, groups, method="basic")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="resamples"):
+        bootstrap_stratified_tau(x, y, groups, resamples=0)
+
+
+def test_ten_thousand_resamples_of_five_thousand_responses_are_quick() -> None:
+    x, y, groups = example(834, size=6)
+    start = time.perf_counter()
+    for method in METHODS:
+        bootstrap_stratified_tau(x, y, groups, resamples=10_000, method=method)
+    assert time.perf_counter() - start < 20
+
+
+@pytest.mark.slow
+def test_t_intervals_and_bootstrap_t_cover_at_eleven_prompts() -> None:
+    rng = np.random.default_rng(5)
+    covered = {"t": 0, "bootstrap-t": 0, "percentile": 0}
+    worlds, truth = 400, 2 / math.pi * math.asin(0.6)
+    for _ in range(worlds):
+        groups = np.repeat(np.arange(11), 5)
+        x = rng.normal(size=55)
+        y = 0.6 * x + 0.8 * rng.normal(size=55)
+        taus = [kendall_tau_b(x[groups == g], y[groups == g]) for g in range(11)]
+        for name in covered:
+            interval = (
+                t_interval(taus)
+                if name == "t"
+                else bootstrap_stratified_tau(
+                    x,
+                    y,
+                    groups,
+                    resamples=499,
+                    method=name,
+                    rng=rng,
+                )
+            )
+            covered[name] += interval.low <= truth <= interval.high
+    # Monte Carlo error of a share near .95 here: .011.
+    assert covered["t"] / worlds == pytest.approx(0.95, abs=0.04)
+    assert covered["bootstrap-t"] / worlds == pytest.approx(0.95, abs=0.04)
+    assert covered["percentile"] < covered["bootstrap-t"]

@@ -1,0 +1,166 @@
+"""Krippendorff's alpha against the published example, a slow definition, and degenerate data."""
+
+import csv
+import gzip
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from areopagus.aggregation.chance_corrected import gwet_ac2
+from areopagus.aggregation.krippendorff import krippendorff_alpha
+
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
+NAN = math.nan
+
+# Krippendorff (2011), example C: 4 observers, 12 units.
+C = np.array(
+    [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, NAN, NAN, NAN],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NAN, 3],
+        [NAN, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NAN],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NAN],
+    ]
+)
+LEVELS = ["nominal", "ordinal", "interval", "ratio"]
+PUBLISHED = [("nominal", 0.74342), ("ordinal", 0.81539), ("interval", 0.84911), ("ratio", 0.79740)]
+
+
+def by_coincidences(ratings, level):
+    """The definition, cell by cell of the coincidence matrix."""
+    units = [[v for v in unit if not math.isnan(v)] for unit in np.asarray(ratings).T]
+    units = [unit for unit in units if len(unit) >= 2]
+    values = sorted({v for unit in units for v in unit})
+    if len(values) < 2:
+        return NAN
+    o = np.zeros((len(values), len(values)))
+    for unit in units:
+        for i, a in enumerate(unit):
+            for j, b in enumerate(unit):
+                if i != j:
+                    o[values.index(a), values.index(b)] += 1 / (len(unit) - 1)
+    n = o.sum(axis=1)
+    d = np.zeros_like(o)
+    for c, a in enumerate(values):
+        for k, b in enumerate(values):
+            low, high = min(c, k), max(c, k)
+            d[c, k] = {
+                "nominal": float(a != b),
+                "interval": (a - b) ** 2,
+                "ratio": ((a - b) / (a + b)) ** 2 if a + b else 0,
+                "ordinal": (n[low : high + 1].sum() - (n[c] + n[k]) / 2) ** 2 if c != k else 0,
+            }[level]
+    return 1 - (n.sum() - 1) * (o * d).sum() / (np.outer(n, n) * d).sum()
+
+
+@pytest.mark.parametrize(("level", "published"), PUBLISHED)
+def test_alpha_of_the_published_example(level, published: float) -> None:
+    assert krippendorff_alpha(C, level) == pytest.approx(published, abs=5e-6)
+
+
+@pytest.mark.parametrize(("level", "published"), PUBLISHED)
+def test_alpha_of_the_shared_raters_file(level, published: float) -> None:
+    path = SHARED / "rankings" / "irrCAC_cac.raw4raters.csv"
+    if not path.exists():
+        pytest.skip("the shared rankings are not here")
+    with path.open() as lines:
+        rows = [[float(c) if c else NAN for c in row[1:]] for row in list(csv.reader(lines))[1:]]
+    assert krippendorff_alpha(np.array(rows).T, level) == pytest.approx(published, abs=5e-6)
+
+
+def test_alpha_of_the_summeval_experts() -> None:
+    path = SHARED / "summeval" / "human_ratings_12systems.csv.gz"
+    if not path.exists():
+        pytest.skip("the shared SummEval ratings are not here")
+    cells: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+    with gzip.open(path, "rt") as lines:
+        for row in csv.DictReader(lines):
+            if row["rater"].startswith("expert"):
+                key = (row["dimension"], row["rater"])
+                cells.setdefault(key, {})[row["doc_id"], row["system_id"]] = float(row["score"])
+    dimensions = sorted({dimension for dimension, _ in cells})
+    tables = {
+        d: np.array([[cells[d, f"expert{k}"][item] for item in sorted(cells[d, "expert1"])]
+                     for k in (1, 2, 3)])
+        for d in dimensions
+    }  # fmt: skip
+    expected = {"coherence": 0.576, "consistency": 0.899, "fluency": 0.738, "relevance": 0.493}
+    assert {d: round(krippendorff_alpha(tables[d], "interval"), 3) for d in tables} == expected
+    pooled = np.concatenate([tables[d] for d in dimensions], axis=1)
+    assert krippendorff_alpha(pooled, "interval") == pytest.approx(0.733, abs=5e-4)
+    assert krippendorff_alpha(pooled, "ordinal") == pytest.approx(0.714, abs=5e-4)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.lists(st.sampled_from([0.0, 1.0, 2.0, 5.0, 5.5, NAN]), min_size=3, max_size=3),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_alpha_agrees_with_the_coincidence_matrix(units) -> None:
+    ratings = np.array(units).T
+    for level in LEVELS:
+        expected = by_coincidences(ratings, level)
+        assert krippendorff_alpha(ratings, level) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_alpha_is_undefined_when_nothing_could_be_disagreed_about(level) -> None:
+    assert math.isnan(krippendorff_alpha([[3, 3, 3], [3, 3, 3]], level))
+    assert math.isnan(krippendorff_alpha([[1, NAN], [NAN, 2]], level))
+    assert math.isnan(krippendorff_alpha(np.empty((2, 0)), level))
+
+
+def test_one_disagreement_in_a_sea_of_one_value_is_zero_by_construction() -> None:
+    # o: 1-2 twice, n_1 = 23, n_2 = 1: 1 - 23 * 2 / (2 * 23) = 0, while 11 of 12 units agree.
+    ratings = [[1.0] * 12, [1.0] * 11 + [2.0]]
+    assert krippendorff_alpha(ratings, "nominal") == pytest.approx(0, abs=1e-12)
+
+
+def test_ac2_stands_where_alpha_falls() -> None:
+    # p_a = 11/12; p_e = (23/24 * 1/24 + 1/24 * 23/24) / (q - 1), q = 2.
+    ratings = [[1.0] * 12, [1.0] * 11 + [2.0]]
+    chance = 2 * (23 / 24) * (1 / 24)
+    assert gwet_ac2(ratings) == pytest.approx((11 / 12 - chance) / (1 - chance))
+
+
+def test_perfect_agreement_is_one_and_units_with_one_rating_drop_out() -> None:
+    for level in LEVELS:
+        assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]], level) == pytest.approx(1)
+        assert krippendorff_alpha([[1, 2, 3, 9], [1, 2, 3, NAN]], level) == pytest.approx(1)
+
+
+def test_alpha_ignores_what_its_level_ignores() -> None:
+    assert krippendorff_alpha(C * 7 + 3, "interval") == pytest.approx(
+        krippendorff_alpha(C, "interval")
+    )
+    assert krippendorff_alpha(C**3, "ordinal") == pytest.approx(krippendorff_alpha(C, "ordinal"))
+    assert krippendorff_alpha(C * 4, "ratio") == pytest.approx(krippendorff_alpha(C, "ratio"))
+    assert krippendorff_alpha(C + 1e7, "interval") == pytest.approx(
+        krippendorff_alpha(C, "interval"), abs=1e-6
+    )
+    assert krippendorff_alpha(C[::-1, ::-1], "ordinal") == pytest.approx(
+        krippendorff_alpha(C, "ordinal")
+    )
+
+
+def test_a_million_ratings_are_no_burden() -> None:
+    ratings = np.random.default_rng(0).integers(1, 11, (4, 250_000)).astype(float)
+    for level in LEVELS:
+        assert krippendorff_alpha(ratings, level) == pytest.approx(0, abs=0.01)
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(ValueError, match="level must be one of"):
+        krippendorff_alpha(C, "cardinal")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="raters, items"):
+        krippendorff_alpha([1, 2])
+    with pytest.raises(ValueError, match="negative"):
+        krippendorff_alpha([[-1, 2], [1, 2]], "ratio")
+    with pytest.raises(ValueError, match="infinite"):
+        krippendorff_alpha([[math.inf, 2], [1, 2]])

@@ -1,0 +1,202 @@
+"""Permutation and sign-flip tests against exact values and published examples."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from areopagus.aggregation.pair_counting import pair_counts
+from areopagus.aggregation.permutation_null import combined_null, group_null
+from areopagus.aggregation.tests_of_effect import permutation_test, sign_flip_test
+
+NAN = math.nan
+# Darwin's maize: crossed minus self-fertilised, fifteen pairs, eighths of an inch.
+MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+
+
+def difference(x, y) -> int:
+    counts = pair_counts(x, y)
+    return counts.concordant - counts.discordant
+
+
+def test_kendalls_table_for_four_items() -> None:
+    null = group_null(np.arange(4.0), np.arange(4.0))
+    assert null.probabilities[null.values >= 4].sum() == pytest.approx(1 / 6)
+    assert null.probabilities.sum() == pytest.approx(1)
+
+
+def test_two_perfect_prompts_of_four() -> None:
+    result = permutation_test([1, 2, 3, 4] * 2, [5, 6, 7, 8] * 2, [0] * 4 + [1] * 4,
+                              alternative="greater")  # fmt: skip
+    assert result.p_value == pytest.approx(1 / 576)
+    assert (result.statistic, result.tau, result.n_groups) == (12, pytest.approx(1), 2)
+    assert result.method == "exact, by convolution"
+    assert result.reason is None
+
+
+def test_null_of_nine_prompts_of_five() -> None:
+    one = np.arange(5.0)
+    null = combined_null([(one, one)] * 9)
+    assert null.standard_deviation() / 90 == pytest.approx(0.136, abs=5e-4)
+    two_sided = {s: null.probabilities[np.abs(null.values) >= s].sum() for s in (24, 26)}
+    assert two_sided[26] <= 0.05 < two_sided[24]
+    critical = 26 / 90
+    assert critical == pytest.approx(0.289, abs=5e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 3), st.integers(1, 4)), min_size=2, max_size=6),
+)
+def test_the_null_with_ties_is_that_of_all_orders(items) -> None:
+    x, y = np.array([i[0] for i in items], float), np.array([i[1] for i in items], float)
+    everything = [difference(x, np.array(order)) for order in itertools.permutations(y)]
+    null = group_null(x, y)
+    for value, probability in zip(null.values.tolist(), null.probabilities, strict=True):
+        assert probability == pytest.approx(everything.count(value) / len(everything))
+    assert null.probabilities.sum() == pytest.approx(1)
+
+
+def test_exact_p_agrees_with_scipy_without_ties() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=12), rng.normal(size=12)
+    for alternative in ("two-sided", "greater", "less"):
+        expected = stats.kendalltau(x, y, method="exact", alternative=alternative).pvalue
+        assert permutation_test(x, y, alternative=alternative).p_value == pytest.approx(expected)
+
+
+def test_one_sided_ties_are_exact_up_to_sixty_items() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.permutation(60), rng.integers(0, 6, 60)
+    result = permutation_test(x, y)
+    assert result.method == "exact, by convolution"
+    assert result.p_value == pytest.approx(
+        stats.kendalltau(x, y, method="asymptotic").pvalue, abs=0.01
+    )
+
+
+def test_sampling_takes_over_where_a_group_is_too_large() -> None:
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(0, 5, 80), rng.integers(0, 5, 80)
+    groups = np.repeat([0, 1], 40)
+    result = permutation_test(x, y, groups, resamples=1999)
+    assert (result.method, result.resamples) == ("monte carlo", 1999)
+    assert (result.p_value * 2000) % 1 == pytest.approx(0, abs=1e-9)
+    # Var(C - D) adds over groups: the normal approximation of scipy's, group by group.
+    z = sum(difference(x[groups == g], y[groups == g]) for g in (0, 1)) / math.sqrt(
+        sum(tied_variance(x[groups == g], y[groups == g]) for g in (0, 1))
+    )
+    assert result.p_value == pytest.approx(2 * stats.norm.sf(abs(z)), abs=0.04)
+
+
+def tied_variance(x, y) -> float:
+    n = len(x)
+    t, u = np.unique(x, return_counts=True)[1], np.unique(y, return_counts=True)[1]
+
+    def cubic(k):
+        return (k * (k - 1) * (2 * k + 5)).sum()
+
+    def triple(k):
+        return (k * (k - 1) * (k - 2)).sum()
+
+    def double(k):
+        return (k * (k - 1)).sum()
+
+    return (
+        (n * (n - 1) * (2 * n + 5) - cubic(t) - cubic(u)) / 18
+        + triple(t) * triple(u) / (9 * n * (n - 1) * (n - 2))
+        + double(t) * double(u) / (2 * n * (n - 1))
+    )
+
+
+def test_null_sd_agrees_with_kendalls_variance_under_ties() -> None:
+    x, y = np.array([1, 1, 2, 3, 3, 3, 4.0]), np.array([2, 1, 1, 2, 3, 3, 3.0])
+    null = group_null(x, y)
+    assert null.standard_deviation() == pytest.approx(math.sqrt(tied_variance(x, y)))
+
+
+def test_a_perfect_association_never_has_p_zero() -> None:
+    groups = np.repeat(range(400), 5)
+    result = permutation_test(np.tile(range(5), 400), np.tile(range(5), 400), groups)
+    assert 0 < result.p_value < 1e-100
+
+
+def test_permutation_is_undefined_where_nothing_could_be_ordered() -> None:
+    result = permutation_test([1, 1, 5, NAN], [1, 2, 3, 4], ["a", "a", "b", "b"])
+    assert math.isnan(result.p_value)
+    assert result.reason
+    with pytest.raises(ValueError, match="alternative"):
+        permutation_test([1, 2], [1, 2], alternative="both")  # type: ignore[arg-type]
+
+
+def test_permutation_p_ignores_which_side_is_permuted_and_increasing_maps() -> None:
+    rng = np.random.default_rng(3)
+    x, y, g = rng.integers(1, 5, 30), rng.integers(1, 5, 30), np.repeat(range(6), 5)
+    p = permutation_test(x, y, g).p_value
+    assert permutation_test(y, x, g).p_value == pytest.approx(p)
+    assert permutation_test(x**2, np.exp(y), [f"q{k}" for k in g]).p_value == pytest.approx(p)
+
+
+def test_a_shared_prompt_effect_does_not_break_the_size() -> None:
+    rng = np.random.default_rng(11)
+    groups, hits = np.repeat(range(9), 5), 0
+    for _ in range(600):
+        prompt = 3 * rng.normal(size=9)[groups]
+        x, y = np.round(prompt + rng.normal(size=45)), np.round(prompt + rng.normal(size=45))
+        hits += permutation_test(x, y, groups).p_value <= 0.05
+    # Binomial(600, .05): SD 5.3.
+    assert hits < 30 + 4 * 5.3
+
+
+def test_darwins_maize() -> None:
+    result = sign_flip_test(MAIZE)
+    assert result.p_value == 1726 / 32768
+    assert (result.method, result.resamples, result.n) == ("exact", 32768, 15)
+    assert result.mean == pytest.approx(np.mean(MAIZE))
+    assert stats.ttest_1samp(MAIZE, 0).pvalue == pytest.approx(0.0497, abs=5e-5)
+
+
+def test_sign_flip_agrees_with_scipys_permutation_test() -> None:
+    values = np.random.default_rng(0).normal(0.4, 1, 11)
+    for alternative in ("two-sided", "greater", "less"):
+        expected = stats.permutation_test(
+            (values,), np.mean, permutation_type="samples", alternative=alternative,
+            n_resamples=np.inf,
+        ).pvalue  # fmt: skip
+        mine = sign_flip_test(values, alternative=alternative).p_value
+        assert mine == pytest.approx(expected)
+
+
+def test_rounding_does_not_lose_equal_sums() -> None:
+    # Every order of adding .1 .2 .3 must reach the observed sum: 2 of 8.
+    assert sign_flip_test([0.1, 0.2, 0.3]).p_value == 0.25
+    assert sign_flip_test([0.3, 0.1, 0.2, 0.0]).p_value == 0.25
+
+
+def test_five_prompts_cannot_reach_five_per_cent() -> None:
+    assert sign_flip_test([1, 2, 3, 4, 5]).p_value == 2 / 32
+    assert sign_flip_test([1, 2, 3]).p_value == 0.25
+
+
+def test_sampled_sign_flips_stay_near_the_exact_p() -> None:
+    values = np.random.default_rng(4).normal(0.4, 1, 20)
+    exact = sign_flip_test(values)
+    sampled = sign_flip_test([*values, 0.0], resamples=9999)
+    assert sampled.method == "monte carlo"
+    assert sampled.p_value == pytest.approx(exact.p_value, abs=0.015)
+    strong = sign_flip_test(np.full(40, 3.0) + np.arange(40), resamples=999)
+    assert strong.p_value == 0.001
+
+
+def test_sign_flip_of_nothing_and_of_zeros() -> None:
+    nothing = sign_flip_test([NAN, NAN])
+    assert math.isnan(nothing.p_value)
+    assert nothing.reason == "no value"
+    assert sign_flip_test([0.0, 0.0, 0.0]).p_value == 1
+    assert sign_flip_test([*MAIZE, NAN]).p_value == 1726 / 32768
+    with pytest.raises(ValueError, match="vector"):
+        sign_flip_test([[1.0]])
