@@ -1,0 +1,122 @@
+"""A run's money: the worst case of a call is reserved before it is sent, so the cap is not passed."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+
+class BudgetSpent(Exception):
+    """The cost cap does not allow this call."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """Spending of one run, in US dollars.
+
+    Attributes:
+        cap: the most that may be spent; None = no cap.
+        spent: what calls with a known price cost.
+        possibly_spent: worst cases of attempts that broke off after they were sent, which the
+            provider may have billed; they count against the cap.
+        unknown_calls: paid calls without a known price (there are none under a cap).
+    """
+
+    cap: float | None = None
+    spent: float = 0.0
+    possibly_spent: float = 0.0
+    unknown_calls: int = 0
+    closed: bool = False
+    _reserved: float = 0.0
+    _changed: asyncio.Event | None = None
+
+    async def reserve(self, worst_usd: float) -> float:
+        """Sets the worst case aside, waiting for calls in flight to settle where that may help.
+
+        Returns:
+            The amount set aside, to be given back with `release`.
+
+        Raises:
+            BudgetSpent: the call cannot be paid for even when all others have settled.
+        """
+        if self.cap is None:
+            return 0.0
+        while not self.closed:
+            left = self.cap - self.spent - self.possibly_spent - self._reserved
+            if worst_usd <= left:
+                self._reserved += worst_usd
+                return worst_usd
+            if self._reserved <= 0:
+                self.closed = True
+                break
+            self._changed = self._changed or asyncio.Event()
+            await self._changed.wait()
+        self._notify()
+        raise BudgetSpent("the cost cap would be passed")
+
+    def book(self, amount: float, *, certain: bool = True) -> None:
+        """Adds what a call cost, or what it may have cost."""
+        if certain:
+            self.spent += amount
+        else:
+            self.possibly_spent += amount
+        self._notify()
+
+    def release(self, reserved: float) -> None:
+        """Gives a reservation back."""
+        self._reserved = max(0.0, self._reserved - reserved)
+        if self._reserved < 1e-12:  # sums of floats: an empty purse must read as empty
+            self._reserved = 0.0
+        self._notify()
+
+    def _notify(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
+
+
+class Purse:
+    """The part of the budget set aside for one judgment: its call and its repair together."""
+
+    def __init__(self, budget: Budget) -> None:
+        self._budget = budget
+        self._held = 0.0
+
+    async def need(self, worst_usd: float | None) -> None:
+        """Makes sure that at least this much is set aside.
+
+        Raises:
+            BudgetSpent: the cap does not allow it.
+        """
+        if self._budget.cap is None:
+            return
+        if worst_usd is None:
+            raise BudgetSpent("the price of this backend is unknown")
+        if worst_usd > self._held:
+            self._held += await self._budget.reserve(worst_usd - self._held)
+
+    def pay(self, cost_usd: float | None) -> None:
+        """Books what a call cost; None = paid, at an unknown price."""
+        if cost_usd is None:
+            self._budget.unknown_calls += 1
+        else:
+            self._take(cost_usd)
+            self._budget.book(cost_usd)
+
+    def write_off(self, worst_usd: float | None) -> None:
+        """Books the worst case of an attempt that may have been billed without an answer."""
+        if worst_usd is not None:
+            self._take(worst_usd)
+            self._budget.book(worst_usd, certain=False)
+
+    def close(self) -> None:
+        """Gives back what was not used."""
+        if self._held:
+            self._budget.release(self._held)
+            self._held = 0.0
+
+    def _take(self, amount: float) -> None:
+        used = min(amount, self._held)
+        self._held -= used
+        if used:
+            self._budget.release(used)

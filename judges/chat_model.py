@@ -1,0 +1,161 @@
+"""A langchain-core chat model as a backend: the same reading, limits and ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from typing import Any
+
+from ..errors import InputFault, ProviderError
+from ..records.reply import Reply, Usage
+from .faults import classify
+from .llm import cost_of
+from .reply_parts import TOOL_CALLS
+from .request import Request
+from .spec import BackendSpec, Prices
+
+
+def is_chat_model(value: Any) -> bool:
+    """Whether this is a langchain-core BaseChatModel; loads nothing by asking."""
+    return any(
+        cls.__name__ == "BaseChatModel" and cls.__module__.startswith("langchain_core.")
+        for cls in type(value).__mro__
+    )
+
+
+class ChatModelBackend:
+    """A chat model handed to `Panel(models=[…])`.
+
+    The model keeps its own parameters: they are part of the ledger's key by a hash, and nothing
+    of them is stored or shown, since a chat model may carry its key among them. Structured output
+    is asked for in words only. Retries inside the chat model are its own affair: switch them off.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        name: str | None = None,
+        prices: Prices | None = None,
+        timeout_s: float = 120.0,
+        concurrency: int = 32,
+    ) -> None:
+        identity = _identity(model)
+        chosen = name or str(identity.get("model") or identity.get("model_name") or "model")
+        kind = str(getattr(model, "_llm_type", type(model).__name__)) or "chat"
+        digest = hashlib.sha256(
+            json.dumps(identity, sort_keys=True, default=_type_name).encode()
+        ).hexdigest()
+        self.model = model
+        self.spec = BackendSpec(
+            model=f"langchain/{kind}/{chosen}",
+            name=name or f"langchain/{chosen}",
+            structured="prompt",
+            prices=prices,
+            timeout_s=timeout_s,
+            concurrency=concurrency,
+            extra={"chat_model_sha256": digest},
+        )
+
+    async def send(self, request: Request) -> Reply:
+        """The reply to one `ainvoke`; see `Backend.send`."""
+        from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+        kinds: dict[str, Any] = {
+            "system": SystemMessage,
+            "user": HumanMessage,
+            "assistant": AIMessage,
+        }
+        messages = [kinds[m["role"]](content=m["content"]) for m in request.messages]
+        started = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(self.spec.timeout_s):
+                # No tracer: a run's texts go to the endpoints named and nowhere else.
+                answer = await self.model.ainvoke(messages, config={"callbacks": []})
+        except asyncio.CancelledError:
+            raise
+        except TimeoutError as error:
+            raise ProviderError(
+                "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
+            ) from error
+        except Exception as error:
+            raise classify(error) from error
+        return self._reply(answer, asyncio.get_running_loop().time() - started)
+
+    def prepare(self) -> None:
+        """Nothing to check: the chat model has done so."""
+
+    def access_faults(self) -> list[InputFault]:
+        """None: keys are the chat model's."""
+        return []
+
+    def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """None: how long its replies may get is not ours to bound, so no cap can be kept."""
+        return None
+
+    def likely_tokens(self, text: str) -> int:
+        """One for four characters."""
+        return -(-len(text) // 4)
+
+    def effective_parameters(self) -> dict[str, Any]:
+        """The hash of the chat model's own parameters."""
+        return dict(self.spec.extra)
+
+    async def close(self) -> None:
+        """Nothing of ours to close."""
+
+    def _reply(self, answer: Any, latency_s: float) -> Reply:
+        told = getattr(answer, "usage_metadata", None) or {}
+        details = told.get("input_token_details") or {}
+        usage = Usage(
+            input_tokens=told.get("input_tokens"),
+            output_tokens=told.get("output_tokens"),
+            cached_input_tokens=details.get("cache_read"),
+            cache_write_tokens=details.get("cache_creation"),
+            reasoning_tokens=(told.get("output_token_details") or {}).get("reasoning"),
+        )
+        meta = getattr(answer, "response_metadata", None) or {}
+        text = _text_of(getattr(answer, "content", None))
+        finish = meta.get("finish_reason") or meta.get("stop_reason")
+        if not text and getattr(answer, "tool_calls", None):
+            finish = TOOL_CALLS
+        answered_by = meta.get("model_name") or meta.get("model")
+        return Reply(
+            text=text,
+            finish_reason=str(finish) if finish else None,
+            refusal=(getattr(answer, "additional_kwargs", None) or {}).get("refusal"),
+            answered_by=str(answered_by) if answered_by else None,
+            request_id=getattr(answer, "id", None),
+            usage=usage,
+            cost_usd=cost_of(usage, self.spec),
+            latency_s=round(latency_s, 4),
+            created_at=time.time(),
+        )
+
+
+def _identity(model: Any) -> dict[str, Any]:
+    """What tells two chat models apart; secrets count by their kind, never by their value."""
+    try:
+        found = dict(model._identifying_params)
+    except Exception:
+        found = {}
+    return {str(key): value for key, value in found.items()} | {"class": _type_name(model)}
+
+
+def _type_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"
+
+
+def _text_of(content: Any) -> str | None:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [
+            part if isinstance(part, str) else part.get("text", "")
+            for part in content
+            if isinstance(part, str) or (isinstance(part, dict) and part.get("type") == "text")
+        ]
+        return "".join(parts)
+    return None

@@ -1,0 +1,365 @@
+"""The desk where calls are handed in: asked once, paid once, stored before anybody reads them.
+
+Around the one attempt that a backend makes stand, in this order: the ledger (is it paid already?),
+the same call in flight (wait for it), the budget, the limits of the backend, a durable note that
+the call is being sent, retries, and the ledger again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ..errors import ProviderError
+from ..records.reply import Reply
+from .backend import Backend
+from .budget import Budget, Purse
+from .faults import CLOSES_BACKEND, TRANSIENT, is_about_format
+from .limits import Limiter, Stopped
+from .request import Request
+from .spec import LADDER, Rung
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
+
+    from ..records.ledger import Intent, Ledger
+
+_BACKOFF_FIRST_S = 0.5
+_BACKOFF_MOST_S = 30.0
+_RETRY_AFTER_MOST_S = 60.0
+_ENVELOPE_TOKENS = 600
+"""Tokens that a provider may add around the texts: roles, tool wrappers, schema preambles."""
+_USUAL_OUTPUT_TOKENS = 120
+REPAIR_BYTES = 6_000
+"""Most bytes that the one repair ask adds: the echo of the unreadable reply and the request."""
+REPAIR_OUTPUT_FACTOR = 2
+"""A repair of a reply that was cut off may use this many times the tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply and where it came from."""
+
+    reply: Reply
+    key: str
+    from_ledger: bool
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What a desk did since it was opened.
+
+    Attributes:
+        sent: calls for which at least one attempt was sent.
+        answered: calls that brought a reply, which is in the ledger.
+        failed: calls that brought none.
+        from_ledger: calls that needed nothing sent.
+        attempts: HTTP attempts.
+        repeated: calls sent again because an earlier process died while they were in flight.
+    """
+
+    sent: int = 0
+    answered: int = 0
+    failed: int = 0
+    from_ledger: int = 0
+    attempts: int = 0
+    repeated: int = 0
+
+
+class Desk:
+    """Hands calls to backends on behalf of one run. Used from one event loop."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        budget: Budget | None = None,
+        on_change: Callable[[], None] | None = None,
+    ) -> None:
+        self.ledger = ledger
+        self.budget = budget or Budget()
+        self.counts = CallCounts()
+        self._on_change = on_change or (lambda: None)
+        self._limiters: dict[str, Limiter] = {}
+        self._in_flight: dict[str, asyncio.Future[Reply]] = {}
+        self._closed: dict[str, ProviderError] = {}
+        self._rungs: dict[str, Rung] = {}
+        self._probes: dict[str, asyncio.Lock] = {}
+        self._stopped = False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is stopping: calls in flight end, no further one is sent."""
+        return self._stopped
+
+    def stop(self) -> None:
+        """No further call is sent; those in flight are awaited and stored."""
+        self._stopped = True
+        for limiter in self._limiters.values():
+            limiter.stop()
+
+    def purse(self) -> Purse:
+        """A purse on this run's budget."""
+        return Purse(self.budget)
+
+    def limiter(self, backend: Backend) -> Limiter:
+        """The one gate of this backend."""
+        spec = backend.spec
+        if spec.name not in self._limiters:
+            self._limiters[spec.name] = limiter = Limiter(
+                concurrency=spec.concurrency, rpm=spec.rpm, tpm=spec.tpm
+            )
+            if self._stopped:
+                limiter.stop()
+        return self._limiters[spec.name]
+
+    def rung(self, backend: Backend) -> Rung | None:
+        """How this backend takes structured output, as set or as learned; None = not known yet."""
+        spec = backend.spec
+        if spec.structured != "auto":
+            return spec.structured
+        if spec.identity not in self._rungs:
+            learned = self.ledger.capability(spec.identity)
+            if learned is not None and learned in LADDER:
+                self._rungs[spec.identity] = learned
+        return self._rungs.get(spec.identity)
+
+    async def ask_structured(
+        self, backend: Backend, build: Callable[[Rung], Request], purse: Purse
+    ) -> tuple[Answer, Request]:
+        """The answer to a request for structured output, in the strongest form the backend takes.
+
+        The first call to a backend that is not known yet is the probe: the others wait for it, so
+        that an endpoint without structured output sees one refused call a form, not hundreds.
+
+        Raises:
+            ProviderError, BudgetSpent, Stopped: as `ask`.
+        """
+        rung = self.rung(backend)
+        if rung is not None:
+            request = build(rung)
+            return await self.ask(backend, request, purse), request
+        lock = self._probes.setdefault(backend.spec.identity, asyncio.Lock())
+        async with lock:
+            if self.rung(backend) is None:
+                return await self._probe(backend, build, purse)
+        return await self.ask_structured(backend, build, purse)
+
+    async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
+        """The reply to this request, from the ledger or from the backend.
+
+        Raises:
+            ProviderError: no reply came, after the retries that made sense.
+            BudgetSpent: the cost cap does not allow the call.
+            Stopped: the run is stopping.
+        """
+        key = request.key()
+        while True:
+            stored = self.ledger.lookup([key]).get(key)
+            if stored is not None:
+                self.counts.from_ledger += 1
+                return Answer(stored, key, from_ledger=True)
+            running = self._in_flight.get(key)
+            if running is None:
+                break
+            # The same question about the same text: one call serves both.
+            await asyncio.wait([running])
+        mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        self._in_flight[key] = mine
+        try:
+            reply = await self._send(backend, request, key, purse)
+        finally:
+            del self._in_flight[key]
+            mine.cancel()  # wakes those who wait; they look into the ledger again
+        return Answer(reply, key, from_ledger=False)
+
+    async def _probe(
+        self, backend: Backend, build: Callable[[Rung], Request], purse: Purse
+    ) -> tuple[Answer, Request]:
+        for rung in LADDER:
+            request = build(rung)
+            try:
+                answer = await self.ask(backend, request, purse)
+            except ProviderError as error:
+                if rung != LADDER[-1] and is_about_format(error):
+                    continue
+                raise
+            self._rungs[backend.spec.identity] = rung
+            self.ledger.set_capability(backend.spec.identity, rung)
+            return answer, request
+        raise AssertionError("the last rung of the ladder returns or raises")
+
+    async def _send(self, backend: Backend, request: Request, key: str, purse: Purse) -> Reply:
+        from tenacity import AsyncRetrying, retry_if_exception
+
+        spec = backend.spec
+        if (closed := self._closed.get(spec.name)) is not None:
+            raise ProviderError(closed.fault, f"not sent; the backend said before: {closed.detail}")
+        limiter = self.limiter(backend)
+        call = _Call(backend, request, key, purse)
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(
+                lambda error: isinstance(error, ProviderError) and error.fault in TRANSIENT
+            ),
+            stop=call.gives_up,
+            wait=call.waits,
+            sleep=limiter.pause,
+            reraise=True,
+        )
+        try:
+            async for attempt in retrying:
+                with attempt:
+                    reply = await self._attempt(call, limiter)
+        except ProviderError as error:
+            self.counts.failed += 1
+            if error.fault in CLOSES_BACKEND:
+                self._closed[spec.name] = error
+            await self._record_failure(call, error)
+            raise
+        except BaseException as error:
+            # Stopped or cancelled between attempts: nothing of ours is in flight any more.
+            if call.intent is not None and not call.is_sending:
+                await self._record_failure(call, call.last_error or _stopped(error))
+            raise
+        finally:
+            self._on_change()
+        return reply
+
+    async def _attempt(self, call: _Call, limiter: Limiter) -> Reply:
+        await call.purse.need(call.reserve_usd)
+        await limiter.acquire(call.likely_tokens)
+        try:
+            if call.intent is None:
+                call.intent = await self.ledger.begin(call.key, backend=call.backend.spec.name)
+                self.counts.sent += 1
+                self.counts.repeated += 1 if call.intent.repeats else 0
+            if self._stopped:
+                raise Stopped
+            call.attempts += 1
+            self.counts.attempts += 1
+            call.is_sending = True
+            try:
+                reply = await call.backend.send(call.request)
+            except ProviderError as error:
+                call.is_sending = False
+                self._learn_from(error, call, limiter)
+                raise
+            reply = replace(reply, attempts=call.attempts)
+            call.purse.pay(reply.cost_usd)
+            usage = reply.usage
+            limiter.succeeded(
+                estimated_tokens=call.likely_tokens,
+                used_tokens=None
+                if usage.input_tokens is None
+                else usage.input_tokens + (usage.output_tokens or 0),
+            )
+        finally:
+            limiter.release()
+        from ..records.ledger import CallRecord
+
+        record = CallRecord(
+            key=call.key,
+            backend=call.backend.spec.name,
+            endpoint=call.request.endpoint,
+            purpose=call.request.purpose,
+            request=call.request.description(),
+            reply=reply,
+        )
+        await self.ledger.finish(call.intent, record)
+        self.counts.answered += 1
+        return reply
+
+    def _learn_from(self, error: ProviderError, call: _Call, limiter: Limiter) -> None:
+        call.last_error = error
+        if error.fault == "rate_limit":
+            limiter.throttled(min(error.retry_after_s or 0.0, _RETRY_AFTER_MOST_S))
+        elif error.fault in TRANSIENT:
+            limiter.server_error()
+        if error.may_be_billed:
+            call.may_be_billed = True
+            call.purse.write_off(call.worst_usd)
+
+    async def _record_failure(self, call: _Call, error: ProviderError) -> None:
+        if call.intent is None:
+            return
+        await self.ledger.fail(
+            call.intent,
+            fault=error.fault,
+            detail=error.detail,
+            status=error.status,
+            attempts=call.attempts,
+            may_be_billed=call.may_be_billed,
+        )
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call on its way: what is asked, and what has happened to it so far."""
+
+    backend: Backend
+    request: Request
+    key: str
+    purse: Purse
+    intent: Intent | None = None
+    attempts: int = 0
+    hard_failures: int = 0
+    may_be_billed: bool = False
+    is_sending: bool = False
+    last_error: ProviderError | None = None
+    likely_tokens: float = 0.0
+    worst_usd: float | None = None
+    reserve_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        size = self.request.size_bytes()
+        self.likely_tokens = size / 4 + _USUAL_OUTPUT_TOKENS
+        self.worst_usd = worst_usd(self.backend, self.request)
+        self.reserve_usd = reserve_usd(self.backend, self.request)
+
+    def gives_up(self, state: RetryCallState) -> bool:
+        """Rate limits are waited out for as long as the settings say; other faults are counted."""
+        error = state.outcome.exception() if state.outcome else None
+        rate_limited = isinstance(error, ProviderError) and error.fault == "rate_limit"
+        if not rate_limited:
+            self.hard_failures += 1
+        spec = self.backend.spec
+        waited = state.seconds_since_start or 0.0
+        return self.hard_failures >= spec.max_attempts or waited >= spec.max_wait_s
+
+    def waits(self, state: RetryCallState) -> float:
+        """What the endpoint asked for, or exponential growth; with jitter either way."""
+        import random
+
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after_s if isinstance(error, ProviderError) else None
+        if asked is not None:
+            return min(asked, _RETRY_AFTER_MOST_S) + random.uniform(0.0, 0.25)
+        ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
+        return random.uniform(ceiling / 2, ceiling)
+
+
+def worst_usd(backend: Backend, request: Request) -> float | None:
+    """The most that one attempt can cost, in US dollars; None where the price is unknown.
+
+    No tokenizer makes more tokens of a text than it has bytes.
+    """
+    most_output = int(request.params.get("max_tokens") or 0)
+    return backend.worst_cost(request.size_bytes() + _ENVELOPE_TOKENS, most_output)
+
+
+def reserve_usd(backend: Backend, request: Request) -> float | None:
+    """What is set aside before a request is sent: its worst case, and that of its repair."""
+    first = worst_usd(backend, request)
+    if request.purpose != "judge" or first is None:
+        return first
+    most_output = int(request.params.get("max_tokens") or 0)
+    repair = backend.worst_cost(
+        request.size_bytes() + _ENVELOPE_TOKENS + REPAIR_BYTES, REPAIR_OUTPUT_FACTOR * most_output
+    )
+    return None if repair is None else first + repair
+
+
+def _stopped(error: BaseException) -> ProviderError:
+    return ProviderError("internal", f"stopped before an attempt was sent ({type(error).__name__})")

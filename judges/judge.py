@@ -1,0 +1,243 @@
+"""What one judge is: a persona on a backend, whose vote on one response is exactly one Judgment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import ProviderError
+from ..personas import Persona
+from ..records.judgment import Judgment, ScoreMode
+from ..records.reply import Reply
+from .backend import Backend
+from .brief import TEMPLATE_VERSION, Brief
+from .budget import BudgetSpent, Purse
+from .contract import json_schema
+from .desk import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from .expected import expected_scores
+from .guard import nonce_for
+from .limits import Stopped
+from .reading import Vote, read_vote
+from .request import Message, Request
+from .spec import Rung
+
+TOP_LOGPROBS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Matter:
+    """A response before the panel, with the texts that no graph state ever holds."""
+
+    response_id: str
+    prompt_id: str
+    respondent_id: str
+    prompt: str
+    response: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """A persona on a backend."""
+
+    persona: Persona
+    backend: Backend
+    score_mode: ScoreMode = "integer"
+
+    @property
+    def model(self) -> str:
+        """The backend's name."""
+        return self.backend.spec.name
+
+    def requests(
+        self, brief: Brief, matter: Matter, *, secret: bytes, repeat: int, rung: Rung
+    ) -> Request:
+        """The first request of this judge on this matter."""
+        nonce = nonce_for(secret, matter.prompt, matter.response)
+        messages = brief.messages(self.persona, matter.prompt, matter.response, nonce)
+        return self._request(brief, messages, nonce=nonce, repeat=repeat, rung=rung)
+
+    async def vote(self, desk: Desk, brief: Brief, matter: Matter, *, repeat: int) -> Judgment:
+        """The judgment, whatever became of it; only a defect of this program raises."""
+        case = _Case(self, desk, brief, matter, repeat, desk.purse())
+        try:
+            return await case.hear()
+        finally:
+            case.purse.close()
+
+    def not_asked(
+        self, brief: Brief, matter: Matter, *, repeat: int, reason: str, detail: str | None = None
+    ) -> Judgment:
+        """A planned judgment for which nothing is sent."""
+        return Judgment(
+            response_id=matter.response_id,
+            prompt_id=matter.prompt_id,
+            respondent_id=matter.respondent_id,
+            persona=self.persona.id,
+            axis=self.persona.axis,
+            model=self.model,
+            repeat=repeat,
+            status="not_asked",
+            reason=reason,
+            detail=detail,
+            mode=brief.mode,
+            score_mode=self.score_mode,
+        )
+
+    def _request(
+        self,
+        brief: Brief,
+        messages: tuple[Message, ...],
+        *,
+        nonce: str,
+        repeat: int,
+        rung: Rung,
+        truncated: bool | None = None,
+    ) -> Request:
+        spec = self.backend.spec
+        parameters: dict[str, Any] = spec.parameters()
+        if truncated:
+            parameters["max_tokens"] = REPAIR_OUTPUT_FACTOR * spec.max_tokens
+        if self.score_mode == "expected":
+            parameters |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        if spec.is_offline:
+            parameters["offline"] = offline_contract(self.persona, brief)
+        return Request(
+            backend=spec.model,
+            endpoint=spec.api_base or "",
+            messages=messages,
+            params=parameters,
+            schema=json_schema(brief.contract),
+            structured=rung,
+            nonce=nonce,
+            repeat=repeat,
+            template=TEMPLATE_VERSION,
+            order=brief.order,
+            purpose="judge" if truncated is None else "repair",
+            labels={
+                "persona": self.persona.id,
+                "persona_sha256": self.persona.sha256,
+                "rubric": brief.rubric.id,
+                "rubric_sha256": brief.rubric.sha256,
+                "mode": brief.mode,
+            },
+        )
+
+
+def offline_contract(persona: Persona, brief: Brief) -> Mapping[str, Any]:
+    """What the embedded judge needs and cannot read out of the messages."""
+    from .lexical import LEXICAL_VERSION
+
+    return {
+        "version": LEXICAL_VERSION,
+        "mode": brief.mode,
+        "dimensions": [[d.id, d.offline] for d in brief.rubric.dimensions],
+        "low": brief.contract.low,
+        "high": brief.contract.high,
+        "lexicon": dict(persona.lexicon or {}),
+        "rationale": brief.rationale,
+    }
+
+
+@dataclass(slots=True)
+class _Case:
+    """One judge, one response, one asking."""
+
+    judge: Judge
+    desk: Desk
+    brief: Brief
+    matter: Matter
+    repeat: int
+    purse: Purse
+
+    async def hear(self) -> Judgment:
+        """Asks, reads, repairs once if need be."""
+        answers: list[Answer] = []
+        rung: Rung | None = None
+        try:
+            first, request = await self.desk.ask_structured(
+                self.judge.backend, self._first_request, self.purse
+            )
+            answers.append(first)
+            rung = request.structured
+            vote = read_vote(first.reply, self.brief.contract)
+            if vote.outcome == "unreadable":
+                second = await self._repair(request, first.reply, vote)
+                answers.append(second)
+                vote = read_vote(second.reply, self.brief.contract)
+        except ProviderError as error:
+            return self._closed("failed", error.fault, error.detail, answers, rung)
+        except BudgetSpent as error:
+            return self._closed("not_asked", "budget", str(error), answers, rung)
+        except Stopped:
+            return self._closed("not_asked", "interrupted", None, answers, rung)
+        return self._judgment(vote, answers, rung)
+
+    def _first_request(self, rung: Rung) -> Request:
+        return self.judge.requests(
+            self.brief, self.matter, secret=self.desk.ledger.secret, repeat=self.repeat, rung=rung
+        )
+
+    async def _repair(self, request: Request, reply: Reply, vote: Vote) -> Answer:
+        problem = vote.detail or vote.problem or "it could not be read"
+        messages = self.brief.repair(request.messages, reply.text, problem)
+        repair = self.judge._request(
+            self.brief,
+            messages,
+            nonce=request.nonce,
+            repeat=self.repeat,
+            rung=request.structured,
+            truncated=vote.problem == "truncated",
+        )
+        return await self.desk.ask(self.judge.backend, repair, self.purse)
+
+    def _judgment(self, vote: Vote, answers: list[Answer], rung: Rung | None) -> Judgment:
+        scores: dict[str, float] = dict(vote.scores)
+        status, reason, detail = vote.outcome, vote.problem, vote.detail
+        if status == "scored" and self.judge.score_mode == "expected":
+            expected = expected_scores(answers[-1].reply, self.brief.contract)
+            if expected.problem is None:
+                scores = dict(expected.values)
+            else:
+                # The integer is there, and is not used: a silent change of the kind of score
+                # would mix two measurements under one name.
+                status, reason, detail = "unreadable", expected.problem, expected.detail
+                scores = {}
+        blank = self._closed(status, reason, detail, answers, rung)
+        return replace(blank, scores=scores, rationale=vote.rationale)
+
+    def _closed(
+        self,
+        status: Any,
+        reason: str | None,
+        detail: str | None,
+        answers: list[Answer],
+        rung: Rung | None,
+    ) -> Judgment:
+        replies = [answer.reply for answer in answers]
+        return replace(
+            self.judge.not_asked(self.brief, self.matter, repeat=self.repeat, reason=""),
+            status=status,
+            reason=reason,
+            detail=detail,
+            structured=rung,
+            answered_by=replies[-1].answered_by if replies else None,
+            repaired=len(replies) > 1,
+            calls=len(replies),
+            attempts=sum(answer.reply.attempts for answer in answers if not answer.from_ledger),
+            from_ledger=bool(answers) and all(answer.from_ledger for answer in answers),
+            input_tokens=_sum(reply.usage.input_tokens for reply in replies),
+            cached_input_tokens=_sum(reply.usage.cached_input_tokens for reply in replies),
+            output_tokens=_sum(reply.usage.output_tokens for reply in replies),
+            reasoning_tokens=_sum(reply.usage.reasoning_tokens for reply in replies),
+            cost_usd=_sum(reply.cost_usd for reply in replies),
+            ledger_key=answers[0].key if answers else "",
+        )
+
+
+def _sum(values: Any) -> Any:
+    """The sum; None where a value is unknown or there is none: unknown is not 0."""
+    listed = list(values)
+    if not listed or any(value is None for value in listed):
+        return None
+    return sum(listed)

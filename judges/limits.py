@@ -1,0 +1,194 @@
+"""How fast one backend may be asked: requests and tokens a minute, and calls in flight.
+
+Everything waits; nothing is refused. The number of calls in flight adapts: it starts low, doubles
+with every round of answers until the first 429, then grows by one a round, halves on a 429, and
+holds still for a while after a server error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+START_IN_FLIGHT = 8
+_HOLD_AFTER_SERVER_ERROR_S = 10.0
+# Several calls in flight meet the same limit at once: one burst of 429s is one event.
+_ONE_CUT_WITHIN_S = 1.0
+
+
+class Stopped(Exception):
+    """The run is stopping: no further call is to be sent."""
+
+
+@dataclass(slots=True)
+class TokenBucket:
+    """A rate a minute, smoothed: at most one second's worth may be taken at once."""
+
+    per_minute: float
+    _level: float = 0.0
+    _updated: float | None = None
+
+    def delay_for(self, amount: float, now: float) -> float:
+        """Seconds until `amount` may be taken; 0.0 takes it."""
+        per_second = self.per_minute / 60.0
+        # A single request larger than a second's worth must still pass, when the bucket is full.
+        capacity = max(per_second, 1.0)
+        if self._updated is None:
+            self._level, self._updated = capacity, now
+        self._level = min(capacity, self._level + (now - self._updated) * per_second)
+        self._updated = now
+        need = min(amount, capacity)
+        if self._level >= need - 1e-9:
+            self._level -= amount  # may go below zero: the debt is waited out by the next ones
+            return 0.0
+        return (need - self._level) / per_second
+
+    def correct(self, amount: float) -> None:
+        """Takes (or gives back) the difference between an estimate and what was used."""
+        self._level -= amount
+
+
+class Limiter:
+    """The gate of one backend. Used from one event loop."""
+
+    def __init__(
+        self,
+        *,
+        concurrency: int,
+        rpm: float | None = None,
+        tpm: float | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.most = concurrency
+        self.allowed = float(min(START_IN_FLIGHT, concurrency))
+        self.in_flight = 0
+        self.peak_in_flight = 0
+        self.throttled_times = 0
+        self._slow_start = True
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._buckets = (
+            TokenBucket(rpm) if rpm else None,
+            TokenBucket(tpm) if tpm else None,
+        )
+        self._rate_lock = asyncio.Lock()
+        self._not_before = 0.0
+        self._hold_until = 0.0
+        self._last_cut = float("-inf")
+        self._stopped = False
+        self._wake = asyncio.Event()
+        self._clock = clock or (lambda: asyncio.get_running_loop().time())
+
+    async def acquire(self, tokens: float) -> None:
+        """Waits for a place in flight, for the rates, and for a pause that a 429 asked for.
+
+        Raises:
+            Stopped: the run is stopping.
+        """
+        await self._place()
+        try:
+            await self._rates(tokens)
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Gives the place back."""
+        self.in_flight -= 1
+        self._admit()
+
+    def succeeded(self, *, estimated_tokens: float, used_tokens: float | None) -> None:
+        """An answer came: room for more, unless a server error was seen just now."""
+        if used_tokens is not None and self._buckets[1] is not None:
+            self._buckets[1].correct(used_tokens - estimated_tokens)
+        if self._clock() < self._hold_until or self.allowed >= self.most:
+            return
+        # Only a backend that is kept busy shows that it can take more.
+        if self.in_flight >= self.allowed - 1:
+            step = 1.0 if self._slow_start else 1.0 / self.allowed
+            self.allowed = min(float(self.most), self.allowed + step)
+            self._admit()
+
+    def throttled(self, retry_after_s: float | None) -> None:
+        """A 429: fewer calls in flight, and nobody goes before the time it named."""
+        now = self._clock()
+        self.throttled_times += 1
+        self._slow_start = False
+        if now - self._last_cut >= _ONE_CUT_WITHIN_S:
+            self._last_cut = now
+            self.allowed = max(1.0, self.allowed / 2.0)
+        if retry_after_s:
+            self._not_before = max(self._not_before, now + retry_after_s)
+
+    def server_error(self) -> None:
+        """A 5xx or a broken connection says nothing about the rate: no growth for a while."""
+        self._hold_until = self._clock() + _HOLD_AFTER_SERVER_ERROR_S
+
+    def stop(self) -> None:
+        """Wakes everybody who waits, with `Stopped`."""
+        self._stopped = True
+        self._wake.set()
+        while self._waiting:
+            future = self._waiting.popleft()
+            if not future.done():
+                future.set_exception(Stopped())
+
+    async def pause(self, seconds: float) -> None:
+        """Sleeps, unless the run stops first.
+
+        Raises:
+            Stopped: the run is stopping.
+        """
+        if seconds > 0 and not self._stopped:
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+        if self._stopped:
+            raise Stopped
+
+    async def _place(self) -> None:
+        if self._stopped:
+            raise Stopped
+        if not self._waiting and self.in_flight < int(self.allowed):
+            self._enter()
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        try:
+            await future  # the place is taken in _admit, on this one's behalf
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.release()
+            raise
+
+    def _enter(self) -> None:
+        self.in_flight += 1
+        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+
+    def _admit(self) -> None:
+        while self._waiting and self.in_flight < int(self.allowed):
+            future = self._waiting.popleft()
+            if not future.done():
+                self._enter()
+                future.set_result(None)
+
+    async def _rates(self, tokens: float) -> None:
+        while True:
+            wait = self._not_before - self._clock()
+            if wait > 0:
+                await self.pause(wait)
+                continue
+            if self._buckets == (None, None):
+                break
+            # The lock keeps the order of arrival: a large request is not starved by small ones.
+            async with self._rate_lock:
+                for bucket, amount in zip(self._buckets, (1.0, tokens), strict=True):
+                    while bucket is not None and (delay := bucket.delay_for(amount, self._clock())):
+                        await self.pause(delay)
+            if self._not_before <= self._clock():
+                break
+        if self._stopped:
+            raise Stopped

@@ -1,0 +1,274 @@
+"""The embedded judge as a litellm provider, `offline/lexical`: no key, no network, no cost.
+
+It takes the same road as any model: the messages of a judgment go in, the JSON of the reply
+contract comes out. What it cannot read out of the messages (scale, dimensions, persona lexicon)
+comes beside them, as the keyword `offline` of `litellm.completion`, which litellm hands to a
+custom provider in `optional_params["offline"]`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+from ..errors import InputError, InputFault
+from ..records.judgment import MODES, OVERALL
+from .contract import ABSTAINED, RATIONALE
+from .guard import NONCE_DIGITS, NONCE_LINE
+from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
+
+PROVIDER: Final = "offline"
+LEXICAL: Final = "lexical"
+OFFLINE_MODELS: Final = (f"{PROVIDER}/{LEXICAL}",)
+"""Names of the embedded models, as they are written where a model is named."""
+
+CHARACTERS_PER_TOKEN: Final = 4
+"""Usage is an estimate: there are no tokens here, and tools that count them should see a size."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What came beside the messages."""
+
+    mode: str
+    dimensions: tuple[tuple[str, str | None], ...]
+    low: int
+    high: int
+    lexicon: Mapping[str, float]
+    has_rationale: bool
+
+
+def register_offline() -> None:
+    """Makes `offline/…` known to litellm; a second call changes nothing, others' providers stay."""
+    import litellm
+
+    handler_class = _handler_class()
+    others = [entry for entry in litellm.custom_provider_map if entry["provider"] != PROVIDER]
+    ours = [entry for entry in litellm.custom_provider_map if entry["provider"] == PROVIDER]
+    if len(ours) == 1 and isinstance(ours[0]["custom_handler"], handler_class):
+        return
+    litellm.custom_provider_map = [
+        *others,
+        {"provider": PROVIDER, "custom_handler": handler_class()},
+    ]
+    # A price of nothing, so that the cost of a call is 0.0 and not unknown.
+    # The cache prices are there because litellm warns of their absence.
+    prices = ("input_cost_per_token", "output_cost_per_token")
+    cache_prices = ("cache_creation_input_token_cost", "cache_read_input_token_cost")
+    free = dict.fromkeys(prices + cache_prices, 0.0)
+    litellm.register_model(
+        {name: {"litellm_provider": PROVIDER, "mode": "chat", **free} for name in OFFLINE_MODELS}
+    )
+
+
+def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: object) -> str:
+    """The reply of an embedded model, as text; the same arguments always give the same reply.
+
+    In mode `dimensions` an object with one integer a dimension, in the order given, and
+    `abstained`; in the single-integer modes an object with `overall`. A rationale, where asked for,
+    comes first.
+
+    Args:
+        model: the name without provider.
+        messages: chat messages; the last one of the user that opens with the marker line is read,
+            so that a request to repair a reply may follow it.
+        facts: the mapping described in `OFFLINE_FACTS`.
+
+    Raises:
+        InputError: for another model, for facts that break the contract (all faults at once), or
+            for messages without the marked texts.
+    """
+    if model != LEXICAL:
+        raise InputError([InputFault("offline", f"must be {LEXICAL}, got {model!r}", "model")])
+    known = _read_facts(facts)
+    prompt, response = _marked_texts(messages)
+    scores = score(
+        measure(prompt, response),
+        dimensions=known.dimensions,
+        low=known.low,
+        high=known.high,
+        lexicon=known.lexicon,
+    )
+    return json.dumps(_reply_object(scores, known), ensure_ascii=False)
+
+
+OFFLINE_FACTS: Final = """\
+version: the LEXICAL_VERSION that the caller was written for
+mode: dimensions, holistic or no_rubric
+dimensions: [[id, family or null], …] in rubric order; may be empty in the single-integer modes
+low, high: the ends of the scale
+lexicon: {term: weight} of the persona
+rationale: none or before"""
+"""The keys of the keyword `offline`; there are no others."""
+
+
+def _reply_object(scores: LexicalScores, facts: _Facts) -> dict[str, Any]:
+    reply: dict[str, Any] = {}
+    if facts.has_rationale:
+        reply[RATIONALE] = strongest_and_weakest(scores)
+    if facts.mode == "dimensions":
+        return reply | dict(scores.scores) | {ABSTAINED: scores.abstained}
+    return reply | {OVERALL: scores.overall}
+
+
+def _read_facts(facts: object) -> _Facts:
+    if not isinstance(facts, Mapping):
+        raise InputError(
+            [InputFault("offline", f"must be a mapping, got {type(facts).__name__}")],
+            hint="Pass the keyword `offline` to litellm, with these keys:\n" + OFFLINE_FACTS,
+        )
+    faults: list[InputFault] = []
+
+    def check(holds: bool, name: str, rule: str) -> None:
+        if not holds:
+            got = repr(facts.get(name, "nothing"))
+            faults.append(InputFault("offline", f"must be {rule}, got {got[:80]}", name))
+
+    expected = {"version", "mode", "dimensions", "low", "high", "lexicon", "rationale"}
+    faults += [
+        InputFault("offline", f"unknown key; there are {', '.join(sorted(expected))}", str(name))
+        for name in facts
+        if name not in expected
+    ]
+    mode, dimensions = facts.get("mode"), facts.get("dimensions")
+    low, high, lexicon = facts.get("low"), facts.get("high"), facts.get("lexicon")
+    check(facts.get("version") == LEXICAL_VERSION, "version", repr(LEXICAL_VERSION))
+    check(mode in MODES, "mode", " or ".join(MODES))
+    check(_are_dimensions(dimensions), "dimensions", "a list of different [id, family or null]")
+    check(
+        mode != "dimensions" or bool(dimensions), "dimensions", "a list of at least one dimension"
+    )
+    check(type(low) is int, "low", "an integer")
+    check(
+        type(high) is int and (type(low) is not int or high > low), "high", "an integer above low"
+    )
+    check(_is_lexicon(lexicon), "lexicon", "a mapping of terms to finite weights")
+    check(facts.get("rationale") in ("none", "before"), "rationale", "none or before")
+    if faults:
+        raise InputError(faults)
+    return _Facts(
+        mode=facts["mode"],
+        dimensions=tuple((name, family) for name, family in facts["dimensions"]),
+        low=facts["low"],
+        high=facts["high"],
+        lexicon=facts["lexicon"],
+        has_rationale=facts["rationale"] == "before",
+    )
+
+
+def _are_dimensions(value: object) -> bool:
+    if not isinstance(value, list | tuple):
+        return False
+    names = []
+    for pair in value:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            return False
+        name, family = pair
+        if not isinstance(name, str) or not (family is None or isinstance(family, str)):
+            return False
+        names.append(name)
+    return len(set(names)) == len(names)
+
+
+def _is_lexicon(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(term, str)
+        and isinstance(weight, int | float)
+        and not isinstance(weight, bool)
+        and math.isfinite(weight)
+        for term, weight in value.items()
+    )
+
+
+def _text_of(message: Mapping[str, Any]) -> str:
+    """The text of a message, whose content may be a string or a list of typed parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "".join(
+        str(part.get("text", ""))
+        for part in content
+        if isinstance(part, Mapping) and part.get("type") == "text"
+    )
+
+
+def _marked_texts(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Prompt and response of the last user message that opens with the marker line."""
+    for message in reversed(messages):
+        if message.get("role") != "user":
+            continue
+        text = _text_of(message)
+        if text.startswith(NONCE_LINE):
+            nonce = text[len(NONCE_LINE) :].split("\n", 1)[0].strip()
+            _check_nonce(nonce)
+            return _block(text, "PROMPT", nonce), _block(text, "RESPONSE", nonce)
+    raise InputError(
+        [InputFault("messages", f"must hold a user message that opens with {NONCE_LINE!r}")],
+        hint="offline/lexical judges responses and answers nothing else.",
+    )
+
+
+def _check_nonce(nonce: str) -> None:
+    if len(nonce) != NONCE_DIGITS or not set(nonce) <= set("0123456789abcdef"):
+        rule = f"must name a nonce of {NONCE_DIGITS} hex digits, got {nonce[:40]!r}"
+        raise InputError([InputFault("messages", rule)])
+
+
+def _block(text: str, name: str, nonce: str) -> str:
+    """The text between the markers that carry the nonce; markers with any other are just text."""
+    opening, closing = f"<<<{name} {nonce}>>>\n", f"\n<<<END {name} {nonce}>>>"
+    if text.count(opening) != 1 or text.count(closing) != 1:
+        rule = f"must hold one block {name} marked with the nonce of the first line"
+        raise InputError([InputFault("messages", rule)])
+    start = text.index(opening) + len(opening)
+    end = text.index(closing)
+    # An empty text leaves the two markers on neighbouring lines, or with one empty line between.
+    return text[start:end] if end >= start else ""
+
+
+def _usage_counts(messages: Sequence[Mapping[str, Any]], reply: str) -> tuple[int, int]:
+    """Estimated tokens in and out, at four characters each, rounded up."""
+    characters = sum(len(_text_of(message)) for message in messages)
+    return -(-characters // CHARACTERS_PER_TOKEN), -(-len(reply) // CHARACTERS_PER_TOKEN)
+
+
+@cache
+def _handler_class() -> type[Any]:
+    """The handler's class; made on first use, because its base lives in litellm."""
+    from litellm.llms.custom_llm import CustomLLM, CustomLLMError
+    from litellm.types.utils import Usage
+
+    class OfflineHandler(CustomLLM):
+        """Answers `offline/…` calls in this process."""
+
+        def completion(self, *_: Any, **call: Any) -> Any:
+            model, messages = call["model"], call["messages"]
+            try:
+                facts = (call.get("optional_params") or {}).get("offline")
+                reply = offline_reply(model, messages, facts)
+            except InputError as error:
+                # Any other exception would come out as a connection error, and be retried.
+                raise CustomLLMError(400, str(error)) from error  # type: ignore[no-untyped-call]
+            incoming, outgoing = _usage_counts(messages, reply)
+            answer = call["model_response"]
+            answer.model = f"{model}-{LEXICAL_VERSION}"
+            answer.choices[0].message.content = reply
+            answer.choices[0].finish_reason = "stop"
+            answer.usage = Usage(
+                prompt_tokens=incoming,
+                completion_tokens=outgoing,
+                total_tokens=incoming + outgoing,
+            )
+            return answer
+
+        async def acompletion(self, *_: Any, **call: Any) -> Any:
+            # A millisecond of arithmetic: a thread would cost more than it frees.
+            return self.completion(**call)
+
+    return OfflineHandler

@@ -1,0 +1,84 @@
+"""A Reply made from an OpenAI-shaped answer object, assuming nothing about what is in it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from ..records.reply import Reply, Usage
+
+NO_CHOICES = "no_choices"
+TOOL_CALLS = "tool_calls"
+
+
+def reply_of(answer: Any, *, cost_usd: float | None, latency_s: float) -> Reply:
+    """What stands in the answer; a missing piece is None, never an error."""
+    choices = getattr(answer, "choices", None) or []
+    first = choices[0] if choices else None
+    message = getattr(first, "message", None)
+    text = getattr(message, "content", None)
+    finish = getattr(first, "finish_reason", None) if first is not None else NO_CHOICES
+    if not text and getattr(message, "tool_calls", None):
+        finish = TOOL_CALLS
+    refusal = getattr(message, "refusal", None)
+    if refusal is None:
+        refusal = (getattr(message, "provider_specific_fields", None) or {}).get("refusal")
+    return Reply(
+        text=text if isinstance(text, str) else None,
+        finish_reason=str(finish) if finish is not None else None,
+        refusal=refusal if isinstance(refusal, str) else None,
+        answered_by=_text(getattr(answer, "model", None)),
+        request_id=_text(getattr(answer, "id", None)),
+        usage=usage_of(answer),
+        cost_usd=cost_usd,
+        latency_s=round(latency_s, 4),
+        logprobs=_logprobs(first),
+        created_at=time.time(),
+    )
+
+
+def usage_of(answer: Any) -> Usage:
+    """Token counts; None where the endpoint did not say."""
+    usage = getattr(answer, "usage", None)
+    prompt_details = getattr(usage, "prompt_tokens_details", None)
+    completion_details = getattr(usage, "completion_tokens_details", None)
+    return Usage(
+        input_tokens=_count(usage, "prompt_tokens"),
+        output_tokens=_count(usage, "completion_tokens"),
+        cached_input_tokens=_count(prompt_details, "cached_tokens"),
+        cache_write_tokens=_count(usage, "cache_creation_input_tokens"),
+        reasoning_tokens=_count(completion_details, "reasoning_tokens"),
+    )
+
+
+def _count(holder: Any, name: str) -> int | None:
+    value = getattr(holder, name, None)
+    return int(value) if isinstance(value, int | float) and value >= 0 else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _logprobs(choice: Any) -> list[dict[str, Any]] | None:
+    content = getattr(getattr(choice, "logprobs", None), "content", None)
+    if not content:
+        return None
+    return [_token(item) for item in content]
+
+
+def _token(item: Any) -> dict[str, Any]:
+    get = item.get if isinstance(item, dict) else lambda name: getattr(item, name, None)
+    top = get("top_logprobs") or []
+    return {
+        "token": get("token"),
+        "logprob": get("logprob"),
+        "bytes": get("bytes"),
+        "top_logprobs": [
+            {
+                "token": t.get("token") if isinstance(t, dict) else getattr(t, "token", None),
+                "logprob": t.get("logprob") if isinstance(t, dict) else getattr(t, "logprob", None),
+            }
+            for t in top
+        ],
+    }

@@ -1,0 +1,393 @@
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from areopagus.judges.contract import PROBLEMS, Contract
+from areopagus.judges.reading import MAX_DETAIL_CHARS, MAX_REPLY_CHARS, Vote, read_vote
+from areopagus.records.reply import Reply
+
+TWO = Contract(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
+ARGUED = Contract(("clarity",), 1, 10, abstained=False, rationale=True)
+ONE = Contract(("overall",), 1, 10, abstained=False, rationale=False)
+
+GOOD = '{"clarity": 7, "grounding": 4, "abstained": false}'
+
+
+def read(text: str | None, contract: Contract = TWO, **fields: Any) -> Vote:
+    return read_vote(Reply(text=text, **fields), contract)
+
+
+ACCEPTED = {
+    "alone": GOOD,
+    "other order": '{"abstained": false, "grounding": 4, "clarity": 7}',
+    "whitespace": f"\n\t {GOOD} \r\n",
+    "byte order mark": f"\ufeff{GOOD}",
+    "fence": f"```json\n{GOOD}\n```",
+    "plain fence": f"```\n{GOOD}\n```\n",
+    "tilde fence": f"~~~\n{GOOD}\n~~~",
+    "fence on one line": f"```{GOOD}```",
+    "prose before": f"Here is my assessment:\n{GOOD}",
+    "prose after": f"{GOOD}\nThe definitions are sound.",
+    "prose before a fence": f"Here it is:\n\n```json\n{GOOD}\n```",
+    "prose after a fence": f"```json\n{GOOD}\n```\nThe definitions are sound.",
+    "braces in the prose": f"The set {{x, y}} is well defined. {GOOD}",
+    "said twice": f"{GOOD}\n{GOOD}",
+    "another object": f'{{"note": "thinking"}}\n{GOOD}',
+    "reasoning block": f'<think>Perhaps {{"clarity": 2}}? No.</think>\n{GOOD}',
+    "escaped key": '{"cl\\u0061rity": 7, "grounding": 4, "abstained": false}',
+}
+
+
+@pytest.mark.parametrize("text", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_a_single_clear_object_is_scored(text: str) -> None:
+    assert read(text) == Vote("scored", {"clarity": 7, "grounding": 4})
+
+
+def with_clarity(literal: str) -> str:
+    return f'{{"clarity": {literal}, "grounding": 4, "abstained": false}}'
+
+
+UNREADABLE = {
+    "string": (with_clarity('"7"'), "wrong_type"),
+    "real": (with_clarity("7.0"), "wrong_type"),
+    "exponent": (with_clarity("1e1"), "wrong_type"),
+    "true": (with_clarity("true"), "wrong_type"),
+    "null": (with_clarity("null"), "wrong_type"),
+    "list": (with_clarity("[7]"), "wrong_type"),
+    "object": (with_clarity('{"score": 7}'), "wrong_type"),
+    "nan": (with_clarity("NaN"), "wrong_type"),
+    "infinity": (with_clarity("-Infinity"), "wrong_type"),
+    "big integer": (with_clarity("1" + "0" * 30), "wrong_type"),
+    "integer past int()": (with_clarity("9" * 6000), "wrong_type"),
+    "minus zero": (with_clarity("-0"), "wrong_type"),
+    "above": (with_clarity("11"), "out_of_range"),
+    "below": (with_clarity("0"), "out_of_range"),
+    "negative": (with_clarity("-1"), "out_of_range"),
+    "leading zero": (with_clarity("07"), "not_json"),
+    "plus": (with_clarity("+7"), "not_json"),
+    "denominator": (with_clarity("7/10"), "not_json"),
+    "missing": ('{"clarity": 7, "abstained": false}', "missing_key"),
+    "missing flag": ('{"clarity": 7, "grounding": 4}', "missing_key"),
+    "empty object": ("{}", "missing_key"),
+    "extra": (GOOD[:-1] + ', "confidence": 3}', "extra_key"),
+    "unasked rationale": (GOOD[:-1] + ', "rationale": "x"}', "extra_key"),
+    "flag as string": (GOOD.replace("false", '"false"'), "wrong_type"),
+    "flag as number": (GOOD.replace("false", "0"), "wrong_type"),
+    "duplicate": (GOOD[:-1] + ', "clarity": 10}', "duplicate_key"),
+    "escaped duplicate": (GOOD[:-1] + ', "cl\\u0061rity": 10}', "duplicate_key"),
+    "nested duplicate": (with_clarity('{"a": 1, "a": 2}'), "duplicate_key"),
+    "duplicate after prose": ("So: " + GOOD[:-1] + ', "clarity": 10}', "duplicate_key"),
+    "array": (f"[{GOOD}]", "wrong_type"),
+    "string reply": (json.dumps(GOOD), "wrong_type"),
+    "bare integer": ("7", "wrong_type"),
+    "nested": (f'{{"result": {GOOD}}}', "missing_key"),
+    "nested after prose": (f'So: {{"result": {GOOD}}}', "missing_key"),
+    "half an object": (GOOD[:25], "not_json"),
+    "single quotes": (GOOD.replace('"', "'"), "not_json"),
+    "trailing comma": (GOOD[:-1] + ",}", "not_json"),
+    "vote inside a broken object": (f'{{"draft": {GOOD}, "final": ', "not_json"),
+    "vote after a broken object": (f'{{"clarity": 2, oops}} {GOOD}', "not_json"),
+    "vote after an unquoted object": (f"{{clarity: 2}} {GOOD}", "not_json"),
+    "prose": ("The response is clear and well argued: seven.", "not_json"),
+    "nul": ("\x00", "not_json"),
+    "two": (f"{GOOD} {GOOD.replace('7', '9')}", "several_objects"),
+    "partial rival": (f'The text says {{"clarity": 10}}. {GOOD}', "several_objects"),
+    "true for one": (
+        f"{with_clarity('true')} {with_clarity('1')}",
+        "several_objects",
+    ),
+    "two fences": (f"```\n{GOOD}\n```\n```\n{GOOD.replace('7', '9')}\n```", "several_objects"),
+    "quotation": (f"It asks me to reply {GOOD} which I ignore.", "embedded"),
+    "fenced quotation": (f"It asks for\n```\n{GOOD}\n```\nwhich I ignore.", "embedded"),
+    "quotation in a refusal": (f"I can't evaluate this, it says: {GOOD}", "embedded"),
+    "refusal after": (f"{GOOD}\nI'm sorry, but I cannot rate this.", "embedded"),
+    "two reasoning ends": (f"<think>a</think>{GOOD}</think>{GOOD[:-1]}", "not_json"),
+    "blank": (" \n\ufeff\u200b ", "empty"),
+    "brace flood": ("{ " * 5000, "not_json"),
+    "array bomb": ("[" * 60_000, "not_json"),
+    "object bomb": ('{"a":' * 12_000, "not_json"),
+    "closed bomb": ('{"clarity":' + "[" * 30_000 + "]" * 30_000 + "}", "not_json"),
+    "too large": (GOOD + " " * MAX_REPLY_CHARS, "too_large"),
+    "ten megabytes": ("{" * 10_000_000, "too_large"),
+    "ten megabytes of nothing": (" " * 10_000_000, "empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "problem"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_fault_is_unreadable_and_never_a_number(text: str, problem: str) -> None:
+    vote = read(text)
+    assert (vote.outcome, vote.problem, vote.scores) == ("unreadable", problem, {})
+    assert vote.detail
+    assert len(vote.detail) <= MAX_DETAIL_CHARS
+    assert vote.detail.isprintable()
+
+
+def test_every_problem_code_is_reached_by_some_case_here() -> None:
+    reached = {problem for _, problem in UNREADABLE.values()}
+    endings = {"truncated", "content_filter", "refusal", "tool_call"}
+    assert reached | endings == set(PROBLEMS)
+
+
+@pytest.mark.parametrize(
+    ("fields", "outcome", "problem"),
+    [
+        ({"text": None}, "unreadable", "empty"),
+        ({"text": "", "finish_reason": "stop"}, "unreadable", "empty"),
+        ({"text": GOOD, "finish_reason": "length"}, "unreadable", "truncated"),
+        ({"text": None, "finish_reason": "length"}, "unreadable", "truncated"),
+        ({"text": GOOD[:20], "finish_reason": "MAX_TOKENS"}, "unreadable", "truncated"),
+        ({"text": None, "finish_reason": "content_filter"}, "refused", "content_filter"),
+        ({"text": GOOD, "finish_reason": "SAFETY"}, "refused", "content_filter"),
+        ({"text": None, "refusal": "No, thank you."}, "refused", "refusal"),
+        ({"text": None, "refusal": " "}, "unreadable", "empty"),
+        ({"text": None, "finish_reason": "tool_calls"}, "unreadable", "tool_call"),
+        # The forced tool call of some providers is handed over as text: that is a vote.
+        ({"text": GOOD, "finish_reason": "tool_calls"}, "scored", None),
+        ({"text": GOOD, "finish_reason": "stop"}, "scored", None),
+        ({"text": GOOD, "finish_reason": "something new"}, "scored", None),
+    ],
+)
+def test_the_ending_of_a_reply_decides_before_its_text(
+    fields: dict[str, Any], outcome: str, problem: str | None
+) -> None:
+    vote = read_vote(Reply(**fields), TWO)
+    assert (vote.outcome, vote.problem) == (outcome, problem)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't evaluate this response.",
+        "I’m sorry, but I can’t assist with that request.",
+        "I cannot rate this content on a 1-10 scale.",
+        "As an AI language model, I am not able to provide an assessment here.",
+        "Unfortunately, I must decline to score this text.",
+        "I won't participate in this evaluation.",
+    ],
+)
+def test_a_refusal_in_prose_is_refused(text: str) -> None:
+    vote = read(text)
+    assert (vote.outcome, vote.problem, vote.scores) == ("refused", "refusal", {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I can't rate this higher than 3.",
+        "I cannot score it above average.",
+        "The response says: I can't evaluate this.",
+        "I can't see a flaw. 9.",
+        "The author is sorry that they cannot help.",
+        "Clarity 7, grounding 4.",
+        "Sorry, I won't be able to. I am unable to assess such material.",
+    ],
+)
+def test_a_harsh_or_wordy_judge_is_not_taken_for_a_refusing_one(text: str) -> None:
+    assert read(text).outcome == "unreadable"
+
+
+@pytest.mark.parametrize(
+    ("text", "scores"),
+    [
+        ('{"clarity": 1, "grounding": 2, "abstained": true}', {"clarity": 1, "grounding": 2}),
+        ('{"clarity": null, "grounding": 2, "abstained": true}', {"grounding": 2}),
+        ('{"abstained": true}', {}),
+    ],
+)
+def test_an_abstention_keeps_the_numbers_it_came_with(text: str, scores: dict[str, int]) -> None:
+    assert read(text) == Vote("abstained", scores)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"clarity": 0, "grounding": 2, "abstained": true}', "out_of_range"),
+        ('{"clarity": "n/a", "grounding": 2, "abstained": true}', "wrong_type"),
+        ('{"abstained": true, "why": "x"}', "extra_key"),
+    ],
+)
+def test_an_abstention_with_impossible_numbers_is_unreadable(text: str, problem: str) -> None:
+    assert (read(text).outcome, read(text).problem) == ("unreadable", problem)
+
+
+@pytest.mark.parametrize("text", ["7", " 7\n", "```\n7\n```", '{"overall": 7}', "\ufeff7"])
+def test_a_bare_integer_is_a_vote_in_the_single_integer_modes(text: str) -> None:
+    assert read(text, ONE) == Vote("scored", {"overall": 7})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("7.", "not_json"),
+        ("**7**", "not_json"),
+        ("07", "not_json"),
+        ("+7", "not_json"),
+        ("٧", "not_json"),
+        ("7 out of 10", "not_json"),
+        ("7/10", "not_json"),
+        ("Score: 7", "not_json"),
+        ("7\n8", "not_json"),
+        ("7.0", "wrong_type"),
+        ('"7"', "wrong_type"),
+        ("true", "wrong_type"),
+        ("null", "wrong_type"),
+        ("NaN", "wrong_type"),
+        ("9" * 5000, "wrong_type"),
+        ("11", "out_of_range"),
+        ("0", "out_of_range"),
+    ],
+)
+def test_anything_but_a_bare_integer_is_not_guessed_at(text: str, problem: str) -> None:
+    vote = read(text, ONE)
+    assert (vote.outcome, vote.problem) == ("unreadable", problem)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 4), (1, 10), (1, 100), (0, 1)])
+def test_exactly_the_integers_of_the_scale_are_scores(low: int, high: int) -> None:
+    contract = Contract(("overall",), low, high, abstained=False, rationale=False)
+    outcomes = {n: read(f'{{"overall": {n}}}', contract).outcome for n in range(-2, high + 3)}
+    assert {n for n, outcome in outcomes.items() if outcome == "scored"} == set(
+        range(low, high + 1)
+    )
+
+
+def test_a_rationale_is_kept_line_breaks_and_all() -> None:
+    vote = read('{"rationale": "One.\nTwo {3}.\\n", "clarity": 7}', ARGUED)
+    assert vote == Vote("scored", {"clarity": 7}, "One.\nTwo {3}.\n")
+
+
+def test_an_object_inside_the_rationale_is_no_second_vote() -> None:
+    text = json.dumps({"rationale": 'It says {"clarity": 10}.', "clarity": 2})
+    assert read(text, ARGUED).scores == {"clarity": 2}
+    assert read(f"Here:\n{text}", ARGUED).scores == {"clarity": 2}
+
+
+def test_a_rationale_with_lone_surrogates_and_nul_can_be_stored() -> None:
+    vote = read('{"rationale": "a\\ud800b\\u0000c\\ud83d\\ude00", "clarity": 7}', ARGUED)
+    assert vote.rationale == "a\ufffdb\ufffdc\U0001f600"
+    assert vote.rationale.encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"clarity": 7}', "missing_key"),
+        ('{"rationale": null, "clarity": 7}', "wrong_type"),
+        ('{"rationale": 3, "clarity": 7}', "wrong_type"),
+        ('{"rationale": NaN, "clarity": 7}', "wrong_type"),
+        ('{"rationale": 1.5, "clarity": 7}', "wrong_type"),
+        ("7", "wrong_type"),
+    ],
+)
+def test_a_rationale_that_was_asked_for_must_be_a_string(text: str, problem: str) -> None:
+    assert read(text, ARGUED).problem == problem
+
+
+def test_the_detail_names_every_fault_at_once() -> None:
+    vote = read('{"clarity": "7", "grounding": 12, "extra\\u001b[31m": 1, "abstained": 0}')
+    assert vote.problem == "extra_key"
+    assert vote.detail == (
+        'not asked for: extra\\x1b[31m; clarity must be an integer, got the string "7"; '
+        "grounding must be from 1 to 10, got 12; abstained must be true or false, got 0"
+    )
+
+
+def test_the_detail_cannot_steer_a_terminal() -> None:
+    vote = read("\x1b[2J\u202eevil\r\nline\ud800\x07" + "x" * 1000)
+    assert vote.detail is not None
+    assert vote.detail.isprintable()
+    assert vote.detail.encode()
+    assert "\\x1b[2J\\u202eevil\\r\\nline\\ud800\\x07" in vote.detail
+
+
+def test_the_worst_text_of_full_size_is_read_in_no_time() -> None:
+    opening = '{"a' + "x" * 900
+    texts = [
+        "{ " * 32_000,
+        opening * 70,
+        "{" + " " * 65_000,
+        "`" * 65_000,
+        "I'm sorry " * 6_500,
+        "I " * 32_000,
+        "<think>" * 9_000,
+        '{"x": 1} ' * 7_000,
+        " " * 65_000 + "x",
+    ]
+    started = time.perf_counter()
+    outcomes = {read(text).outcome for text in texts}
+    assert outcomes == {"unreadable"}
+    assert time.perf_counter() - started < 5
+
+
+CONTRACTS = st.sampled_from([TWO, ARGUED, ONE, Contract(("a", "b"), 0, 4, True, True)])
+ENDINGS = st.one_of(st.none(), st.sampled_from(["stop", "length", "tool_calls"]), st.text())
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.text() | st.sampled_from(["clarity", "overall", "abstained", "a", "b"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+# Surrogates included: a broken proxy can deliver them.
+ANY_TEXT = st.text(st.characters())
+
+
+def check(vote: Vote, contract: Contract) -> None:
+    """What holds of every vote, whatever was read."""
+    is_vote = vote.outcome in ("scored", "abstained")
+    assert is_vote == (vote.problem is None) == (vote.detail is None)
+    assert all(type(score) is int for score in vote.scores.values())
+    assert all(contract.low <= score <= contract.high for score in vote.scores.values())
+    if vote.outcome == "scored":
+        assert tuple(vote.scores) == contract.criteria
+    elif not is_vote:
+        assert vote.scores == {}
+        assert vote.detail is not None
+        assert vote.detail.isprintable()
+        assert len(vote.detail) <= MAX_DETAIL_CHARS
+    assert (vote.rationale is not None) <= is_vote
+
+
+@settings(max_examples=300, deadline=None)
+@given(ANY_TEXT | st.none(), ENDINGS, ANY_TEXT | st.none(), CONTRACTS)
+def test_arbitrary_text_never_raises(
+    text: str | None, ending: str | None, refusal: str | None, contract: Contract
+) -> None:
+    check(read(text, contract, finish_reason=ending, refusal=refusal), contract)
+
+
+@settings(max_examples=300, deadline=None)
+@given(JSON_VALUES, ANY_TEXT, ANY_TEXT, CONTRACTS)
+def test_arbitrary_json_never_raises(
+    value: Any, before: str, after: str, contract: Contract
+) -> None:
+    check(read(json.dumps(value), contract), contract)
+    check(read(before + json.dumps(value) + after, contract), contract)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.data(), CONTRACTS)
+def test_mutated_votes_never_raise(data: st.DataObject, contract: Contract) -> None:
+    fields: dict[str, Any] = dict.fromkeys(contract.keys, contract.low)
+    fields |= {"rationale": "why"} if contract.rationale else {}
+    fields |= {"abstained": False} if contract.abstained else {}
+    text = json.dumps(fields)
+    assert read(text, contract).outcome == "scored"
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text)))
+        until = data.draw(st.integers(at, min(len(text), at + 6)))
+        piece = data.draw(
+            st.sampled_from(['"', "{", "}", ",", ":", "1", "true", "```", "\x00", "\ud800", text])
+            | st.just("")
+        )
+        text = text[:at] + piece + text[until:]
+    check(read(text, contract), contract)
