@@ -1,0 +1,56 @@
+"""A panel of ten disciplinary and ideological judges for responses that have no right answer.
+
+Names are resolved when they are first used, so that `import areopagus` loads nothing heavy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "AreopagusError": ".errors",
+    "BackendSpec": ".judges.spec",
+    "InputError": ".errors",
+    "InputFault": ".errors",
+    "Judgment": ".records.judgment",
+    "Ledger": ".records.ledger",
+    "Panel": ".panel",
+    "Persona": ".personas",
+    "Prices": ".judges.spec",
+    "Progress": ".job",
+    "ProviderError": ".errors",
+    "Rubric": ".rubrics",
+    "Run": ".run",
+    "RunInterrupted": ".run",
+    "StoreError": ".errors",
+    "Verdict": ".records.verdict",
+    "arespond": ".responding",
+    "load_persona": ".personas",
+    "load_personas": ".personas",
+    "load_rubric": ".rubrics",
+    "respond": ".responding",
+}
+
+__all__ = [
+    "AreopagusError", "BackendSpec", "InputError", "InputFault", "Judgment", "Ledger", "Panel",
+    "Persona", "Prices", "Progress", "ProviderError", "Rubric", "Run", "RunInterrupted",
+    "StoreError", "Verdict", "__version__", "arespond", "load_persona", "load_personas",
+    "load_rubric", "respond",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("areopagus")
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name], __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,48 @@
+from .errors import AreopagusError as AreopagusError
+from .errors import InputError as InputError
+from .errors import InputFault as InputFault
+from .errors import ProviderError as ProviderError
+from .errors import StoreError as StoreError
+from .job import Progress as Progress
+from .judges.spec import BackendSpec as BackendSpec
+from .judges.spec import Prices as Prices
+from .panel import Panel as Panel
+from .personas import Persona as Persona
+from .personas import load_persona as load_persona
+from .personas import load_personas as load_personas
+from .records.judgment import Judgment as Judgment
+from .records.ledger import Ledger as Ledger
+from .records.verdict import Verdict as Verdict
+from .responding import arespond as arespond
+from .responding import respond as respond
+from .rubrics import Rubric as Rubric
+from .rubrics import load_rubric as load_rubric
+from .run import Run as Run
+from .run import RunInterrupted as RunInterrupted
+
+__version__: str
+
+__all__ = [
+    "AreopagusError",
+    "BackendSpec",
+    "InputError",
+    "InputFault",
+    "Judgment",
+    "Ledger",
+    "Panel",
+    "Persona",
+    "Prices",
+    "Progress",
+    "ProviderError",
+    "Rubric",
+    "Run",
+    "RunInterrupted",
+    "StoreError",
+    "Verdict",
+    "__version__",
+    "arespond",
+    "load_persona",
+    "load_personas",
+    "load_rubric",
+    "respond",
+]

@@ -1,0 +1,82 @@
+"""What commands print: tables of at most 80 columns, and text made harmless for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+WIDTH = 80
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal; 80 columns where there is none."""
+    from rich.console import Console
+
+    found = Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
+    if not found.is_terminal:
+        return Console(stderr=stderr, highlight=False, emoji=False, width=WIDTH, no_color=True)
+    return found
+
+
+def visible(text: str, *, width: int | None = None) -> str:
+    """The text without control characters and rich markup, cut to a width."""
+    from rich.markup import escape
+
+    plain = "".join(c if c.isprintable() else "�" for c in text)
+    if width is not None and len(plain) > width:
+        plain = plain[: width - 1] + "…"
+    return escape(plain)
+
+
+def table(title: str, columns: Iterable[str], *, left: int = 1) -> Table:
+    """An empty table; the first `left` columns are text, the others numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    made = Table(
+        title=title or None,
+        title_justify="left",
+        title_style="bold",
+        pad_edge=False,
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        show_edge=False,
+    )
+    for index, name in enumerate(columns):
+        made.add_column(
+            name, justify="left" if index < left else "right", overflow="ellipsis", no_wrap=True
+        )
+    return made
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """The number, or a dash where it is undefined."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def span(interval: Sequence[float | None] | None) -> str:
+    """`low to high`, or a dash."""
+    if interval is None or interval[0] is None or interval[1] is None:
+        return "–"
+    return f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def dollars(value: float | None) -> str:
+    """US dollars with as many digits as small sums need."""
+    if value is None:
+        return "unknown"
+    if value == 0:
+        return "$0"
+    return f"${value:,.2f}" if value >= 1 else f"${value:.4f}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as h:mm:ss or m:ss."""
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    minutes, left = divmod(rest, 60)
+    return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"

@@ -1,0 +1,57 @@
+"""The output of `--dry-run`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .display import console, dollars, table, visible
+
+if TYPE_CHECKING:
+    from ..estimate import Estimate
+
+
+def show_estimate(found: Estimate, max_cost: float | None) -> None:
+    """Calls, tokens and a cost range by backend; an unknown price stays unknown."""
+    out = console()
+    rows = table(
+        "Dry run: nothing is sent",
+        ["backend", "planned", "stored", "calls", "tokens in", "likely out", "cost"],
+    )
+    for item in found.backends:
+        rows.add_row(
+            visible(item.name, width=26),
+            f"{item.planned:,}",
+            f"{item.stored:,}",
+            f"{item.calls:,}",
+            f"{item.input_tokens:,}",
+            f"{item.output_tokens:,}",
+            _range(item.likely_usd, item.most_usd, item.calls),
+        )
+    out.print(rows)
+    out.print(
+        f"{found.n_responses} responses"
+        + (f", {found.n_screened} of them screened (nobody is asked)" if found.n_screened else "")
+        + f"; {found.calls:,} calls to send, repairs apart"
+    )
+    unknown = [b.name for b in found.backends if b.calls and b.likely_usd is None]
+    if unknown:
+        out.print(f"Price unknown: {visible(', '.join(unknown))}; give one under prices")
+    out.print(f"Cost: {_range(found.likely_usd, found.most_usd, found.calls)}")
+    out.print(
+        "[dim]likely: usual replies, nothing cached; at most: every call at its full max_tokens, "
+        "with a repair. Prices are those of the installed litellm.[/dim]"
+    )
+    if max_cost is not None and found.most_usd is not None and found.most_usd > max_cost:
+        likely = found.likely_usd or 0.0
+        outcome = "will stop the run early" if likely > max_cost else "may stop the run early"
+        out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+
+
+def _range(likely: float | None, most: float | None, calls: int) -> str:
+    if calls == 0:
+        return "$0"
+    if likely is None or most is None:
+        return "unknown"
+    if most == 0:
+        return "$0"
+    return f"{dollars(likely)} to {dollars(most)}"

@@ -1,0 +1,78 @@
+"""`areopagus explain`: what the embedded judge sees in a text, and what it makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ..errors import InputError, InputFault
+
+if TYPE_CHECKING:
+    from ..records.responses import ResponseRow
+
+
+@click.command(context_settings={"max_content_width": 80})
+@click.argument("responses")
+@click.argument("response_id")
+@click.option("--persona", default="sociologist", metavar="NAME|FILE", show_default=True)
+@click.option("--rubric", default="critical_thinking", metavar="NAME|FILE", show_default=True)
+@click.option("--column", "columns", multiple=True, metavar="OURS=THEIRS")
+def explain(
+    responses: str, response_id: str, *, persona: str, rubric: str, columns: tuple[str, ...]
+) -> None:
+    """Show how offline/lexical comes to its scores for one response of a file.
+
+    Each dimension's position between the ends of the scale is the sum of the contributions
+    listed; it is cut to the scale and rounded.
+    """
+    from ..judges.lexical import LEXICAL_VERSION, measure, score
+    from ..personas import load_persona
+    from ..rubrics import load_rubric
+    from .display import console, table, visible
+    from .options import columns_from
+
+    row = _find(responses, response_id, columns_from(columns))
+    judge, chosen = load_persona(persona), load_rubric(rubric)
+    features = measure(row.prompt_text, row.response_text)
+    scores = score(
+        features,
+        dimensions=[(dimension.id, dimension.offline) for dimension in chosen.dimensions],
+        low=chosen.scale.low,
+        high=chosen.scale.high,
+        lexicon=judge.lexicon or {},
+    )
+    out = console()
+    out.print(
+        f"[bold]offline/lexical version {LEXICAL_VERSION}[/bold], {visible(judge.label)}, "
+        f"response {visible(response_id)}: a count of text features, not a reading of the text"
+    )
+    if scores.abstained:
+        out.print("The text declines to answer: the judgment is an abstention.")
+    for dimension in chosen.dimensions:
+        rows = table(
+            f"\n{visible(dimension.label)}: {scores.scores[dimension.id]}", ["feature", "adds"]
+        )
+        family = dimension.offline
+        parts = scores.explanation.get(family) if family else None
+        if parts is None:
+            out.print(f"\n{visible(dimension.label)}: {scores.scores[dimension.id]}")
+            out.print("  the mean of all feature families (the rubric names none)")
+            continue
+        for name, value in sorted(parts.items(), key=lambda item: -abs(item[1])):
+            if abs(value) >= 0.005:
+                rows.add_row(f"  {name.replace('_', ' ')}", f"{value:+.2f}")
+        rows.add_row("  position on the scale, 0 to 1", f"{sum(parts.values()):.2f}")
+        out.print(rows)
+
+
+def _find(responses: str, response_id: str, columns: dict[str, str]) -> ResponseRow:
+    from ..records.responses import open_responses
+
+    with open_responses(Path(responses), columns=columns) as source:
+        source.check()
+        for row in source.rows():
+            if row.response_id == response_id:
+                return row
+    raise InputError([InputFault(responses, f"has no response {response_id!r}")])

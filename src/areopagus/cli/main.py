@@ -1,0 +1,136 @@
+"""`areopagus`: the commands by name, loaded when called, and what every failure exits with."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+import click
+
+from ..errors import AreopagusError
+
+# Name: (module, attribute, help). The help stands here so that `--help` imports no command.
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "score": ("score", "score", "Score a file of responses with the panel."),
+    "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
+    "personas": ("personas", "personas", "List, show, start and check persona files."),
+    "rubrics": ("rubrics", "rubrics", "List, show and check rubric files."),
+    "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
+    "report": ("report", "report", "Write the HTML report of a run anew."),
+    "export": ("export", "export", "Export the judgments of a run."),
+    "ledger": ("ledger", "ledger", "Show, count and prune the calls already paid."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names, in the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(
+            importlib.import_module(f".{module}", __package__), attribute
+        )
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The command list, from the table alone."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, _, about) in COMMANDS.items()])
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if not value or ctx.resilient_parsing:
+        return
+    from importlib.metadata import version
+
+    click.echo(f"areopagus {version('areopagus')}")
+    ctx.exit()
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+@click.option(
+    "--version", is_flag=True, callback=_print_version, expose_value=False, is_eager=True,
+    help="Show the version and exit.",
+)  # fmt: skip
+def cli() -> None:
+    """A panel of ten judges for responses that have no right answer.
+
+    \b
+    Exit codes: 0 all judgments scored or abstained; 1 a fault of this program;
+    2 bad input; 3 finished with refused, unreadable or failed judgments;
+    4 stopped by the cost cap; 130, 143 interrupted.
+    """
+
+
+def main() -> NoReturn:
+    """Runs the command line and exits with the code that its outcome has."""
+    signal.signal(signal.SIGTERM, _terminate)
+    code: object = 0
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = 2
+    except click.Abort:
+        click.echo("Aborted.", err=True)
+        code = 130
+    except AreopagusError as error:
+        click.echo(f"Error: {_printable(str(error))}", err=True)
+        code = 2
+    except KeyboardInterrupt:
+        code = 143 if terminated() else 130
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except Exception as error:
+        _show_defect(error)
+        code = 1
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+_signals: list[int] = []
+
+
+def _terminate(number: int, _: FrameType | None) -> None:
+    _signals.append(number)
+    raise KeyboardInterrupt
+
+
+def terminated() -> bool:
+    """Whether SIGTERM came, which is handled like Ctrl-C and has its own exit code."""
+    return bool(_signals)
+
+
+def _show_defect(error: Exception) -> None:
+    import traceback
+
+    from ..judges.faults import redact
+
+    lines = traceback.format_exception(error)
+    if os.environ.get("AREOPAGUS_DEBUG"):
+        for line in "".join(lines).splitlines():
+            click.echo(redact(line), err=True)
+    click.echo(
+        f"Error: a defect of areopagus: {redact(f'{type(error).__name__}: {error}')}\n"
+        "What was paid for is in the ledger. AREOPAGUS_DEBUG=1 shows where it happened.",
+        err=True,
+    )
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

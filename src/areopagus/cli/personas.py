@@ -1,0 +1,117 @@
+"""`areopagus personas`: list, show, new, check."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import InputError, InputFault
+from .options import panel_from, panel_options
+
+_FOLDERS = click.option(
+    "--personas", "folders", multiple=True, metavar="DIR", help="Further folders; repeatable."
+)
+_SAMPLE_PROMPT = "What does a society owe to people whose work it no longer needs?"
+_SAMPLE_RESPONSE = "(the response to be judged stands here)"
+
+
+@click.group()
+def personas() -> None:
+    """List, show, start and check persona files."""
+
+
+@personas.command("list")
+@_FOLDERS
+def list_them(folders: tuple[str, ...]) -> None:
+    """List the personas that a panel would have, and where each comes from."""
+    from ..personas import list_personas, load_personas
+    from .display import console, table, visible
+
+    found = {item.name: item for item in list_personas(folders)}
+    rows = table("", ["persona", "axis", "label", "from"], left=4)
+    for persona in load_personas(None, folders):
+        item = found.get(persona.id)
+        origin = "built-in" if item is None or item.is_builtin else str(item.path)
+        if item is not None and item.hides_builtin:
+            origin += " (hides the built-in one)"
+        rows.add_row(
+            visible(persona.id), visible(persona.axis), visible(persona.label), visible(origin)
+        )
+    console().print(rows)
+
+
+@personas.command("show", context_settings={"max_content_width": 80})
+@click.argument("name")
+@click.option("--prompt", default=_SAMPLE_PROMPT, help="A prompt to show the messages with.")
+@click.option("--response", default=_SAMPLE_RESPONSE, help="A response to show them with.")
+@panel_options
+def show(name: str, *, prompt: str, response: str, **options: Any) -> None:
+    """Show the exact messages that a judge with persona NAME (or FILE) would get.
+
+    The marker's digits are zeros here; in a run they are drawn from the judged texts with a
+    secret of the ledger.
+    """
+    options["persona_names"] = (name,)
+    panel = panel_from(**options)
+    persona = panel.personas[0]
+    for message in panel.messages(persona.id, prompt, response):
+        click.secho(f"--- {message['role']} ---", bold=True)
+        click.echo(_printable(message["content"]))
+
+
+@personas.command("new")
+@click.argument("name")
+@click.option("--dir", "folder", default=".", metavar="DIR", help="Folder for the file.")
+def new(name: str, folder: str) -> None:
+    """Write a commented scaffold NAME.yaml to fill in."""
+    from ..personas import scaffold
+
+    text = scaffold(name)
+    path = Path(folder) / f"{name}.yaml"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(
+            [InputFault(str(path), "exists already; nothing was overwritten")]
+        ) from None
+    except OSError as error:
+        raise InputError([InputFault(str(path), f"cannot be written: {error.strerror}")]) from error
+    click.echo(f"Wrote {path}. Fill it in, then: areopagus personas check {path}")
+
+
+@personas.command("check")
+@click.argument("files", nargs=-1, required=True)
+@click.option("--rubric", default="critical_thinking", metavar="NAME|FILE")
+def check(files: tuple[str, ...], rubric: str) -> int:
+    """Check persona FILES; where one has example responses, score them offline.
+
+    Every fault of every file is reported. Example responses are scored by the embedded baseline
+    against the bands that the file expects; they are never shown to a judge.
+    """
+    from ..persona_examples import check_examples
+    from ..personas import read_persona_files
+    from ..rubrics import load_rubric
+
+    chosen = load_rubric(rubric)
+    missed = 0
+    for path, persona in zip(files, read_persona_files(files), strict=True):
+        click.echo(f"{path}: {persona.id}, axis {persona.axis}, sha256 {persona.sha256[:12]}")
+        for outcome in check_examples(persona, chosen):
+            missed += not outcome.is_met
+            click.echo(f"  {_printable(outcome.sentence())}")
+    if missed:
+        click.echo(
+            f"{missed} expected bands missed by the embedded baseline, which counts features of "
+            "the text and knows nothing of its meaning.",
+            err=True,
+        )
+        return 3
+    return 0
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

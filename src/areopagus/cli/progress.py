@@ -1,0 +1,65 @@
+"""The progress line of a long job: how far, how fast, what came of it, what it cost, how long."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from .display import console, dollars, duration
+
+if TYPE_CHECKING:
+    from ..job import Progress
+
+_EVERY_S = 0.1
+
+
+class ProgressLine:
+    """Shown on a terminal's stderr while a job runs; silent elsewhere."""
+
+    def __init__(self, *, unit: str, quiet: bool = False) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        screen = console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.completed}/{task.total} " + unit),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[said]}"),
+            console=screen,
+            transient=True,
+            disable=quiet or not screen.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None, said="")
+        self._last = 0.0
+
+    def __enter__(self) -> ProgressLine:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def update(self, progress: Progress) -> None:
+        """Takes the newest state; draws at most ten times a second."""
+        now = time.monotonic()
+        if now - self._last < _EVERY_S and progress.done < progress.total:
+            return
+        self._last = now
+        counts = progress.counts
+        troubled = counts["failed"] + counts["unreadable"] + counts["refused"]
+        rate = progress.sent / progress.elapsed_s if progress.elapsed_s > 0 else 0.0
+        left = (
+            duration(progress.elapsed_s / progress.done * (progress.total - progress.done))
+            if progress.done
+            else "–"
+        )
+        said = (
+            f"{counts['scored']} scored, {troubled} not · {rate:.0f} calls/s · "
+            f"{dollars(progress.spent_usd)} · {left} left"
+        )
+        self._bar.update(self._task, completed=progress.done, total=progress.total, said=said)

@@ -1,0 +1,107 @@
+"""A run as a person reads it on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .display import console, dollars, number, span, table, visible
+
+if TYPE_CHECKING:
+    from ..run import Run
+
+MOST_ROWS = 30
+MOST_CRITERIA = 6
+
+
+def show_run(run: Run) -> None:
+    """Counts first, then scores by respondent, then what went wrong, then where the files are."""
+    out = console()
+    record = run.record
+    title = "DEMONSTRATION · " if record["demonstration"] else ""
+    responses, panel = record["responses"], record["panel"]
+    out.print(
+        f"[bold]{title}{run.n_scored} scored of {run.n_planned} planned judgments[/bold]  "
+        f"({responses['n']} responses, {responses['prompts']} prompts, "
+        f"{len(panel['personas'])} personas × {len(panel['models'])} models)"
+    )
+    _show_respondents(run)
+    _show_counts(run)
+    out.print(f"\nResults: {visible(str(run.path))} (scores.csv, judgments.parquet, report.html)")
+
+
+def _show_respondents(run: Run) -> None:
+    out = console()
+    criteria = list(run.record["identity"]["criteria"])
+    low, high = run.record["identity"]["scale"]
+    respondents = sorted(run.respondents, key=lambda r: -(r.composite or float("-inf")))
+    rows = table(
+        f"\nMean score by respondent, scale {low} to {high}",
+        ["respondent", "responses", "prompts", "composite", "95% interval"],
+    )
+    for item in respondents[:MOST_ROWS]:
+        rows.add_row(
+            visible(item.respondent_id, width=30),
+            f"{item.n_scored} of {item.n_responses}",
+            str(item.n_prompts),
+            number(item.composite),
+            span(item.interval),
+        )
+    out.print(rows)
+    if len(respondents) > MOST_ROWS:
+        out.print(f"… and {len(respondents) - MOST_ROWS} more respondents in run.json")
+    for reason in sorted({item.reason for item in respondents if item.reason}):
+        out.print(f"[dim]– no interval: {visible(reason)} (the unit is the prompt)[/dim]")
+    if 1 < len(criteria) <= MOST_CRITERIA:
+        # Two short lines a heading: five criteria stand in 80 columns.
+        headings = [name.replace("_", "\n", 1).replace("_", " ") for name in criteria]
+        rows = table("\nBy criterion", ["respondent", *headings])
+        for item in respondents[:MOST_ROWS]:
+            rows.add_row(
+                visible(item.respondent_id, width=18),
+                *(number(item.dimensions[name][0]) for name in criteria),
+            )
+        out.print(rows)
+
+
+def _show_counts(run: Run) -> None:
+    out = console()
+    record = run.record
+    verdicts = record["verdicts"]
+    undecided = verdicts["inconclusive"] + verdicts["screened"]
+    if undecided:
+        out.print(
+            f"\nResponses without a score: {verdicts['inconclusive']} inconclusive (below the "
+            f"quorum), {verdicts['screened']} screened (nothing to judge)"
+        )
+    others = {name: n for name, n in run.counts.items() if n and name != "scored"}
+    if others:
+        out.print(
+            "Judgments not scored: "
+            + ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in others.items())
+        )
+    for name, n in sorted(record["faults"].items(), key=lambda item: -item[1])[:8]:
+        out.print(f"  {n} × {visible(name)}")
+    if record["flags"]:
+        flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in record["flags"].items())
+        out.print(f"Flags on responses: {visible(flags)}")
+    session = record["sessions"][-1]
+    calls = session["calls"]
+    parts = [
+        f"{calls.get('sent', 0)} calls sent",
+        f"{calls.get('from_ledger', 0)} answered by the ledger",
+    ]
+    if calls.get("repeated"):
+        parts.append(f"{calls['repeated']} of them in flight at an earlier kill, repeated")
+    if calls.get("failed"):
+        parts.append(f"{calls['failed']} failed")
+    out.print(f"\nCalls: {', '.join(parts)}")
+    spent = f"Cost now: {dollars(session['spent_usd'])}"
+    if session["possibly_spent_usd"]:
+        spent += (
+            f", and at most {dollars(session['possibly_spent_usd'])} for attempts that broke off"
+        )
+    if session["calls_with_unknown_price"]:
+        spent += f"; {session['calls_with_unknown_price']} calls have no known price"
+    out.print(spent)
+    if run.state == "budget":
+        out.print("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")

@@ -1,0 +1,170 @@
+"""What a job would call and cost, without sending anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .access import known_rung
+from .graphs.screen import screen
+from .judges.backend import Backend
+from .judges.desk import reserve_usd
+from .judges.judge import Judge, Matter
+from .judges.request import Request
+from .scoring import matter_of
+
+if TYPE_CHECKING:
+    from .panel import Panel
+    from .records.responses import ResponseSource
+
+LIKELY_OUTPUT_CHARACTERS = 170
+"""A reply of five scores and a flag, as most models write it."""
+LIKELY_RATIONALE_CHARACTERS = 900
+_SAMPLE_CHARACTERS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class BackendEstimate:
+    """One backend's part.
+
+    Attributes:
+        name: the backend.
+        planned: judgments planned.
+        stored: of these, judgments whose first reply is in the ledger.
+        calls: calls to send, repairs apart.
+        input_tokens: likely input tokens of those calls.
+        output_tokens: likely output tokens.
+        most_output_tokens: output tokens if every call used all it may.
+        likely_usd: cost at the likely tokens, nothing cached; None = price unknown.
+        most_usd: cost if every call met its worst case and needed its repair; the cap's arithmetic.
+    """
+
+    name: str
+    planned: int
+    stored: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    most_output_tokens: int
+    likely_usd: float | None
+    most_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A job's calls, tokens and cost.
+
+    Attributes:
+        n_responses: responses read.
+        n_screened: responses that nobody would be asked about.
+        backends: one entry a backend.
+    """
+
+    n_responses: int
+    n_screened: int
+    backends: tuple[BackendEstimate, ...]
+
+    @property
+    def calls(self) -> int:
+        """Calls to send, repairs apart."""
+        return sum(item.calls for item in self.backends)
+
+    @property
+    def likely_usd(self) -> float | None:
+        """Likely cost; None where a backend with calls to send has no known price."""
+        return _sum(item.likely_usd for item in self.backends if item.calls)
+
+    @property
+    def most_usd(self) -> float | None:
+        """The most it can cost; None as above."""
+        return _sum(item.most_usd for item in self.backends if item.calls)
+
+
+@dataclass(slots=True)
+class _Tally:
+    planned: int = 0
+    stored: int = 0
+    calls: int = 0
+    characters: int = 0
+    most_usd: float | None = 0.0
+
+
+def estimate(panel: Panel, source: ResponseSource) -> Estimate:
+    """Calls, tokens and cost of scoring the source.
+
+    Tokens are counted by the tokenizer that litellm has for a model on a sample of the texts, and
+    scaled by characters; a backend whose way of structured output is not known yet is counted as
+    if nothing were stored.
+    """
+    with source:
+        source.check()
+        tallies = {backend.spec.name: _Tally() for backend in panel.backends}
+        sample: list[str] = []
+        n_responses = n_screened = 0
+        for row in source.rows():
+            n_responses += 1
+            matter = matter_of(row)
+            if screen(matter.response, most_characters=panel.bench.most_characters).gate:
+                n_screened += 1
+                for judge in panel.bench.judges.values():
+                    tallies[judge.model].planned += panel.bench.repeats
+                continue
+            for judge in panel.bench.judges.values():
+                requests = _requests(panel, judge, matter)
+                _count(panel, judge, requests, tallies[judge.model])
+                if sum(map(len, sample)) < _SAMPLE_CHARACTERS:
+                    sample.extend(m["content"] for m in requests[0].messages)
+    text = "\n".join(sample)[: 2 * _SAMPLE_CHARACTERS]
+    return Estimate(
+        n_responses,
+        n_screened,
+        tuple(_estimate(panel, b, tallies[b.spec.name], text) for b in panel.backends),
+    )
+
+
+def _requests(panel: Panel, judge: Judge, matter: Matter) -> list[Request]:
+    rung = known_rung(panel, judge.backend) or "json_schema"
+    return [
+        judge.requests(panel.brief, matter, secret=panel.ledger.secret, repeat=repeat, rung=rung)
+        for repeat in range(panel.bench.repeats)
+    ]
+
+
+def _count(panel: Panel, judge: Judge, requests: list[Request], tally: _Tally) -> None:
+    tally.planned += len(requests)
+    keys = [request.key() for request in requests]
+    found = panel.ledger.lookup(keys) if known_rung(panel, judge.backend) else {}
+    for request, key in zip(requests, keys, strict=True):
+        if key in found:
+            tally.stored += 1
+            continue
+        tally.calls += 1
+        tally.characters += sum(len(message["content"]) for message in request.messages)
+        worst = reserve_usd(judge.backend, request)
+        tally.most_usd = None if worst is None or tally.most_usd is None else tally.most_usd + worst
+
+
+def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> BackendEstimate:
+    per_character = backend.likely_tokens(sample) / len(sample) if sample else 0.25
+    reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
+    if panel.settings.rationale == "before":
+        reply += LIKELY_RATIONALE_CHARACTERS
+    incoming = round(tally.characters * per_character)
+    outgoing = round(tally.calls * reply * per_character)
+    return BackendEstimate(
+        name=backend.spec.name,
+        planned=tally.planned,
+        stored=tally.stored,
+        calls=tally.calls,
+        input_tokens=incoming,
+        output_tokens=outgoing,
+        most_output_tokens=tally.calls * backend.spec.max_tokens,
+        likely_usd=backend.worst_cost(incoming, outgoing),
+        most_usd=tally.most_usd,
+    )
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    listed = list(values)
+    return None if any(value is None for value in listed) else sum(v for v in listed if v)

@@ -1,0 +1,245 @@
+"""One scoring job: a source of responses, a panel, a folder; what it does from start to end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from .access import require_access
+from .judges.budget import Budget
+from .judges.desk import Desk
+from .records.judgment import STATUSES
+from .records.responses import ResponseRow, text_key
+from .records.run_folder import RUN_FORMAT, RunFolder
+from .records.run_tables import TableWriter
+from .run import Run
+from .scoring import Scored, score_rows
+from .standing import Standing
+
+if TYPE_CHECKING:
+    from .panel import Panel
+    from .records.responses import ResponseSource, SourceSummary
+
+RunState = Literal["running", "complete", "interrupted", "budget"]
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a job is.
+
+    Attributes:
+        done, total: responses.
+        planned: judgments planned in all.
+        counts: status to number of judgments, of the responses done.
+        sent, answered, failed, from_ledger, repeated, in_flight: calls; see `CallCounts`.
+        spent_usd, unknown_price_calls: what this session has paid.
+        elapsed_s: seconds since the first response.
+    """
+
+    total: int = 0
+    planned: int = 0
+    done: int = 0
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
+    sent: int = 0
+    answered: int = 0
+    failed: int = 0
+    from_ledger: int = 0
+    repeated: int = 0
+    spent_usd: float = 0.0
+    unknown_price_calls: int = 0
+    elapsed_s: float = 0.0
+
+
+class ScoreJob:
+    """Prepared, then run once on the package's loop."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        source: ResponseSource,
+        *,
+        out: str | Path | None,
+        resume: bool = False,
+        max_cost: float | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        self.panel = panel
+        self.source = source
+        self.summary: SourceSummary = source.check()
+        self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
+        self.folder = RunFolder.open(
+            out if out is not None else default_folder(Path(self.summary.name).name, self.identity),
+            self.identity,
+            must_exist=resume,
+        )
+        self.progress = Progress(
+            total=self.summary.n_responses,
+            planned=self.summary.n_responses * len(panel.bench.planned()),
+        )
+        self._budget = Budget(cap=max_cost)
+        self._on_progress = on_progress or (lambda progress: None)
+        self._desk: Desk | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop_early = False
+        self._started = datetime.now(UTC)
+
+    def stop(self) -> None:
+        """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
+        self._stop_early = True
+        if self._loop is not None and self._desk is not None:
+            self._loop.call_soon_threadsafe(self._desk.stop)
+
+    async def run(self) -> Run:
+        """Scores everything, writes the tables, and returns the run.
+
+        Raises:
+            InputError: a backend cannot be reached or asked, and the ledger does not hold its
+                replies; nothing was spent.
+            StoreError: the ledger or the folder cannot be written.
+        """
+        try:
+            return await self._run()
+        finally:
+            self.folder.close()
+            self.source.close()
+
+    async def _run(self) -> Run:
+        panel = self.panel
+        ledger = panel.ledger
+        self._loop = asyncio.get_running_loop()
+        self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
+        await require_access(panel, self.source, capped=self._budget.cap is not None)
+        if self._stop_early:
+            desk.stop()
+        standing = Standing(panel.criteria)
+        repeated_texts = self.summary.repeated_texts
+
+        def is_repeated(row: ResponseRow) -> bool:
+            return bool(repeated_texts) and text_key(row.response_text) in repeated_texts
+
+        self.folder.write_run_file(self._record("running", standing))
+        writer = TableWriter(
+            self.folder.path,
+            criteria=panel.criteria,
+            personas=[persona.id for persona in panel.personas],
+            models=[backend.spec.name for backend in panel.backends],
+            axes=sorted({persona.axis for persona in panel.personas}),
+            carried=self.summary.columns_carried,
+        )
+        began = time.monotonic()
+        try:
+            verdicts = score_rows(
+                self.source.rows(), bench=panel.bench, desk=desk, is_repeated=is_repeated
+            )
+            async for scored in verdicts:
+                writer.add(scored.verdict, scored.row.extra)
+                standing.add(scored.verdict)
+                self._count(scored, time.monotonic() - began)
+            writer.close()
+        except BaseException:
+            writer.abandon()
+            raise
+        state: RunState = "complete"
+        if self.progress.counts["not_asked"] > standing.n_screened_judgments:
+            state = "interrupted" if desk.stopped else "budget"
+        self.folder.write_run_file(self._record(state, standing))
+        self._write_report()
+        return Run(self.folder.path)
+
+    def _write_report(self) -> None:
+        from .reports import write_report
+
+        write_report(self.folder.path)
+
+    def _count(self, scored: Scored, elapsed_s: float) -> None:
+        self.progress.done += 1
+        self.progress.elapsed_s = elapsed_s
+        for status, number in scored.verdict.counts.items():
+            self.progress.counts[status] += number
+        self._tell()
+
+    def _tell(self) -> None:
+        desk, budget, progress = self._desk, self._budget, self.progress
+        if desk is not None:
+            counts = desk.counts
+            progress.sent, progress.answered = counts.sent, counts.answered
+            progress.failed, progress.from_ledger = counts.failed, counts.from_ledger
+            progress.repeated = counts.repeated
+        progress.spent_usd = budget.spent
+        progress.unknown_price_calls = budget.unknown_calls
+        self._on_progress(progress)
+
+    def _record(self, state: RunState, standing: Standing) -> dict[str, Any]:
+        panel, budget = self.panel, self._budget
+        respondents, total = standing.means()
+        earlier = (self.folder.existing or {}).get("sessions", [])
+        session = {
+            "started": self._started.isoformat(timespec="seconds"),
+            "ended": None if state == "running" else _now(),
+            "state": state,
+            "calls": asdict(self._desk.counts) if self._desk else {},
+            "spent_usd": budget.spent,
+            "possibly_spent_usd": budget.possibly_spent,
+            "calls_with_unknown_price": budget.unknown_calls,
+            "max_cost_usd": budget.cap,
+        }
+        return {
+            "format": RUN_FORMAT,
+            "kind": "panel",
+            "state": state,
+            "demonstration": panel.is_demonstration,
+            "identity": self.identity,
+            "versions": versions(),
+            "source": self.summary.name,
+            "notices": list(self.summary.notices),
+            "responses": {
+                "n": self.summary.n_responses,
+                "prompts": self.summary.n_prompts,
+                "respondents": self.summary.n_respondents,
+            },
+            "panel": panel.describe(),
+            "ledger": str(panel.ledger.path),
+            "n_planned": self.progress.planned,
+            "counts": dict(self.progress.counts),
+            "verdicts": dict(standing.verdicts),
+            "faults": dict(standing.faults),
+            "flags": dict(standing.flags),
+            "cost": {
+                "replies_usd": standing.cost_usd,
+                "judgments_with_unknown_price": standing.unknown_price,
+                "note": "what the replies in these tables cost when they were paid, whoever paid",
+            },
+            "respondents": [item.to_json() for item in respondents],
+            "total": total.to_json(),
+            "sessions": [*earlier, session],
+        }
+
+
+def default_folder(name: str, identity: dict[str, Any]) -> Path:
+    """`runs/NAME-xxxxxxxx`, the digits from what makes the run: the same command finds it again."""
+    from .records.run_folder import run_identity_hash
+
+    stem = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in name)[:60]
+    return Path("runs") / f"{stem.strip('-') or 'responses'}-{run_identity_hash(identity)[:8]}"
+
+
+def versions() -> dict[str, str]:
+    """The versions of what shaped the numbers."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str] = {}
+    for name in ("areopagus", "litellm", "langgraph", "langchain-core", "pydantic", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,65 @@
+"""One event loop for all of the package's work, in a thread of its own.
+
+litellm and the ledger keep connections and futures that belong to one loop. Running everything on
+this one makes the synchronous calls work inside a notebook's running loop too, and the asynchronous
+ones from any loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+Result = TypeVar("Result")
+
+_THREAD_NAME = "areopagus-loop"
+_lock = threading.Lock()
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+def submit(work: Coroutine[Any, Any, Result]) -> Future[Result]:
+    """Starts the coroutine on the package's loop."""
+    return asyncio.run_coroutine_threadsafe(work, _running_loop())
+
+
+def run_sync(work: Coroutine[Any, Any, Result]) -> Result:
+    """The coroutine's result; it is cancelled when the waiting is interrupted."""
+    if threading.current_thread().name == _THREAD_NAME:
+        work.close()
+        raise RuntimeError(
+            "a synchronous call was made from inside the package's own event loop; "
+            "use the asynchronous twin there"
+        )
+    future = submit(work)
+    try:
+        return future.result()
+    except BaseException:
+        future.cancel()
+        raise
+
+
+async def run_async(work: Coroutine[Any, Any, Result]) -> Result:
+    """The coroutine's result, awaited from the caller's own loop."""
+    if asyncio.get_running_loop() in _loops:
+        return await work
+    return await asyncio.wrap_future(submit(work))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop:
+    with _lock:
+        if not _loops:
+            started = threading.Event()
+            loop = asyncio.new_event_loop()
+
+            def serve() -> None:
+                asyncio.set_event_loop(loop)
+                loop.call_soon(started.set)
+                loop.run_forever()
+
+            threading.Thread(target=serve, name=_THREAD_NAME, daemon=True).start()
+            started.wait()
+            _loops.append(loop)
+        return _loops[0]

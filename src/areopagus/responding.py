@@ -1,0 +1,445 @@
+"""Asking target models the prompts: a bare user turn, no system prompt, the same road as judges.
+
+The reply is stored in the ledger before it is written to the table, and a table that is written
+again asks nothing again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from .access import access_faults, prepare_all, price_fault
+from .errors import InputError, InputFault, ProviderError
+from .judges.backend import Backend
+from .judges.budget import Budget, BudgetSpent
+from .judges.desk import Desk
+from .judges.limits import Stopped
+from .judges.request import Request
+from .judges.spec import BackendSpec
+from .loop import run_async, submit
+from .records.run_folder import replaced
+
+if TYPE_CHECKING:
+    from .records.ledger import Ledger
+    from .records.responses import PromptRow, PromptSource
+
+Track = Literal["matched", "maximum"]
+TRACKS: tuple[Track, ...] = get_args(Track)
+
+RESPOND_TEMPLATE = "respond-1"
+_AHEAD = 4096
+
+COLUMNS = (
+    "response_id",
+    "prompt_id",
+    "prompt_text",
+    "response_text",
+    "respondent_id",
+    "repeat",
+    "status",
+    "reason",
+    "finish_reason",
+    "words",
+    "answered_by",
+    "input_tokens",
+    "output_tokens",
+    "cost_usd",
+)
+"""Columns of the responses table before those that the prompts carried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """How targets are asked.
+
+    Attributes:
+        effort: reasoning effort, or None to leave it to the model.
+        words, most_words: length instruction added to the prompt, or None for none.
+        max_tokens: room for the visible answer and the reasoning before it.
+    """
+
+    effort: str | None = None
+    words: int | None = None
+    most_words: int | None = None
+    max_tokens: int = 16_000
+
+
+PRESETS: dict[Track, Protocol] = {
+    "matched": Protocol(effort="medium", words=400, most_words=440),
+    "maximum": Protocol(effort="high"),
+}
+"""The paper's two tracks: effort and length bounded as people were, and unbounded capability."""
+
+
+@dataclass(slots=True)
+class ResponseCounts:
+    """What became of the planned responses; the sum is `planned`.
+
+    `answered` includes what was cut off at the token limit, which is also counted in `cut_off`;
+    `empty` are replies without text.
+    """
+
+    planned: int = 0
+    answered: int = 0
+    empty: int = 0
+    refused: int = 0
+    failed: int = 0
+    not_asked: int = 0
+    cut_off: int = 0
+
+
+@dataclass(slots=True)
+class RespondResult:
+    """A finished table of responses.
+
+    Attributes:
+        path: the table, as `score` reads it.
+        counts: what became of the planned responses.
+        sent, from_ledger: calls of this session.
+        spent_usd, unknown_price_calls: what they cost.
+        interrupted, over_budget: why not everything was asked.
+    """
+
+    path: Path
+    counts: ResponseCounts
+    sent: int = 0
+    from_ledger: int = 0
+    repeated: int = 0
+    spent_usd: float = 0.0
+    unknown_price_calls: int = 0
+    interrupted: bool = False
+    over_budget: bool = False
+    faults: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this outcome."""
+        if self.over_budget:
+            return 4
+        return 3 if self.counts.failed or self.counts.refused or self.counts.empty else 0
+
+
+def respond(
+    prompts: Any,
+    targets: Sequence[Any] | Any,
+    out: str | Path,
+    **options: Any,
+) -> RespondResult:
+    """Asks every target every prompt and writes the table that `score` reads.
+
+    Args:
+        prompts: a file, a DataFrame or an iterable with prompt_text and optional prompt_id.
+        targets: model strings, settings, chat models or backends.
+        out: the table to write (CSV); one of an earlier call is replaced when all is asked.
+        options: see `RespondJob`.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the table cannot be written.
+    """
+    return run_respond(RespondJob(prompts, targets, out, **options))
+
+
+async def arespond(
+    prompts: Any, targets: Sequence[Any] | Any, out: str | Path, **options: Any
+) -> RespondResult:
+    """The asynchronous twin of `respond`."""
+    return await run_async(RespondJob(prompts, targets, out, **options).run())
+
+
+def run_respond(job: RespondJob) -> RespondResult:
+    """Runs a job; a KeyboardInterrupt lets what is in flight finish, and is kept in the result."""
+    future = submit(job.run())
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        job.stop()
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+
+
+class RespondJob:
+    """Every target x prompt x repeat, asked once."""
+
+    def __init__(
+        self,
+        prompts: Any,
+        targets: Sequence[Any] | Any,
+        out: str | Path,
+        *,
+        track: Track | None = None,
+        repeats: int = 1,
+        effort: str | None = None,
+        words: int | None = None,
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        ledger: str | Path | Ledger | None = None,
+        max_cost: float | None = None,
+        on_progress: Callable[[RespondResult], None] | None = None,
+    ) -> None:
+        """Checks everything that can be checked offline.
+
+        Args:
+            prompts, targets, out: see `respond`.
+            track: one of the paper's presets; None asks the bare prompt with no effort set.
+            repeats: askings of each prompt, as separate responses.
+            effort: reasoning effort, instead of the track's.
+            words: words to aim at, instead of the track's.
+            columns: our column name to theirs.
+            limit: only the first so many prompts.
+            ledger: a file or an open Ledger; the user's shared one when left out.
+            max_cost: US dollars that are not passed.
+            on_progress: called on every change.
+
+        Raises:
+            InputError: everything wrong with the input.
+        """
+        from .panel import sorted_models
+        from .records.responses import open_prompts
+
+        protocol = PRESETS[track] if track is not None else Protocol()
+        if effort is not None:
+            protocol = replace(protocol, effort=effort)
+        if words is not None:
+            protocol = replace(protocol, words=words, most_words=round(words * 1.1))
+        if not 1 <= repeats <= 1000:
+            raise InputError(f"repeats: must be from 1 to 1000, got {repeats}")
+        specs, given = sorted_models(targets)
+        self.protocol = protocol
+        self.track = track
+        self.repeats = repeats
+        self.backends = tuple(
+            _backend(spec, given.get(i), protocol) for i, spec in enumerate(specs)
+        )
+        self.out = Path(out)
+        _check_target(self.out)
+        prepare_all(self.backends)
+        self.source: PromptSource = open_prompts(prompts, columns=columns, limit=limit)
+        self.summary = self.source.check()
+        self._ledger = ledger
+        self._budget = Budget(cap=max_cost)
+        planned = self.summary.n_responses * len(self.backends) * repeats
+        self.result = RespondResult(self.out, ResponseCounts(planned=planned))
+        self._on_progress = on_progress or (lambda result: None)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._desk: Desk | None = None
+        self._stop_early = False
+        self.began = time.monotonic()
+
+    def stop(self) -> None:
+        """Asks the job to end soon, from any thread."""
+        self._stop_early = True
+        if self._loop is not None and self._desk is not None:
+            self._loop.call_soon_threadsafe(self._desk.stop)
+
+    async def run(self) -> RespondResult:
+        """Asks, writes, and returns what became of it.
+
+        Raises:
+            InputError: a key is missing or an address does not answer; nothing was spent.
+            StoreError: the ledger or the table cannot be written.
+        """
+        from .records.ledger import Ledger
+
+        given = self._ledger
+        ledger = given if isinstance(given, Ledger) else Ledger.open(given)
+        try:
+            self._loop = asyncio.get_running_loop()
+            self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
+            await self._require_access(ledger)
+            if self._stop_early:
+                desk.stop()
+            await self._ask_all(desk)
+            self.result.interrupted = desk.stopped
+            self.result.over_budget = self.result.counts.not_asked > 0 and not desk.stopped
+            self._tell()
+            return self.result
+        finally:
+            for backend in self.backends:
+                await backend.close()
+            self.source.close()
+            if ledger is not given:
+                ledger.close()
+
+    def request(self, backend: Backend, prompt: str, repeat: int) -> Request:
+        """The call for one response."""
+        return Request(
+            backend=backend.spec.model,
+            endpoint=backend.spec.api_base or "",
+            messages=({"role": "user", "content": asked(prompt, self.protocol)},),
+            params=backend.spec.parameters(),
+            repeat=repeat,
+            template=RESPOND_TEMPLATE,
+            purpose="respond",
+            labels={"track": self.track or "none"},
+        )
+
+    async def _require_access(self, ledger: Ledger) -> None:
+        faults: list[InputFault] = []
+        for backend in self.backends:
+            found = await access_faults(backend)
+            if self._budget.cap is not None and backend.worst_cost(1, 1) is None:
+                found.append(price_fault(backend))
+            if found and not self._all_paid(ledger, backend):
+                faults.extend(found)
+        if faults:
+            raise InputError(faults, hint="Nothing was sent and nothing was spent.")
+
+    def _all_paid(self, ledger: Ledger, backend: Backend) -> bool:
+        for row in self.source.rows():
+            keys = {
+                self.request(backend, row.prompt_text, repeat).key()
+                for repeat in range(self.repeats)
+            }
+            if len(ledger.lookup(sorted(keys))) < len(keys):
+                return False
+        return True
+
+    async def _ask_all(self, desk: Desk) -> None:
+        from contextlib import aclosing
+
+        carried = self.summary.columns_carried
+        names = [name if name not in COLUMNS else f"input_{name}" for name in carried]
+        with replaced(self.out) as part, part.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow([*COLUMNS, *names])
+            async with aclosing(self._answers(desk)) as answers:
+                async for row, cells in answers:
+                    writer.writerow([*cells, *(row.extra.get(name, "") for name in carried)])
+                    self._tell()
+
+    async def _answers(self, desk: Desk) -> Any:
+        width = sum(backend.spec.concurrency for backend in self.backends) + 8
+        slots = asyncio.Semaphore(width)
+        queue: deque[tuple[PromptRow, asyncio.Task[list[Any]]]] = deque()
+
+        async def one(row: PromptRow, backend: Backend, repeat: int) -> list[Any]:
+            try:
+                return await self._one(desk, row, backend, repeat)
+            finally:
+                slots.release()
+
+        try:
+            for row in self.source.rows():
+                for backend in self.backends:
+                    for repeat in range(self.repeats):
+                        await slots.acquire()
+                        queue.append((row, asyncio.create_task(one(row, backend, repeat))))
+                        while queue and (queue[0][1].done() or len(queue) > _AHEAD):
+                            first, task = queue.popleft()
+                            yield first, await task
+            while queue:
+                first, task = queue.popleft()
+                yield first, await task
+        finally:
+            for _, task in queue:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+    async def _one(self, desk: Desk, row: PromptRow, backend: Backend, repeat: int) -> list[Any]:
+        counts, purse = self.result.counts, desk.purse()
+        request = self.request(backend, row.prompt_text, repeat)
+        name = backend.spec.name
+        suffix = f"#{repeat}" if self.repeats > 1 else ""
+        head = [f"{row.prompt_id}|{name}{suffix}", row.prompt_id, row.prompt_text]
+
+        def closed(status: str, reason: str) -> list[Any]:
+            return [*head, "", name, repeat, status, reason, *[""] * 6]
+
+        try:
+            answer = await desk.ask(backend, request, purse)
+        except ProviderError as error:
+            counts.failed += 1
+            self.result.faults[error.fault] = self.result.faults.get(error.fault, 0) + 1
+            return closed("failed", error.fault)
+        except (BudgetSpent, Stopped) as error:
+            counts.not_asked += 1
+            return closed(
+                "not_asked", "budget" if isinstance(error, BudgetSpent) else "interrupted"
+            )
+        finally:
+            purse.close()
+        reply = answer.reply
+        text = reply.text or ""
+        status, reason = "answered", ""
+        if reply.refusal and not text.strip():
+            status, reason, text = "refused", "refusal", reply.refusal
+            counts.refused += 1
+        elif not text.strip():
+            status, reason = "empty", reply.finish_reason or "no text"
+            counts.empty += 1
+        else:
+            counts.answered += 1
+            if reply.finish_reason == "length":
+                reason = "cut off at the token limit"
+                counts.cut_off += 1
+        usage = reply.usage
+        tail = [
+            reply.finish_reason,
+            len(text.split()),
+            reply.answered_by,
+            usage.input_tokens,
+            usage.output_tokens,
+            reply.cost_usd,
+        ]
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        return [*head, text, name, repeat, status, reason, *("" if v is None else v for v in tail)]
+
+    def _tell(self) -> None:
+        if self._desk is not None:
+            counts = self._desk.counts
+            self.result.sent, self.result.from_ledger = counts.sent, counts.from_ledger
+            self.result.repeated = counts.repeated
+        self.result.spent_usd = self._budget.spent
+        self.result.unknown_price_calls = self._budget.unknown_calls
+        self._on_progress(self.result)
+
+
+def asked(prompt: str, protocol: Protocol) -> str:
+    """The user turn: the prompt, with the length instruction where there is one."""
+    if protocol.words is None:
+        return prompt
+    return (
+        f"{prompt}\n\nWrite about {protocol.words} words, and no more than "
+        f"{protocol.most_words or round(protocol.words * 1.1)}."
+    )
+
+
+def _backend(spec: BackendSpec, given: Backend | None, protocol: Protocol) -> Backend:
+    if given is not None:
+        return given
+    from .judges.llm import LitellmBackend
+
+    changes: dict[str, Any] = {}
+    if "max_tokens" not in spec.model_fields_set:
+        # A judge's short limit would cut an essay off, or leave no room after the reasoning.
+        changes["max_tokens"] = protocol.max_tokens
+    if spec.reasoning_effort is None and protocol.effort is not None and not spec.is_offline:
+        changes["reasoning_effort"] = protocol.effort
+    return LitellmBackend(spec.model_copy(update=changes))
+
+
+def _check_target(out: Path) -> None:
+    if out.is_dir():
+        raise InputError([InputFault(str(out), "is a folder; name a CSV file to write")])
+    if out.suffix.lower() != ".csv":
+        raise InputError([InputFault(str(out), "must end in .csv")])
+    if not out.parent.is_dir():
+        raise InputError([InputFault(str(out.parent), "is not a folder")])
+    if out.exists():
+        with out.open(encoding="utf-8", errors="replace", newline="") as file:
+            if tuple(next(csv.reader(file), ()))[: len(COLUMNS)] != COLUMNS:
+                raise InputError(
+                    [InputFault(str(out), "exists and is no table of responses of ours")],
+                    hint="Nothing was overwritten; choose another name.",
+                )

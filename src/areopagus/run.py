@@ -1,0 +1,205 @@
+"""A finished (or interrupted) run: its tables, its counts, and how to read them on."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .records.run_folder import JUDGMENTS_FILE, REPORT_FILE, SCORES_FILE, read_run_file
+from .records.run_tables import read_judgments, read_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class RespondentMean:
+    """Means of one respondent, with prompts as the unit.
+
+    Attributes:
+        respondent_id: who wrote the responses; "run" for all of them together.
+        n_responses, n_scored, n_prompts: responses, those with a composite, and prompts behind
+            the mean: the n of the interval.
+        composite: mean over prompts; None where nothing was scored.
+        interval: 95% t interval over prompts, or None.
+        reason: why there is no interval, or None.
+        dimensions: criterion to (mean, low, high), each None where undefined.
+    """
+
+    respondent_id: str
+    n_responses: int
+    n_scored: int
+    n_prompts: int
+    composite: float | None
+    interval: tuple[float, float] | None
+    reason: str | None
+    dimensions: Mapping[str, tuple[float | None, float | None, float | None]] = field(
+        default_factory=dict
+    )
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON-like values."""
+        return {
+            "respondent_id": self.respondent_id,
+            "n_responses": self.n_responses,
+            "n_scored": self.n_scored,
+            "n_prompts": self.n_prompts,
+            "composite": self.composite,
+            "interval": list(self.interval) if self.interval else None,
+            "unit": "prompt",
+            "method": "t interval over prompt means, 95%",
+            "reason": self.reason,
+            "dimensions": {name: list(values) for name, values in self.dimensions.items()},
+        }
+
+
+class Run:
+    """A run folder, read."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Reads run.json; the tables are read when asked for.
+
+        Raises:
+            InputError: the folder holds no run.
+        """
+        self.path = Path(path)
+        self.record: dict[str, Any] = read_run_file(self.path)
+
+    @property
+    def state(self) -> str:
+        """`complete`, `interrupted`, `budget` (the cost cap stopped it) or `running`."""
+        return str(self.record["state"])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Status to number of judgments."""
+        return dict(self.record["counts"])
+
+    @property
+    def n_scored(self) -> int:
+        """Judgments scored."""
+        return self.counts.get("scored", 0)
+
+    @property
+    def n_planned(self) -> int:
+        """Judgments planned: the sum of all statuses."""
+        return int(self.record["n_planned"])
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this outcome, interruption aside."""
+        if self.state == "budget":
+            return 4
+        troubled = sum(self.counts.get(s, 0) for s in ("refused", "unreadable", "failed"))
+        return 3 if troubled else 0
+
+    @property
+    def respondents(self) -> tuple[RespondentMean, ...]:
+        """Means by respondent."""
+        return tuple(respondent_from_json(item) for item in self.record["respondents"])
+
+    @property
+    def total(self) -> RespondentMean:
+        """Means of the whole run."""
+        return respondent_from_json(self.record["total"])
+
+    def judgments(self) -> Iterator[dict[str, Any]]:
+        """Every planned judgment, as rows of judgments.parquet."""
+        return read_judgments(self.path)
+
+    def scores(self) -> list[dict[str, str]]:
+        """Every response, as rows of scores.csv (text)."""
+        return read_scores(self.path)
+
+    def to_pandas(self, table: str = "scores") -> pd.DataFrame:
+        """A table as a DataFrame; needs the `pandas` extra.
+
+        Args:
+            table: "scores" (one row a response) or "judgments" (one row a planned judgment).
+
+        Raises:
+            ValueError: no such table.
+            InputError: pandas is not installed.
+        """
+        if table not in ("scores", "judgments"):
+            raise ValueError(f"table must be 'scores' or 'judgments', got {table!r}")
+        try:
+            import pandas as pd
+        except ImportError as error:
+            from .errors import InputError
+
+            raise InputError("to_pandas needs pandas: pip install 'areopagus[pandas]'") from error
+        if table == "judgments":
+            return pd.read_parquet(self.path / JUDGMENTS_FILE)
+        ids = dict.fromkeys(("response_id", "prompt_id", "respondent_id"), str)
+        return pd.read_csv(
+            self.path / SCORES_FILE, dtype=ids, keep_default_na=False, na_values=[""]
+        )
+
+    def report(self) -> Path:
+        """Writes report.html anew and returns its path."""
+        from .reports import write_report
+
+        return write_report(self.path)
+
+    def __repr__(self) -> str:
+        return (
+            f"Run({str(self.path)!r}, {self.state}, "
+            f"{self.n_scored} scored of {self.n_planned} planned)"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(item.respondent_id)}</td><td>{_number(item.composite)}</td>"
+            f"<td>{_span(item)}</td><td>{item.n_scored} of {item.n_responses}</td></tr>"
+            for item in self.respondents
+        )
+        return (
+            f"<p>{html.escape(repr(self))}</p><table><tr><th>respondent</th><th>composite</th>"
+            f"<th>95% interval over prompts</th><th>responses</th></tr>{rows}</table>"
+        )
+
+    @property
+    def report_path(self) -> Path:
+        """Where the report is written."""
+        return self.path / REPORT_FILE
+
+
+class RunInterrupted(KeyboardInterrupt):
+    """The run was stopped by hand; everything paid for is in the ledger, the tables are written.
+
+    Attributes:
+        run: the run as it stands, with the judgments not asked counted as such.
+    """
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(f"interrupted; run the same command again to go on ({run.path})")
+        self.run = run
+
+
+def respondent_from_json(stored: Mapping[str, Any]) -> RespondentMean:
+    """The reverse of `RespondentMean.to_json`."""
+    span = stored["interval"]
+    return RespondentMean(
+        respondent_id=stored["respondent_id"],
+        n_responses=stored["n_responses"],
+        n_scored=stored["n_scored"],
+        n_prompts=stored["n_prompts"],
+        composite=stored["composite"],
+        interval=(span[0], span[1]) if span else None,
+        reason=stored["reason"],
+        dimensions={name: (v[0], v[1], v[2]) for name, v in stored["dimensions"].items()},
+    )
+
+
+def _number(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
+
+
+def _span(item: RespondentMean) -> str:
+    if item.interval is None:
+        return html.escape(item.reason or "none")
+    return f"{item.interval[0]:.2f} to {item.interval[1]:.2f}"

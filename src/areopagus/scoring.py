@@ -1,0 +1,134 @@
+"""Many responses through the panel graph: a window of them at once, verdicts in input order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .graphs.deliberation import deliberate
+from .graphs.panel import panel_graph
+from .graphs.screen import screen
+from .graphs.state import Bench, Sitting
+from .judges.desk import Desk
+from .judges.judge import Matter
+from .records.judgment import Judgment
+from .records.responses import ResponseRow
+from .records.verdict import Verdict
+
+FINISHED_AHEAD = 4096
+"""How many finished responses may wait for one slow one, so that it does not stall the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One response of the input, and the verdict on it."""
+
+    row: ResponseRow
+    verdict: Verdict
+
+
+def matter_of(row: ResponseRow) -> Matter:
+    """The response as the panel sees it."""
+    return Matter(
+        response_id=row.response_id,
+        prompt_id=row.prompt_id,
+        respondent_id=row.respondent_id,
+        prompt=row.prompt_text,
+        response=row.response_text,
+    )
+
+
+def window_for(bench: Bench) -> int:
+    """How many responses at once keep every backend busy."""
+    judges_of: dict[str, int] = {}
+    most: dict[str, int] = {}
+    for judge in bench.judges.values():
+        judges_of[judge.model] = judges_of.get(judge.model, 0) + bench.repeats
+        most[judge.model] = judge.backend.spec.concurrency
+    needed = max(-(-most[model] // judges_of[model]) for model in most)
+    # Twice over: while one round of calls is answered, the next stands ready.
+    return min(1024, 2 * needed + 2)
+
+
+async def sit(sitting: Sitting, *, graph: Any = None, config: Any = None) -> Verdict:
+    """The verdict on one response, through the graph."""
+    runner = panel_graph() if graph is None else graph
+    state = await runner.ainvoke(
+        {"response_id": sitting.matter.response_id}, config, context=sitting
+    )
+    return verdict_of(state)
+
+
+def verdict_of(state: Mapping[str, Any]) -> Verdict:
+    """The verdict in a final state, with its judgments in the order of the plan."""
+    rows = state["judgments"]
+    planned = state["planned"]
+    verdict = dict(state["verdict"])
+    verdict["judgments"] = [rows[key] for key in planned]
+    return Verdict.from_json(verdict)
+
+
+async def score_rows(
+    rows: Iterable[ResponseRow],
+    *,
+    bench: Bench,
+    desk: Desk,
+    is_repeated: Callable[[ResponseRow], bool] = lambda row: False,
+    window: int | None = None,
+) -> AsyncIterator[Scored]:
+    """Verdicts on the rows, in their order.
+
+    Once the desk is stopped, calls in flight end, and every further response is closed as not
+    asked without looking anything up: what is paid stays in the ledger.
+
+    Raises:
+        StoreError: the ledger cannot be written; calls in flight are abandoned.
+    """
+    slots = asyncio.Semaphore(window or window_for(bench))
+    queue: deque[tuple[ResponseRow, asyncio.Task[Verdict]]] = deque()
+
+    async def one(row: ResponseRow) -> Verdict:
+        try:
+            repeated = is_repeated(row)
+            if desk.stopped:
+                return closed(row, bench=bench, repeated=repeated)
+            return await sit(Sitting(matter_of(row), bench, desk, repeated_text=repeated))
+        finally:
+            slots.release()
+
+    try:
+        for row in rows:
+            await slots.acquire()
+            queue.append((row, asyncio.create_task(one(row))))
+            while queue and (queue[0][1].done() or len(queue) > FINISHED_AHEAD):
+                first, task = queue.popleft()
+                yield Scored(first, await task)
+        while queue:
+            first, task = queue.popleft()
+            yield Scored(first, await task)
+    finally:
+        for _, task in queue:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+
+def closed(row: ResponseRow, *, bench: Bench, repeated: bool) -> Verdict:
+    """The verdict on a response that was never put before the panel, because the run stopped."""
+    matter = matter_of(row)
+    seen = screen(matter.response, repeated=repeated, most_characters=bench.most_characters)
+    judgments: list[Judgment] = []
+    for key in bench.planned():
+        judge, repeat = bench.seat(key)
+        judgments.append(
+            judge.not_asked(
+                bench.brief,
+                matter,
+                repeat=repeat,
+                reason="screened" if seen.gate else "interrupted",
+                detail=seen.gate,
+            )
+        )
+    return deliberate(tuple(judgments), bench=bench, matter=matter, flags=seen.flags)

@@ -1,0 +1,78 @@
+"""`panel.yaml`: everything that makes a panel, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from .judges.brief import DEFAULT_ORDER, Order, Rationale
+from .judges.spec import OFFLINE_MODEL, BackendSpec
+from .records.judgment import Mode, ScoreMode
+
+Name = Annotated[str, Field(min_length=1)]
+
+
+class PanelSettings(BaseModel):
+    """The settings of a panel; each has a default, and none of them is a key or a secret."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[BackendSpec, ...] = Field(
+        default_factory=lambda: (BackendSpec(model=OFFLINE_MODEL),), min_length=1
+    )
+    personas: tuple[Name, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="names or files; all built-in ones and those of persona_folders if left out",
+    )
+    persona_folders: tuple[Name, ...] = ()
+    rubric: Name = "critical_thinking"
+    mode: Mode = "dimensions"
+    order: Order = DEFAULT_ORDER
+    rationale: Rationale = "none"
+    anchors: bool = Field(default=True, description="whether judges read the rubric's anchors")
+    repeats: int = Field(default=1, ge=1, le=1000)
+    score_mode: ScoreMode = "integer"
+    quorum: float = Field(
+        default=2 / 3, gt=0, le=1, description="share of planned judgments that must be scored"
+    )
+
+    @model_validator(mode="after")
+    def _distinct_names(self) -> PanelSettings:
+        seen: set[str] = set()
+        for spec in self.models:
+            if spec.name in seen:
+                raise ValueError(
+                    f"models: two backends are called {spec.name!r}; give one of them a name"
+                )
+            seen.add(spec.name)
+        return self
+
+
+def read_settings(path: str | Path) -> PanelSettings:
+    """The settings in a `panel.yaml`; paths in it are relative to the file.
+
+    Raises:
+        InputError: with every fault of the file.
+    """
+    from .documents import read_document
+
+    path = Path(path)
+    settings = read_document(path, PanelSettings, kind="panel")
+    base = path.parent
+    return settings.model_copy(
+        update={
+            "persona_folders": tuple(str(base / folder) for folder in settings.persona_folders),
+            "personas": None
+            if settings.personas is None
+            else tuple(_beside(base, name) for name in settings.personas),
+            "rubric": _beside(base, settings.rubric),
+        }
+    )
+
+
+def _beside(base: Path, name: str) -> str:
+    is_file = "/" in name or "\\" in name or name.endswith((".yaml", ".yml"))
+    return str(base / name) if is_file else name

@@ -1,0 +1,112 @@
+"""What a run has come to so far: counts as verdicts pass by, and means with prompts as the unit."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .records.verdict import Verdict
+from .run import RespondentMean
+
+if TYPE_CHECKING:
+    from .aggregation.respondents import PromptUnitMeans
+
+
+class Standing:
+    """Fed one verdict after the other; holds a few numbers a response, no text.
+
+    Attributes:
+        verdicts: status of the verdict to number of responses.
+        faults: "status: reason" to number of judgments that are neither scored nor abstained.
+        flags: flag of the screen to number of responses.
+        cost_usd: sum over judgments whose price is known.
+        unknown_price: judgments whose replies have no known price.
+        n_screened_judgments: judgments not asked because there was nothing to judge.
+    """
+
+    def __init__(self, criteria: Sequence[str]) -> None:
+        self.criteria = tuple(criteria)
+        self.verdicts: dict[str, int] = {"scored": 0, "inconclusive": 0, "screened": 0}
+        self.faults: dict[str, int] = {}
+        self.flags: dict[str, int] = {}
+        self.cost_usd = 0.0
+        self.unknown_price = 0
+        self.n_screened_judgments = 0
+        self._values = array("d")
+        self._prompts = array("l")
+        self._respondents = array("l")
+        self._prompt_codes: dict[str, int] = {}
+        self._respondent_codes: dict[str, int] = {}
+
+    def add(self, verdict: Verdict) -> None:
+        """One more response."""
+        self.verdicts[verdict.status] += 1
+        for flag in verdict.flags:
+            self.flags[flag] = self.flags.get(flag, 0) + 1
+        for judgment in verdict.judgments:
+            if judgment.calls and judgment.cost_usd is None:
+                self.unknown_price += 1
+            self.cost_usd += judgment.cost_usd or 0.0
+            if judgment.status in ("scored", "abstained"):
+                continue
+            self.n_screened_judgments += judgment.reason == "screened"
+            name = f"{judgment.status}: {judgment.reason}"
+            self.faults[name] = self.faults.get(name, 0) + 1
+        self._values.append(_nan(verdict.composite))
+        self._values.extend(_nan(verdict.dimensions.get(name)) for name in self.criteria)
+        self._prompts.append(
+            self._prompt_codes.setdefault(verdict.prompt_id, len(self._prompt_codes))
+        )
+        self._respondents.append(
+            self._respondent_codes.setdefault(verdict.respondent_id, len(self._respondent_codes))
+        )
+
+    def means(self) -> tuple[list[RespondentMean], RespondentMean]:
+        """Means by respondent, in their order of appearance, and of the run."""
+        if not self._prompts:
+            return [], RespondentMean("run", 0, 0, 0, None, None, "no response was scored")
+        import numpy as np
+
+        from .aggregation.respondents import by_prompt_unit
+
+        width = 1 + len(self.criteria)
+        values = np.frombuffer(self._values, dtype=np.float64).reshape(-1, width)
+        prompts = np.frombuffer(self._prompts, dtype=np.dtype("l"))
+        respondents = np.frombuffer(self._respondents, dtype=np.dtype("l"))
+        scores = by_prompt_unit(values, prompts, respondents)
+        names = list(self._respondent_codes)
+        by_code = {int(label): index for index, label in enumerate(scores.respondents.labels)}
+        found = [
+            self._mean(name, scores.respondents, by_code[code]) for code, name in enumerate(names)
+        ]
+        return found, self._mean("run", scores.run, 0)
+
+    def _mean(self, name: str, table: PromptUnitMeans, row: int) -> RespondentMean:
+        low, high = float(table.low[row, 0]), float(table.high[row, 0])
+        return RespondentMean(
+            respondent_id=name,
+            n_responses=int(table.n_responses[row]),
+            n_scored=int(table.n_scored[row, 0]),
+            n_prompts=int(table.n_prompts[row, 0]),
+            composite=_finite(table.mean[row, 0]),
+            interval=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
+            reason=table.reason[row, 0],
+            dimensions={
+                criterion: (
+                    _finite(table.mean[row, k]),
+                    _finite(table.low[row, k]),
+                    _finite(table.high[row, k]),
+                )
+                for k, criterion in enumerate(self.criteria, start=1)
+            },
+        )
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,63 @@
+"""What every test starts from: a home of its own, no keys, no network beyond this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0", "")  # noqa: S104 - a name to let pass, not bound
+
+
+@pytest.fixture(autouse=True)
+def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's ledger, personas and keys are never touched."""
+    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path_factory.mktemp("home")))
+    for name in list(os.environ):
+        if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.startswith("LANGSMITH"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _loopback_only() -> Iterator[None]:
+    """A connection or look-up beyond this machine fails the test that makes it."""
+    connect, look_up = socket.socket.connect, socket.getaddrinfo
+
+    def guarded_connect(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            _refuse(address[0])
+        connect(self, address)
+
+    def guarded_look_up(host: Any, *rest: Any, **named: Any) -> Any:
+        _refuse(host)
+        return look_up(host, *rest, **named)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", guarded_connect)
+        patch.setattr(socket, "getaddrinfo", guarded_look_up)
+        yield
+
+
+@pytest.fixture(scope="session")
+def examples() -> Path:
+    """The examples of the repository."""
+    return Path(__file__).parent.parent / "examples"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Real material beside the checkout; the test is skipped where it is absent."""
+    path = Path(__file__).parents[2] / "shared" / "data"
+    if not path.is_dir():
+        pytest.skip("the shared data is not beside this checkout")
+    return path
+
+
+def _refuse(host: Any) -> None:
+    name = host.decode() if isinstance(host, bytes) else str(host or "")
+    if not name.startswith(_LOOPBACK[:-1]) and name not in _LOOPBACK and ".invalid" not in name:
+        raise AssertionError(f"a test reached for {name}")

@@ -1,0 +1,156 @@
+"""kill -9 in the middle of a run, again and again: nothing stored is lost or asked again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import Run
+from areopagus.testing import ProviderServer, by_hash
+
+RESPONSES, KILLS, IN_FLIGHT = 100, 6, 16
+
+_SETTINGS = """\
+models:
+  - model: openai/judge-a
+    api_base: {openai}
+    concurrency: {limit}
+  - model: anthropic/claude-sonnet-4-5
+    name: judge-b
+    api_base: {anthropic}
+    concurrency: {limit}
+  - model: ollama_chat/judge-c
+    api_base: {ollama}
+    concurrency: {limit}
+"""
+
+
+def _write_responses(path: Path) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(RESPONSES):
+            row = {
+                "response_id": f"r{i:03}",
+                "prompt_id": f"p{i % 20}",
+                "prompt_text": f"What is owed in case {i % 20}?",
+                "response_text": f"In case {i} much is owed, because promises bind.",
+                "respondent_id": f"writer-{i % 5}",
+            }
+            file.write(json.dumps(row) + "\n")
+
+
+def _start(folder: Path, out: str, home: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "areopagus", "score", "responses.jsonl"),
+            *("--panel", "panel.yaml", "--out", out, "--quiet"),
+        ],
+        cwd=folder,
+        env={**os.environ, "AREOPAGUS_HOME": str(folder / home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _tables(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
+    run = Run(folder)
+    # Request ids and cost aside, the tables hold votes and where they came from; all must agree.
+    return (folder / "scores.csv").read_bytes(), list(run.judgments())
+
+
+@pytest.mark.slow
+def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    _write_responses(tmp_path / "responses.jsonl")
+    chance = random.Random(20260101)
+    with ProviderServer(by_hash(1, 10), delay_s=0.02) as server:
+        (tmp_path / "panel.yaml").write_text(
+            _SETTINGS.format(
+                openai=server.openai_base,
+                anthropic=server.anthropic_base,
+                ollama=server.ollama_base,
+                limit=IN_FLIGHT,
+            )
+        )
+        calm = _start(tmp_path, "calm", "calm-home")
+        _, errors = calm.communicate(timeout=180)
+        assert calm.returncode == 0, errors.decode()
+        planned = Run(tmp_path / "calm").n_planned
+        assert planned == RESPONSES * 30
+        assert server.counts.answered == planned
+        server.reset()
+
+        kills = 0
+        for _ in range(KILLS):
+            before = server.counts.answered
+            process = _start(tmp_path, "killed", "killed-home")
+            # Killed while it is at work: after it has sent a random number of calls.
+            goal = before + chance.randint(20, 260)
+            deadline = time.monotonic() + 60
+            while server.counts.answered < goal and process.poll() is None:
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            if process.poll() is not None:
+                process.communicate()
+                break
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            kills += 1
+        last = _start(tmp_path, "killed", "killed-home")
+        _, errors = last.communicate(timeout=180)
+        assert last.returncode == 0, errors.decode()
+        paid = server.counts.total
+
+    assert kills == KILLS
+    assert _tables(tmp_path / "killed") == _tables(tmp_path / "calm")
+    run = Run(tmp_path / "killed")
+    assert run.n_scored == planned
+    with contextlib.closing(sqlite3.connect(tmp_path / "killed-home" / "ledger.sqlite")) as file:
+        ((repeats, left),) = file.execute(
+            "SELECT sum(repeats), (SELECT count(*) FROM intents) FROM calls"
+        )
+    # Calls that were in flight at a kill are paid again, and counted, and no others.
+    assert planned <= paid <= planned + repeats
+    assert 0 < repeats <= kills * 3 * IN_FLIGHT
+    assert left == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_run_by_itself_and_the_next_goes_on(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    _write_responses(tmp_path / "responses.jsonl")
+    with ProviderServer(by_hash(1, 10), delay_s=0.05) as server:
+        (tmp_path / "panel.yaml").write_text(
+            f"models:\n  - {{model: openai/a, api_base: {server.openai_base}, concurrency: 16}}\n"
+        )
+        process = _start(tmp_path, "run", "home")
+        deadline = time.monotonic() + 60
+        while server.counts.answered < 60:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == code, errors.decode()
+        assert "areopagus score responses.jsonl" in errors.decode()
+        run = Run(tmp_path / "run")
+        assert run.state == "interrupted"
+        stored = run.n_scored
+        assert stored == server.counts.answered
+        assert run.counts["not_asked"] == run.n_planned - stored
+        process = _start(tmp_path, "run", "home")
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors.decode()
+        assert server.counts.answered == run.n_planned == Run(tmp_path / "run").n_scored
+        assert urllib.request.urlopen(f"{server.base}/__counts", timeout=5).status == 200

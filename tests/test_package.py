@@ -1,0 +1,142 @@
+"""What is installed: the links, the lazy public face, the wheel, and how soon it answers."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import areopagus
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = tuple(
+    tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]["only-include"][1:]
+)
+HEAVY = ("litellm", "langgraph", "langchain_core", "pandas", "scipy", "numpy", "pyarrow", "rich")
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_root_folder_is_reached_through_a_relative_link(folder: str) -> None:
+    link = ROOT / "src" / "areopagus" / folder
+    assert link.is_symlink()
+    assert not Path(link.readlink()).is_absolute()
+    assert link.resolve() == (ROOT / folder).resolve()
+
+
+def test_every_root_folder_with_code_is_mapped_into_the_wheel() -> None:
+    others = {"tests", "benchmarks", "examples", "docs", "src"}
+    with_code = {
+        path.name
+        for path in ROOT.iterdir()
+        if path.is_dir() and not path.name.startswith(".") and list(path.glob("*.py"))
+    } - others
+    assert with_code == set(FOLDERS)
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_module_and_data_file_once_and_nothing_else(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", tmp_path, ROOT],
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert len(names) == len(set(names))
+    inside = {name for name in names if not name.split("/")[0].endswith(".dist-info")}
+    expected = {
+        f"areopagus/{path.relative_to(ROOT / 'src' / 'areopagus')}"
+        for path in (ROOT / "src" / "areopagus").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    for folder in FOLDERS:
+        expected |= {
+            f"areopagus/{path.relative_to(ROOT)}"
+            for path in (ROOT / folder).rglob("*")
+            if path.is_file() and "__pycache__" not in path.parts
+        }
+    assert inside == expected
+    assert "areopagus/personas/sociologist.yaml" in inside
+    assert "areopagus/py.typed" in inside
+
+
+def _modules_after(code: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys\nprint(*sys.modules)"],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    return {name.partition(".")[0] for name in done.stdout.splitlines()[-1].split()}
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    loaded = _modules_after("import areopagus")
+    assert not loaded & {*HEAVY, "pydantic", "yaml", "click"}
+
+
+def test_help_loads_nothing_heavy() -> None:
+    loaded = _modules_after(
+        "from areopagus.cli.main import cli\ncli.main(['--help'], standalone_mode=False)"
+    )
+    assert not loaded & {*HEAVY, "pydantic", "yaml"}
+
+
+def test_making_a_panel_loads_no_provider_library() -> None:
+    loaded = _modules_after("import areopagus\nareopagus.Panel()")
+    assert not loaded & {"litellm", "langgraph", "pandas", "scipy", "openai"}
+
+
+def test_every_public_name_resolves_and_stands_in_the_stub() -> None:
+    stub = ast.parse((ROOT / "src" / "areopagus" / "__init__.pyi").read_text())
+    listed = next(
+        [ast.literal_eval(item) for item in node.value.elts]
+        for node in stub.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.List)
+    )
+    assert listed == areopagus.__all__
+    for name in areopagus.__all__:
+        assert getattr(areopagus, name) is not None
+    imported = {
+        alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert imported | {"__version__"} == set(listed)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Jury'"):
+        areopagus.Jury  # noqa: B018
+
+
+def test_modules_inside_the_package_import_each_other_relatively() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for folder in (*FOLDERS, "src/areopagus")
+        for path in (ROOT / folder).rglob("*.py")
+        if not path.is_symlink()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.ImportFrom) and not node.level)
+        and (node.module or "").partition(".")[0] == "areopagus"
+    ]
+    assert wrong == []
+
+
+def test_aggregation_neither_reads_files_nor_knows_judges() -> None:
+    for path in (ROOT / "aggregation").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom):
+                assert "judges" not in (node.module or ""), path
+                assert (node.module or "") not in ("pathlib", "csv", "io"), path
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id != "open", path
