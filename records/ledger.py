@@ -259,10 +259,11 @@ class Ledger:
 
     def close(self) -> None:
         """Writes what is pending and closes the file; a second time does nothing."""
-        if self._writer is not None:
-            self._writer.close()
+        # The reader first: the log is folded into the file only by a last one that may write.
         with self._reading:
             self._reader.close()
+        if self._writer is not None:
+            self._writer.close()
 
     def __enter__(self) -> Ledger:
         return self

@@ -76,7 +76,7 @@ def is_dead(session: Session, *, here: str | None = None, now: float | None = No
 
 def _is_running(process: ProcessIdentity) -> bool | None:
     """Whether the process is there; None where the system does not say."""
-    if sys.platform == "win32":
+    if os.name == "nt":
         return None  # os.kill(pid, 0) would end the process there
     try:
         os.kill(process.pid, 0)
@@ -96,7 +96,7 @@ def _host() -> str:
     if sys.platform == "linux":
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-            space = os.readlink("/proc/self/ns/pid")
+            space = str(Path("/proc/self/ns/pid").readlink())
         except OSError:
             return parts[0]
         parts += [boot, space.removeprefix("pid:[").removesuffix("]")]
@@ -115,7 +115,7 @@ def _start_of(pid: int) -> str | None:
         # The second field is the program's name in brackets and may hold blanks and brackets.
         state, *rest = raw.rpartition(")")[2].split()
         return None if state in "ZX" else rest[18]
-    if sys.platform == "win32":
+    if os.name == "nt":
         return ""
     try:
         listed = subprocess.run(  # noqa: S603  (a fixed command; the only argument is a number)

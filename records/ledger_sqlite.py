@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .ledger_session import Session, ProcessIdentity, is_dead
+from .ledger_session import ProcessIdentity, Session, is_dead
 from .reply import Reply, Usage
 
 APPLICATION_ID = 0x41524550  # "AREP"

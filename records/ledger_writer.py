@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import StoreError
 from .ledger_session import HEARTBEAT_S, this_process
-from .ledger_sqlite import insert_rows, open_for_writing, store_error
+from .ledger_sqlite import open_for_writing, store_error
 
 Work = Callable[[sqlite3.Connection], Any]
 
@@ -197,6 +197,3 @@ def _resolve(group: Sequence[_Waiting]) -> None:
             future.set_exception(waiting.error)
         else:
             future.set_result(waiting.result)
-
-
-__all__ = ["LedgerWriter", "insert_rows"]

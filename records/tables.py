@@ -26,6 +26,10 @@ _SUFFIXES: dict[str, TableFormat] = {
 }
 
 
+FAULT_LIMIT = 1000
+"""After so many faults of format a file is given up: it is not what its suffix says."""
+
+
 class Row(NamedTuple):
     """One record and the place it came from.
 
@@ -60,6 +64,10 @@ class FaultSink:
         if self._faults is None:
             raise InputError([fault])
         self._faults.append(fault)
+        if self.n_reported >= FAULT_LIMIT:
+            raise InputError(
+                self._faults, hint=f"reading stopped after {FAULT_LIMIT:,} faults of format"
+            )
 
 
 def table_format(path: str | Path, format: str | None = None) -> TableFormat:  # noqa: A002
@@ -105,7 +113,7 @@ def read_rows(
 
     Raises:
         InputError: at once for a missing file, a folder, an empty file or an unknown suffix; while
-            reading for a fault of format where no list was given.
+            reading for a fault of format where no list was given, or at the `FAULT_LIMIT`th.
     """
     source = _existing(Path(path))
     kind = table_format(source, format)

@@ -29,9 +29,7 @@ def record_rows(records: Iterable[Row]) -> Iterator[Row | Excluded]:
     """
     for line, record in records:
         context = {
-            name: value
-            for name, value in _context(record).items()
-            if not _is_answer_column(name)
+            name: value for name, value in _context(record).items() if not _is_answer_column(name)
         }
         answers = _nested(record) if isinstance(record.get("responses"), dict) else _flat(record)
         by_user: dict[Any, dict[str, Any]] = {}

@@ -21,7 +21,9 @@ class SourceMap:
     with another rater. A map without raters holds for all of them.
     """
 
-    def __init__(self, entries: Mapping[tuple[str | None, str | None, str], dict[str, str]]) -> None:
+    def __init__(
+        self, entries: Mapping[tuple[str | None, str | None, str], dict[str, str]]
+    ) -> None:
         self._entries = dict(entries)
 
     def __len__(self) -> int:

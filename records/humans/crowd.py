@@ -25,9 +25,8 @@ def mturk_columns(header: Iterable[str]) -> frozenset[str]:
     ) - {"WorkTimeInSeconds", "SubmitTime"}
 
 
-def mturk_rows(rows: Iterable[Row], header: Iterable[str]) -> Iterator[Row | Excluded]:
-    """Returns the assignments, `Input.` and `Answer.` taken off the names; rejected ones left out."""
-    del header
+def mturk_rows(rows: Iterable[Row]) -> Iterator[Row | Excluded]:
+    """Returns the assignments, names without `Input.` and `Answer.`; rejected ones left out."""
     for line, values in rows:
         if str(values.get("AssignmentStatus", "")) == "Rejected" or not is_missing(
             values.get("Reject")

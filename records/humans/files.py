@@ -33,7 +33,11 @@ class Opened(NamedTuple):
 
 
 def open_rows(
-    path: Path, layout: Layout, column_map: HumanColumns, format: str | None, faults: list[InputFault]  # noqa: A002
+    path: Path,
+    layout: Layout,
+    column_map: HumanColumns,
+    format: str | None,  # noqa: A002
+    faults: list[InputFault],
 ) -> Opened:
     """Returns the rows of the file, flattened by its layout.
 
@@ -55,7 +59,7 @@ def open_rows(
         return Opened(chosen, surveys.limesurvey_rows(cells, sink), surveys.LIMESURVEY_COLUMNS)
     rows = read_rows(path, format=format, faults=faults)
     if chosen == "mturk":
-        return Opened(chosen, crowd.mturk_rows(rows, header), crowd.mturk_columns(header))
+        return Opened(chosen, crowd.mturk_rows(rows), crowd.mturk_columns(header))
     if chosen == "label-studio":
         return Opened(chosen, label_studio.flat_rows(rows), label_studio.HOUSEKEEPING)
     if chosen == "argilla":

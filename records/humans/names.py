@@ -61,6 +61,6 @@ def known_columns(found: Iterable[str], *, leaving: Iterable[str] = ()) -> dict[
 
 
 def rater_columns(found: Iterable[str]) -> tuple[str, ...]:
-    """Returns the columns that are named for raters (Rater1, judge_2), or none if it is only one."""
+    """Returns the columns named for raters (Rater1, judge_2); none if it is only one."""
     names = tuple(name for name in found if _RATER_COLUMN.fullmatch(name.strip()))
     return names if len(names) > 1 else ()

@@ -149,10 +149,11 @@ class HumanTable:
         raters, row = _renumbered(part.rater_id.codes)
         responses, column = _renumbered(part.response_id.codes)
         values = np.full((len(raters), len(responses)), np.nan)
-        # Written backwards, so that the first of repeated ratings is the one that stays.
-        values[row[::-1], column[::-1]] = part.value[::-1]
-        prompts = np.full(len(responses), -1)
-        prompts[column[::-1]] = part.prompt_id.codes[::-1]
+        # Which of several assignments to one cell stays is not defined: only the first is made.
+        _, first = np.unique(row * len(responses) + column, return_index=True)
+        values[row[first], column[first]] = part.value[first]
+        _, first = np.unique(column, return_index=True)
+        prompts = part.prompt_id.codes[first]
         names = (*part.prompt_id.names, None)
         return RatingMatrix(
             values,

@@ -296,3 +296,12 @@ def test_a_hundred_thousand_rows_stream_in_constant_memory(tmp_path: Path) -> No
         tracemalloc.stop()
     assert count == 100_000
     assert peak < 2_000_000
+
+
+def test_a_file_with_nothing_but_faults_is_given_up(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1\n" * 5000)
+    faults: list[InputFault] = []
+    with pytest.raises(InputError, match="reading stopped after 1,000 faults"):
+        list(read_rows(path, faults=faults))
+    assert len(faults) == 1000

@@ -1,0 +1,73 @@
+"""What the ledger costs a call, and what group commits save.
+
+    python benchmarks/ledger_speed.py [--calls N]
+
+CPU microseconds for noting a call and storing its reply (begin + finish), with so many calls under
+way at once, against storing them one after the other: one commit a record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.reply import Reply, Usage
+
+REPLY = Reply(
+    text='{"conceptual_clarity": 7, "evidential_grounding": 6, "contextual_relevance": 8}',
+    finish_reason="stop",
+    answered_by="model",
+    usage=Usage(input_tokens=2400, output_tokens=60),
+    cost_usd=0.0004,
+    created_at=1.0,
+)
+REQUEST = {"params": {"max_tokens": 2048}, "persona": "historian", "rubric_sha256": "0" * 64}
+
+
+async def store(ledger: Ledger, name: str, calls: int, at_once: int) -> None:
+    """Begins and finishes so many calls, so many at once."""
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(number: int) -> None:
+        async with slots:
+            key = f"{name}{number:060}"
+            intent = await ledger.begin(key, backend="model")
+            await ledger.finish(intent, CallRecord(key, "model", "", "judge", REQUEST, REPLY))
+
+    await asyncio.gather(*(one(number) for number in range(calls)))
+
+
+def measure(folder: Path, calls: int, at_once: int) -> tuple[float, float]:
+    """CPU and wall microseconds a call."""
+    with Ledger.open(folder / f"{at_once}.sqlite") as ledger:
+        asyncio.run(store(ledger, "warm", 64, at_once))
+        cpu, wall = time.process_time(), time.perf_counter()
+        asyncio.run(store(ledger, "call", calls, at_once))
+        return (
+            1e6 * (time.process_time() - cpu) / calls,
+            1e6 * (time.perf_counter() - wall) / calls,
+        )
+
+
+def main() -> None:
+    """Prints a line for each number of calls at once."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=6000)
+    calls = parser.parse_args().calls
+    with tempfile.TemporaryDirectory() as name:
+        alone = measure(Path(name), max(200, calls // 10), 1)
+        print(f"{'at once':>8}{'CPU us':>10}{'wall us':>10}{'CPU ratio':>11}{'wall ratio':>12}")
+        print(f"{1:8}{alone[0]:10.0f}{alone[1]:10.0f}{1:11.2f}{1:12.2f}")
+        for at_once in (30, 256):
+            cpu, wall = measure(Path(name), calls, at_once)
+            print(
+                f"{at_once:8}{cpu:10.0f}{wall:10.0f}{cpu / alone[0]:11.2f}{wall / alone[1]:12.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

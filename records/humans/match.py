@@ -1,0 +1,270 @@
+"""How human ratings fit the responses of a run: everything that does not, together, with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .table import HumanTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Scale = tuple[float, float] | Mapping[str, tuple[float, float]]
+"""Lowest and highest score: one for all criteria, or by criterion."""
+
+SHOWN = 1000
+"""So many of each kind are spelled out, and so many rows of each; all are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """An id and the ratings it stands in: how many, and the first rows."""
+
+    id: str
+    n: int
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """One rater's several ratings of one response on one criterion (and kind)."""
+
+    rater_id: str
+    response_id: str
+    criterion: str
+    kind: str
+    values: tuple[float, ...]
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfRange:
+    """A score off the scale, or a rank below 1."""
+
+    rater_id: str
+    response_id: str
+    criterion: str
+    value: float
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPrompt:
+    """A rating that names another prompt than the run does for the response."""
+
+    response_id: str
+    prompt_id: str
+    expected: str
+    n: int
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchReport:
+    """What fits and what does not. Nothing is removed from the table.
+
+    Attributes:
+        n_ratings: ratings in the table.
+        n_matched: those whose response is in the run.
+        n_raters, n_responses_rated: different raters; responses of the run with a rating.
+        n_responses: responses in the run.
+        unmatched_ratings: rated responses that the run does not have.
+        unrated_responses: responses of the run without a rating.
+        repeated: ratings given more than once; `n_repeated` counts the ratings beyond the first.
+        out_of_range: ratings off the scale; `n_out_of_range` counts all.
+        unknown_raters: raters that the roster does not approve.
+        other_prompts: ratings whose prompt differs from the run's.
+    """
+
+    n_ratings: int
+    n_matched: int
+    n_raters: int
+    n_responses_rated: int
+    n_responses: int
+    unmatched_ratings: tuple[Places, ...]
+    unrated_responses: tuple[str, ...]
+    repeated: tuple[Repeated, ...]
+    n_repeated: int
+    out_of_range: tuple[OutOfRange, ...]
+    n_out_of_range: int
+    unknown_raters: tuple[Places, ...]
+    other_prompts: tuple[OtherPrompt, ...]
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether every rating fits; responses that nobody rated do not count against it."""
+        return not (
+            self.unmatched_ratings
+            or self.n_repeated
+            or self.n_out_of_range
+            or self.unknown_raters
+            or self.other_prompts
+        )
+
+
+def match(
+    table: HumanTable,
+    responses: Mapping[str, str] | Iterable[str],
+    *,
+    scale: Scale | None = None,
+    raters: Collection[str] | None = None,
+) -> MatchReport:
+    """Returns how the ratings fit the responses of a run.
+
+    Args:
+        table: the ratings.
+        responses: the run's response ids, or response to prompt.
+        scale: see `Scale`; without it only ranks are checked (at least 1). A criterion that a
+            mapping does not name is not checked.
+        raters: the raters there may be; by default any.
+    """
+    import numpy as np
+
+    prompt_of = dict(responses) if isinstance(responses, Mapping) else {}
+    known = dict.fromkeys(responses)
+    names = table.response_id.names
+    is_known = np.array([name in known for name in names], dtype=bool)
+    codes = table.response_id.codes
+    matched = is_known[codes] if len(table) else np.zeros(0, dtype=bool)
+    rated = set(table.response_id.used())
+    out = _out_of_range(table, scale)
+    repeated, n_repeated = _repeated(table)
+    strangers: tuple[Places, ...] = ()
+    if raters is not None:
+        allowed = set(raters)
+        wrong = np.array([name not in allowed for name in table.rater_id.names], dtype=bool)
+        strangers = _places(table, table.rater_id.codes, table.rater_id.names, wrong)
+    return MatchReport(
+        n_ratings=len(table),
+        n_matched=int(matched.sum()),
+        n_raters=len(table.rater_id.used()),
+        n_responses_rated=sum(name in rated for name in known),
+        n_responses=len(known),
+        unmatched_ratings=_places(table, codes, names, ~is_known),
+        unrated_responses=tuple(name for name in known if name not in rated),
+        repeated=repeated,
+        n_repeated=n_repeated,
+        out_of_range=tuple(
+            OutOfRange(
+                table.rater_id.names[table.rater_id.codes[at]],
+                names[codes[at]],
+                table.criterion.names[table.criterion.codes[at]],
+                float(table.value[at]),
+                int(table.line[at]),
+            )
+            for at in out[:SHOWN].tolist()
+        ),
+        n_out_of_range=len(out),
+        unknown_raters=strangers,
+        other_prompts=_other_prompts(table, prompt_of),
+    )
+
+
+def _places(
+    table: HumanTable, codes: NDArray[Any], names: tuple[str, ...], is_wrong: NDArray[Any]
+) -> tuple[Places, ...]:
+    """Returns each wrong name that occurs, by order of first appearance, with its rows."""
+    import numpy as np
+
+    if not len(table) or not is_wrong.any():
+        return ()
+    at = np.flatnonzero(is_wrong[codes])
+    order = at[np.argsort(codes[at], kind="stable")]
+    found, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    return tuple(
+        Places(
+            names[code], count, tuple(table.line[order[start : start + min(count, SHOWN)]].tolist())
+        )
+        for code, start, count in zip(found.tolist(), starts.tolist(), counts.tolist(), strict=True)
+    )
+
+
+def _repeated(table: HumanTable) -> tuple[tuple[Repeated, ...], int]:
+    import numpy as np
+
+    if len(table) < 2:
+        return (), 0
+    keys = (
+        table.is_rank.astype(np.int32),
+        table.criterion.codes,
+        table.response_id.codes,
+        table.rater_id.codes,
+    )
+    order = np.lexsort((np.arange(len(table)), *keys))
+    is_same = np.ones(len(table) - 1, dtype=bool)
+    for key in keys:
+        is_same &= key[order][1:] == key[order][:-1]
+    n_repeated = int(is_same.sum())
+    if not n_repeated:
+        return (), 0
+    starts = np.flatnonzero(~np.r_[False, is_same])
+    ends = np.r_[starts[1:], len(table)]
+    groups = [
+        order[start:end]
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        if end - start > 1
+    ]
+    groups.sort(key=lambda group: int(group[0]))
+    return (
+        tuple(
+            Repeated(
+                table.rater_id.names[table.rater_id.codes[group[0]]],
+                table.response_id.names[table.response_id.codes[group[0]]],
+                table.criterion.names[table.criterion.codes[group[0]]],
+                "rank" if table.is_rank[group[0]] else "score",
+                tuple(table.value[group[:SHOWN]].tolist()),
+                tuple(table.line[group[:SHOWN]].tolist()),
+            )
+            for group in groups[:SHOWN]
+        ),
+        n_repeated,
+    )
+
+
+def _out_of_range(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
+    import numpy as np
+
+    wrong = table.is_rank & (table.value < 1)
+    if isinstance(scale, tuple):
+        low, high = scale
+        wrong = wrong | (~table.is_rank & ((table.value < low) | (table.value > high)))
+    elif scale is not None:
+        for code, name in enumerate(table.criterion.names):
+            if name in scale:
+                low, high = scale[name]
+                here = (table.criterion.codes == code) & ~table.is_rank
+                wrong = wrong | (here & ((table.value < low) | (table.value > high)))
+    return np.flatnonzero(wrong)
+
+
+def _other_prompts(table: HumanTable, prompt_of: Mapping[str, str]) -> tuple[OtherPrompt, ...]:
+    import numpy as np
+
+    if not prompt_of or not len(table):
+        return ()
+    code_of = {name: code for code, name in enumerate(table.prompt_id.names)}
+    # -2: the response is not in the run; -3: the run's prompt occurs in no rating.
+    expected = np.array(
+        [
+            code_of.get(prompt_of[name], -3) if name in prompt_of else -2
+            for name in table.response_id.names
+        ]
+    )[table.response_id.codes]
+    stated = table.prompt_id.codes
+    at = np.flatnonzero((stated >= 0) & (expected != -2) & (stated != expected))
+    found: dict[tuple[int, int], list[int]] = {}
+    for place in at.tolist():
+        key = (int(table.response_id.codes[place]), int(stated[place]))
+        found.setdefault(key, []).append(int(table.line[place]))
+    return tuple(
+        OtherPrompt(
+            table.response_id.names[response],
+            table.prompt_id.names[prompt],
+            prompt_of[table.response_id.names[response]],
+            len(lines),
+            tuple(lines[:SHOWN]),
+        )
+        for (response, prompt), lines in list(found.items())[:SHOWN]
+    )

@@ -1,0 +1,231 @@
+"""Reading human judgments: a file in any known layout to one long table and an account of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import InputError, InputFault
+from .blinding import SourceMap, read_source_map
+from .column_map import LAYOUTS, HumanColumns, read_column_map
+from .crowd import read_roster
+from .files import open_rows, peeked
+from .long_form import LongForm
+from .match import MatchReport, Scale, match
+from .plan import Plan, make_plan
+from .table import HumanTable
+
+
+@dataclass(frozen=True, slots=True)
+class Exclusion:
+    """Rows that do not count, and why; `lines` names the first of them."""
+
+    reason: str
+    n: int
+    lines: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HumanReading:
+    """A table of judgments and what was understood of its file.
+
+    Every rating cell is in `table`, in `calibration`, empty (`n_missing`), or in a row of `faults`
+    or `exclusions`.
+
+    Attributes:
+        path: the file.
+        layout: the tool's layout ("rows" for plain tables).
+        shape: "long", "wide", "items" or "raters" (see `plan.Plan`).
+        table: the ratings of the study.
+        calibration: ratings of calibration items, told apart by item_type.
+        columns_used: (our column, their column); a column of ratings stands with its criterion.
+        columns_ignored: columns that were read as nothing.
+        columns_sampled: columns taken for criteria because they hold numbers only: look at these.
+        n_rows: rows of the file, excluded ones included.
+        n_missing: empty rating cells.
+        exclusions: what was left out, by reason.
+        faults: what could not be read (the first 1,000); `n_faults` counts all.
+        scale: the scale that scores must keep to, as given.
+        roster: raters that may rate, or None where no roster was given.
+        notices: sentences for the user: what was assumed.
+    """
+
+    path: str
+    layout: str
+    shape: str
+    table: HumanTable
+    calibration: HumanTable
+    columns_used: tuple[tuple[str, str], ...]
+    columns_ignored: tuple[str, ...]
+    columns_sampled: tuple[str, ...]
+    n_rows: int
+    n_missing: int
+    exclusions: tuple[Exclusion, ...]
+    faults: tuple[InputFault, ...]
+    n_faults: int
+    scale: Scale | None
+    roster: frozenset[str] | None
+    notices: tuple[str, ...]
+
+    def require_sound(self) -> HumanReading:
+        """Returns itself.
+
+        Raises:
+            InputError: with every fault, where there is one.
+        """
+        if self.n_faults:
+            left = self.n_faults - len(self.faults)
+            raise InputError(self.faults, hint=f"and {left:,} more" if left else None)
+        return self
+
+    def match(self, responses: Mapping[str, str] | Iterable[str]) -> MatchReport:
+        """Returns how the ratings and the responses of a run fit; see `match`."""
+        return match(self.table, responses, scale=self.scale, raters=self.roster)
+
+
+def read_humans(
+    path: str | Path,
+    *,
+    layout: str = "auto",
+    columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
+    source_map: str | Path | Iterable[Mapping[str, Any]] | SourceMap | None = None,
+    roster: str | Path | Mapping[str, str] | None = None,
+    scale: Scale | None = None,
+    criteria: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002
+) -> HumanReading:
+    """Returns the judgments of a file.
+
+    Args:
+        path: CSV, TSV, JSON lines, Parquet, xlsx, or a tool's JSON.
+        layout: one of `LAYOUTS`; "auto" goes by the header.
+        columns: a column map (see `column_map`): a YAML file, its content, or our names to theirs.
+        source_map: what blinded labels stood for, by rater and prompt (see `blinding`).
+        roster: who may rate: a file (Prolific's list of submissions, or rater_id and status), or
+            rater to status. Ratings of those not APPROVED are left out, counted; raters whom it
+            does not name stay, and `match` reports them.
+        scale: (lowest, highest) score, or by criterion; kept for `match`.
+        criteria: columns that are criteria in a wide table; by default all with numbers only.
+        format: the file's format where its suffix does not say it.
+
+    Raises:
+        InputError: where nothing can be understood: no such file or column, no ratings, no raters.
+            Faults of single rows are not raised; they are in the reading.
+    """
+    return read_ratings(
+        path,
+        layout=layout,
+        columns=columns,
+        source_map=source_map,
+        roster=roster,
+        scale=scale,
+        criteria=criteria,
+        format=format,
+    )[0]
+
+
+def read_ratings(
+    path: str | Path,
+    *,
+    layout: str,
+    columns: str | Path | Mapping[str, Any] | HumanColumns | None,
+    source_map: str | Path | Iterable[Mapping[str, Any]] | SourceMap | None,
+    roster: str | Path | Mapping[str, str] | None,
+    scale: Scale | None,
+    criteria: Sequence[str] | None,
+    format: str | None,  # noqa: A002
+    for_judges: bool = False,
+) -> tuple[HumanReading, dict[str, dict[str, str]]]:
+    """Returns a reading, and for stored judgments each judge's persona and model."""
+    column_map = read_column_map(columns)
+    if layout not in LAYOUTS:
+        raise InputError(f"layout: must be one of {', '.join(LAYOUTS)}, got {layout!r}")
+    chosen = next(name for name in LAYOUTS if name == layout)
+    if chosen == "auto":
+        chosen = column_map.layout
+    labels = (
+        source_map
+        if source_map is None or isinstance(source_map, SourceMap)
+        else read_source_map(source_map)
+    )
+    statuses = _statuses(roster)
+    source = Path(path)
+    format_faults: list[InputFault] = []
+    opened = open_rows(source, chosen, column_map, format, format_faults)
+    first, rows = peeked(opened.rows)
+    if not first and format_faults:
+        raise InputError(format_faults)
+    plan = make_plan(
+        source,
+        first,
+        column_map,
+        housekeeping=opened.housekeeping,
+        criteria=criteria,
+        is_survey=opened.layout in ("qualtrics", "limesurvey"),
+        for_judges=for_judges,
+    )
+    form = LongForm(str(path), plan, column_map, source_map=labels, roster=statuses)
+    form.take(rows)
+    faults = (*format_faults, *form.tally.faults)
+    reading = HumanReading(
+        path=str(path),
+        layout=opened.layout,
+        shape=plan.shape,
+        table=form.table.build(),
+        calibration=form.calibration.build(),
+        columns_used=_used(plan),
+        columns_ignored=plan.ignored,
+        columns_sampled=plan.sampled,
+        n_rows=form.tally.n_rows,
+        n_missing=form.tally.n_missing,
+        exclusions=tuple(
+            Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in form.tally.excluded.items()
+        ),
+        faults=faults,
+        n_faults=len(format_faults) + form.tally.n_faults,
+        scale=scale,
+        roster=None
+        if statuses is None
+        else frozenset(rater for rater, status in statuses.items() if status == "APPROVED"),
+        notices=_notices(plan, form),
+    )
+    return reading, form.attributes
+
+
+def _statuses(roster: str | Path | Mapping[str, str] | None) -> dict[str, str] | None:
+    if roster is None:
+        return None
+    if isinstance(roster, str | Path):
+        return read_roster(roster)
+    return {rater: status.strip().upper() for rater, status in roster.items()}
+
+
+def _used(plan: Plan) -> tuple[tuple[str, str], ...]:
+    named = [*plan.context.items(), *plan.extra.items()]
+    for ours, theirs in (
+        ("duration_s", plan.duration),
+        ("criterion", plan.criterion),
+        ("kind", plan.kind),
+    ):
+        if theirs is not None:
+            named.append((ours, theirs))
+    for rating in plan.ratings:
+        fixed = ", ".join(rating.fixed.values()) or "by row"
+        named.append((f"{rating.kind} ({fixed})", rating.column))
+    return tuple(named)
+
+
+def _notices(plan: Plan, form: LongForm) -> tuple[str, ...]:
+    notices: list[str] = []
+    if plan.sampled:
+        notices.append(f"taken for criteria, holding numbers only: {', '.join(plan.sampled)}")
+    if form.tally.n_composed:
+        notices.append(
+            f"no response_id: {form.tally.n_composed:,} ratings take prompt and source as one"
+        )
+    knows_prompt = "prompt_id" in plan.context or "prompt_id" in plan.constants
+    if not knows_prompt and not all("prompt_id" in rating.fixed for rating in plan.ratings):
+        notices.append("no prompt_id: prompts must come from the run that is matched")
+    return tuple(notices)

@@ -1,0 +1,413 @@
+"""The ledger: durable, shared, read by nobody else's mistake."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus.errors import InputError, StoreError
+from areopagus.records.ledger import CallRecord, Ledger, default_path
+from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
+from areopagus.records.reply import Reply, Usage
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+def record(number: int, text: str = "yes", **changes: Any) -> CallRecord:
+    reply = Reply(
+        text=text,
+        finish_reason="stop",
+        usage=Usage(input_tokens=100, output_tokens=5),
+        cost_usd=0.01,
+        created_at=time.time(),
+    )
+    values: dict[str, Any] = {
+        "key": key(number),
+        "backend": "openai/x",
+        "endpoint": "",
+        "purpose": "judge",
+        "request": {"persona": "historian"},
+        "reply": reply,
+    }
+    return CallRecord(**{**values, **changes})
+
+
+async def pay(ledger: Ledger, number: int, text: str = "yes", **changes: Any) -> int:
+    intent = await ledger.begin(key(number), backend="openai/x")
+    await ledger.finish(intent, record(number, text, **changes))
+    return intent.repeats
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "home" / "ledger.sqlite"
+
+
+async def test_what_is_paid_is_found_again_by_its_key_whole(path: Path) -> None:
+    logprobs = [{"token": "7", "logprob": -0.1, "top_logprobs": []}]
+    reply = Reply(
+        text="ja — 是 \U0001f600 \ud800",
+        finish_reason="stop",
+        refusal=None,
+        answered_by="x-1",
+        request_id="r",
+        usage=Usage(1, 2, 3, 4, 5),
+        cost_usd=0.25,
+        attempts=3,
+        latency_s=0.5,
+        logprobs=logprobs,
+        created_at=12.0,
+    )
+    with Ledger.open(path) as ledger:
+        intent = await ledger.begin(key(1), backend="openai/x")
+        await ledger.finish(intent, record(1, reply=reply))
+        assert ledger.lookup([key(1), key(2)]) == {key(1): reply}
+    with Ledger.open(path) as ledger:
+        assert ledger.lookup([key(1)]) == {key(1): reply}
+
+
+async def test_a_long_reply_is_packed_and_comes_back_unchanged(path: Path) -> None:
+    text = "because " * 50_000
+    with Ledger.open(path) as ledger:
+        await pay(ledger, 1, text)
+        assert ledger.lookup([key(1)])[key(1)].text == text
+    assert path.stat().st_size < 100_000
+
+
+async def test_many_keys_are_looked_up_at_once(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        await asyncio.gather(*(pay(ledger, n) for n in range(1200)))
+        assert len(ledger.lookup([key(n) for n in range(2000)])) == 1200
+
+
+def test_a_ledger_is_for_its_owner_only_and_keeps_its_secret(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        secret = ledger.secret
+    with Ledger.open(path) as again:
+        assert again.secret == secret
+    assert len(secret) == 32
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_default_stands_in_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AREOPAGUS_HOME", "/somewhere/else")
+    assert default_path() == Path("/somewhere/else/ledger.sqlite")
+
+
+async def test_a_failed_call_is_no_reply_and_is_counted(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        intent = await ledger.begin(key(1), backend="openai/x")
+        await ledger.fail(
+            intent, fault="timeout", detail="late", status=None, attempts=3, may_be_billed=True
+        )
+        assert ledger.lookup([key(1)]) == {}
+        assert ledger.orphans() == 0
+    assert ledger_stats(path).failures == (("openai/x", "timeout", 1),)
+
+
+async def test_a_withdrawn_call_leaves_nothing(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        await ledger.withdraw(await ledger.begin(key(1), backend="openai/x"))
+    stats = ledger_stats(path)
+    assert (stats.failures, stats.orphans, stats.backends) == ((), 0, ())
+
+
+async def test_a_call_in_flight_at_a_close_counts_as_repeated_when_it_is_asked_again(
+    path: Path,
+) -> None:
+    with Ledger.open(path) as ledger:
+        await ledger.begin(key(1), backend="openai/x")
+        # It belongs to a living session: nobody's orphan.
+        with Ledger.open(path) as other:
+            assert other.orphans() == 0
+    with Ledger.open(path) as ledger:
+        assert ledger.orphans() == 1
+        assert await pay(ledger, 1) == 1
+        assert ledger.orphans() == 0
+        assert await pay(ledger, 2) == 0
+    assert ledger_stats(path).backends[0].repeats == 1
+
+
+async def test_the_first_of_two_replies_is_kept_and_the_second_counted(path: Path) -> None:
+    with Ledger.open(path) as one, Ledger.open(path) as two:
+        await pay(one, 1, "first")
+        await pay(two, 1, "second")
+        await pay(two, 1, "third")
+        assert two.lookup([key(1)])[key(1)].text == "first"
+    totals = ledger_stats(path).backends[0]
+    assert (totals.calls, totals.duplicates) == (1, 2)
+
+
+async def test_a_cancelled_wait_does_not_lose_the_reply(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        intent = await ledger.begin(key(1), backend="openai/x")
+        waiting = asyncio.create_task(ledger.finish(intent, record(1)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+    with Ledger.open(path) as ledger:
+        assert key(1) in ledger.lookup([key(1)])
+
+
+def test_several_loops_in_several_threads_write_one_ledger(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+
+        def work(start: int) -> None:
+            async def all_of_them() -> None:
+                await asyncio.gather(*(pay(ledger, n) for n in range(start, start + 100)))
+
+            asyncio.run(all_of_them())
+
+        threads = [threading.Thread(target=work, args=(1000 * n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert ledger_stats(path).backends[0].calls == 400
+
+
+def test_what_was_learned_of_a_backend_is_remembered(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        assert ledger.capability("openai/x") is None
+        ledger.set_capability("openai/x", "json_object")
+        ledger.set_capability("openai/x", "prompt")
+    with Ledger.open(path) as ledger:
+        assert ledger.capability("openai/x") == "prompt"
+
+
+async def test_a_ledger_opened_for_reading_stores_nothing(path: Path) -> None:
+    with pytest.raises(StoreError, match="no ledger here"):
+        Ledger.open(path, read_only=True)
+    assert not path.exists()
+    with Ledger.open(path) as ledger:
+        await pay(ledger, 1)
+    with Ledger.open(path, read_only=True) as ledger:
+        assert ledger.read_only
+        assert key(1) in ledger.lookup([key(1)])
+        with pytest.raises(StoreError, match="for reading only"):
+            await ledger.begin(key(2), backend="openai/x")
+
+
+def test_an_address_of_a_database_server_is_refused() -> None:
+    with pytest.raises(InputError, match="must be a file"):
+        Ledger.open("postgresql://localhost/ledger")
+
+
+def _foreign(path: Path) -> None:
+    path.write_text("Dear diary, today I judged nobody.")
+
+
+def _other_database(path: Path) -> None:
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE TABLE mine(x)")
+    file.close()
+
+
+def _newer(path: Path) -> None:
+    Ledger.open(path).close()
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA user_version = 99")
+    file.close()
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (_foreign, "no ledger"),
+        (_other_database, "not a ledger"),
+        (_newer, "newer version"),
+        (_folder, "is a folder"),
+    ],
+)
+def test_what_is_no_ledger_of_this_version_is_left_as_it_is(
+    tmp_path: Path, spoil: Any, words: str
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    spoil(path)
+    before = path.read_bytes() if path.is_file() else None
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match=words):
+            Ledger.open(path, read_only=read_only)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+async def test_a_damaged_ledger_is_one_clear_error(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        await asyncio.gather(*(pay(ledger, n, "x" * 900) for n in range(200)))
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(40_000))
+    with pytest.raises(StoreError):
+        with Ledger.open(path) as ledger:
+            ledger.lookup([key(n) for n in range(200)])
+
+
+def test_a_full_disk_reaches_everybody_who_waits_and_keeps_what_is_stored(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _FULL_DISK, str(tmp_path / "ledger.sqlite")],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.split()
+    assert told[0] == "StoreError"
+    assert int(told[1]) == 20  # everybody who waited
+    assert told[2] == "StoreError"  # and whoever came later
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        assert len(ledger.lookup([key(n) for n in range(20)])) == 20
+
+
+_FULL_DISK = """
+import asyncio, os, resource, signal, sys
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.reply import Reply
+from areopagus.errors import StoreError
+
+ledger = Ledger.open(sys.argv[1])
+
+async def pay(n, size=10):
+    intent = await ledger.begin(f"{n:064x}", backend="b")
+    reply = Reply(text=os.urandom(size).hex(), created_at=1.0)
+    await ledger.finish(intent, CallRecord(f"{n:064x}", "b", "", "judge", {}, reply))
+
+async def main():
+    await asyncio.gather(*(pay(n) for n in range(20)))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    size = os.path.getsize(sys.argv[1] + "-wal") + 200_000
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    big = await asyncio.gather(*(pay(n, 100_000) for n in range(20, 40)), return_exceptions=True)
+    print({type(e).__name__ for e in big}.pop(), len(big))
+    try:
+        await pay(99)
+    except StoreError as error:
+        print(type(error).__name__)
+
+asyncio.run(main())
+os._exit(0)
+"""
+
+_WRITER = """
+import asyncio, sys
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.reply import Reply
+
+start = int(sys.argv[2])
+ledger = Ledger.open(sys.argv[1])
+
+async def pay(n):
+    name = f"{n:064x}"
+    intent = await ledger.begin(name, backend="b")
+    await ledger.finish(intent, CallRecord(name, "b", "", "judge", {}, Reply(text="x" * 300)))
+    print(n, flush=True)
+
+async def main():
+    n = start
+    while True:
+        await asyncio.gather(*(pay(n + k) for k in range(8)))
+        n += 8
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.slow
+def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(path: Path) -> None:
+    chance = random.Random(7)
+    Ledger.open(path).close()
+    promised: list[int] = []
+    for turn in range(20):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _WRITER, str(path), str(1_000_000 * turn)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        promised.append(int(process.stdout.readline()))  # it is at work now
+        time.sleep(chance.uniform(0.0, 0.08))
+        process.send_signal(signal.SIGKILL)
+        promised.extend(int(line) for line in process.stdout.read().splitlines()[:-1])
+        process.wait()
+        process.stdout.close()
+    with Ledger.open(path) as ledger:
+        assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
+        assert ledger.orphans() <= 20 * 8
+
+
+@pytest.mark.slow
+def test_four_processes_write_one_ledger_at_once(path: Path) -> None:
+    code = _WRITER.replace("while True:", "for _ in range(40):")
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", code, str(path), str(10_000 * n)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for n in range(4)
+    ]
+    for process in processes:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors.decode()
+    assert ledger_stats(path).backends[0].calls == 4 * 40 * 8
+
+
+async def test_stats_show_and_prune_say_what_is_there(path: Path) -> None:
+    with Ledger.open(path) as ledger:
+        await pay(ledger, 1, "old", reply=Reply(text="old", cost_usd=0.5, created_at=1000.0))
+        await pay(ledger, 2, "new")
+        await pay(ledger, 3, "unknown", reply=Reply(text="?", created_at=time.time()), backend="b")
+        intent = await ledger.begin(key(4), backend="b")
+        await ledger.fail(
+            intent, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
+        )
+    assert [call.text for call in recent_calls(path)] == ["?", "new", "old"]
+    assert whole_call(path, key(2))["reply"]["text"] == "new"
+    with pytest.raises(InputError, match="more than one"):
+        whole_call(path, "0")
+    with pytest.raises(InputError, match="no call"):
+        whole_call(path, "f")
+    with pytest.raises(InputError, match="hex digits"):
+        whole_call(path, "xyz")
+    with pytest.raises(InputError, match="say what to prune"):
+        prune(path)
+    counted = prune(path, before=2000.0)
+    assert (counted.calls, counted.cost_usd) == (1, 0.5)
+    assert len(recent_calls(path)) == 3
+    prune(path, before=2000.0, dry_run=False)
+    prune(path, failures_only=True, dry_run=False)
+    assert [call.text for call in recent_calls(path)] == ["?", "new"]
+    stats = ledger_stats(path)
+    assert stats.failures == ()
+    assert {b.backend: b.unknown_price for b in stats.backends} == {"b": 1, "openai/x": 0}
+
+
+def test_reading_never_waits_for_a_writer(path: Path) -> None:
+    with Ledger.open(path):
+        lock = sqlite3.connect(path, isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        try:
+            started = time.monotonic()
+            with Ledger.open(path, read_only=True) as reader:
+                assert reader.lookup([key(1)]) == {}
+            assert time.monotonic() - started < 5
+        finally:
+            lock.execute("ROLLBACK")
+            lock.close()
