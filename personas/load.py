@@ -42,7 +42,7 @@ _SCAFFOLD = """\
 # See whether the file is in order: areopagus personas check PATH
 id: {id}
 
-# The perspective as a noun phrase. A judge reads it as "the perspective of: <label>".
+# The perspective as a noun phrase. A judge reads it as "Your perspective: <label>".
 label: {label}
 
 # The group it is averaged with: disciplinary, ideological, or a word of your own.

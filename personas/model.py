@@ -6,7 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    model_validator,
+)
 
 from ..documents import document_hash, reject
 
@@ -19,6 +26,33 @@ Slug = Annotated[str, StringConstraints(pattern=SLUG)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Paragraph = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 LongText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=50_000)]
+
+
+def _usable_term(term: str) -> str:
+    """The lexicon's term. Responses are compared in lower case with single spaces, so that a term
+    in any other form would never be found.
+    """
+    if term != " ".join(term.lower().split()):
+        raise ValueError("must be in lower case with single spaces")
+    if not re.search(r"\w", term) or len(term) > 60 or term.count(" ") > 4:
+        raise ValueError("must be a word or a phrase of at most five words and 60 characters")
+    return term
+
+
+def _written_description(description: str) -> str:
+    if PLACEHOLDER in description:
+        raise ValueError(
+            f"must describe the perspective: the scaffold's {PLACEHOLDER} still stands there"
+        )
+    return description
+
+
+Term = Annotated[str, AfterValidator(_usable_term)]
+Description = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=20, max_length=4000),
+    AfterValidator(_written_description),
+]
 Weight = Annotated[float, Field(gt=0, le=3, allow_inf_nan=False)]
 Band = tuple[
     Annotated[float, Field(allow_inf_nan=False)], Annotated[float, Field(allow_inf_nan=False)]
@@ -64,9 +98,7 @@ class Persona(BaseModel):
     axis: Slug = Field(
         description="The group it is averaged with: disciplinary, ideological, or one of your own."
     )
-    description: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=20, max_length=4000)
-    ] = Field(
+    description: Description = Field(
         description="What a judge is told: what this perspective looks for, what it is wary of, "
         "and what it credits even in conclusions it does not share."
     )
@@ -74,7 +106,7 @@ class Persona(BaseModel):
         str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)
     ] = Field(description="Raised when the description changes; in quotes.")
     provenance: Paragraph = Field(description="Who wrote it, and from what.")
-    lexicon: Mapping[str, Weight] = Field(
+    lexicon: Mapping[Term, Weight] = Field(
         default_factory=dict,
         max_length=500,
         description="Word or short phrase to weight, above 0 and at most 3; for the offline judge.",
@@ -83,31 +115,7 @@ class Persona(BaseModel):
         default=(), max_length=50, description="Responses with expected scores; for personas check."
     )
 
-    @model_validator(mode="after")
-    def _texts_are_usable(self) -> Persona:
-        faults: list[tuple[tuple[str | int, ...], str, object]] = [
-            (("lexicon", term, "[key]"), rule, term)
-            for term in self.lexicon
-            if (rule := _term_rule(term))
-        ]
-        if PLACEHOLDER in self.description:
-            rule = f"must describe the perspective: the scaffold's {PLACEHOLDER} still stands there"
-            faults.append((("description",), rule, self.description))
-        reject("Persona", faults)
-        return self
-
     @property
     def sha256(self) -> str:
         """Hash of the content; recorded with every result."""
         return document_hash(self)
-
-
-def _term_rule(term: str) -> str | None:
-    """What a lexicon's term breaks. Responses are compared in lower case with single spaces, so
-    that a term in any other form would never be found.
-    """
-    if term != " ".join(term.lower().split()):
-        return "must be in lower case with single spaces"
-    if not re.search(r"\w", term) or len(term) > 60 or term.count(" ") > 4:
-        return "must be a word or a phrase of at most five words and 60 characters"
-    return None

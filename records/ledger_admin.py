@@ -106,7 +106,7 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
             " cost_usd, finish_reason, answered_by, reply FROM calls ORDER BY id DESC LIMIT ?",
             (limit,),
         ).fetchall()
-    return [StoredCall(*row[:-1], decode_reply(row[-1]).text or "") for row in rows]
+    return [StoredCall(*(*rest, decode_reply(reply).text or "")) for *rest, reply in rows]
 
 
 def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+_LINUX, _WINDOWS = (sys.platform.startswith(name) for name in ("linux", "win32"))
+
 HEARTBEAT_S = 30.0
 """How often a session that is open for writing says that it is alive."""
 
@@ -76,7 +78,7 @@ def is_dead(session: Session, *, here: str | None = None, now: float | None = No
 
 def _is_running(process: ProcessIdentity) -> bool | None:
     """Whether the process is there; None where the system does not say."""
-    if os.name == "nt":
+    if _WINDOWS:
         return None  # os.kill(pid, 0) would end the process there
     try:
         os.kill(process.pid, 0)
@@ -93,7 +95,7 @@ def _is_running(process: ProcessIdentity) -> bool | None:
 def _host() -> str:
     """Machine name, with boot id and process namespace where the system has them."""
     parts = [platform.node() or "unknown"]
-    if sys.platform == "linux":
+    if _LINUX:
         try:
             boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
             space = str(Path("/proc/self/ns/pid").readlink())
@@ -105,7 +107,7 @@ def _host() -> str:
 
 def _start_of(pid: int) -> str | None:
     """When a process started; "" where the system does not say, None for one that has ended."""
-    if sys.platform == "linux":
+    if _LINUX:
         try:
             raw = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
@@ -115,7 +117,7 @@ def _start_of(pid: int) -> str | None:
         # The second field is the program's name in brackets and may hold blanks and brackets.
         state, *rest = raw.rpartition(")")[2].split()
         return None if state in "ZX" else rest[18]
-    if os.name == "nt":
+    if _WINDOWS:
         return ""
     try:
         listed = subprocess.run(  # noqa: S603  (a fixed command; the only argument is a number)

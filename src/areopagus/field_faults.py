@@ -10,9 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from .errors import InputFault
-from .strict_yaml import Node
-
-SHOWN_CHARACTERS = 60
+from .strict_yaml import SHOWN_CHARACTERS, Node, printable, resolve_plain
 
 _RULES: Mapping[str, str] = {
     "string_type": "must be text",
@@ -100,8 +98,7 @@ def _field(steps: tuple[int | str, ...]) -> str:
         if isinstance(step, int):
             name += f"[{step}]"
         else:
-            # Whatever a key contains must not steer the terminal that shows the message.
-            safe = "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in step)
+            safe = printable(step)
             name += f".{safe}" if name else safe
     return name
 
@@ -121,7 +118,7 @@ def _message(
     context = {key: _plain_number(value) for key, value in detail.get("ctx", {}).items()}
     rule = _RULES.get(detail["type"], "{message}").format(message=detail["msg"], **context)
     if is_about_key:
-        return f"{rule}, got {shown(steps[-1])}"
+        return f"{rule}, got {shown(resolve_plain(str(steps[-1])))}"
     if node is None:
         return rule
     hint = ""

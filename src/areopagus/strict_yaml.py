@@ -49,6 +49,9 @@ _WORDS: dict[str, bool | None] = {
 # Escapes such as "\0", "\e" or "\ud800" put into a text what the file itself may not contain.
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff]")
 
+SHOWN_CHARACTERS = 60
+"""How much of a text a message shows."""
+
 Scalar = str | int | float | bool | None
 
 
@@ -115,6 +118,12 @@ def parse_yaml(text: str, *, path: str) -> tuple[Node | None, list[InputFault]]:
     return tree.root, tree.faults
 
 
+def printable(text: str) -> str:
+    """The text for a message: cut when long, and with escapes for what would steer a terminal."""
+    cut = text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in cut)
+
+
 def resolve_plain(written: str) -> Scalar:
     """What an unquoted scalar means: None, a truth value, a number, or the text itself."""
     if written in _WORDS:
@@ -130,7 +139,7 @@ def resolve_plain(written: str) -> Scalar:
 
 def _events(loader: yaml.SafeLoader) -> Iterator[yaml.Event]:
     while loader.check_event():
-        yield loader.get_event()
+        yield loader.get_event()  # type: ignore[no-untyped-call]  # untyped in the stubs
 
 
 def _reader_message(error: yaml.reader.ReaderError) -> str:
@@ -165,7 +174,7 @@ class _Tree:
 
     def take(self, event: yaml.Event) -> bool:
         """Whether to go on after this event."""
-        line = event.start_mark.line + 1
+        line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.DocumentStartEvent):
             self._documents += 1
             if self._documents > 1:
@@ -212,13 +221,14 @@ class _Tree:
 
     def _refuse_references(self, event: yaml.NodeEvent, line: int) -> bool:
         if isinstance(event, yaml.AliasEvent):
-            self.add_fault(line, f"aliases are not allowed, got *{event.anchor}: write it out")
+            name = printable(event.anchor or "")
+            self.add_fault(line, f"aliases are not allowed, got *{name}: write it out")
             return True
         if event.anchor is not None:
-            self.add_fault(line, f"anchors are not allowed, got &{event.anchor}")
+            self.add_fault(line, f"anchors are not allowed, got &{printable(event.anchor)}")
         tag = getattr(event, "tag", None)
         if tag is not None:
-            self.add_fault(line, f"tags are not allowed, got {tag!r}")
+            self.add_fault(line, f"tags are not allowed, got {printable(tag)!r}")
         return tag is not None
 
     def _place(self, node: Node, frame: _Frame | None, *, is_key: bool, is_merge: bool) -> None:
@@ -247,6 +257,8 @@ class _Tree:
             self.add_fault(node.line, "a key must be a word, got nothing")
         elif isinstance(entries, dict) and node.written in entries:
             first = entries[node.written].line
-            self.add_fault(node.line, f"given twice (first in line {first})", node.written)
+            self.add_fault(
+                node.line, f"given twice (first in line {first})", printable(node.written)
+            )
         else:
             frame.key = node.written

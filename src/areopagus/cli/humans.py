@@ -1,0 +1,178 @@
+"""`areopagus humans inspect`: what was understood of a file of human judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..errors import InputError, InputFault
+
+if TYPE_CHECKING:
+    from ..records.humans import HumanReading
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option("--layout", default="auto", show_default=True, help="The tool the file is from."),
+    click.option("--columns", "column_map", metavar="FILE", help="A column map (YAML)."),
+    click.option(
+        "--source-map", metavar="FILE", help="What blinded labels stood for: rater, prompt, label."
+    ),
+    click.option("--roster", metavar="FILE", help="Who may rate, such as Prolific's list."),
+    click.option(
+        "--criteria", metavar="NAME[,NAME…]", help="Columns that are criteria in a wide table."
+    ),
+    click.option("--scale", metavar="LOW:HIGH", help="Scores outside are reported."),
+    click.option(
+        "--raters", "rater_names", metavar="GLOB[,GLOB…]", help="Only raters with such names."
+    ),
+)
+
+
+def human_options(command: Command) -> Command:
+    """Adds the options for reading human judgments; see `reading_from`."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def reading_from(
+    path: str,
+    *,
+    layout: str,
+    column_map: str | None,
+    source_map: str | None,
+    roster: str | None,
+    criteria: str | None,
+    scale: str | None,
+    rater_names: str | None,
+    default_criteria: tuple[str, ...] | None = None,
+) -> HumanReading:
+    """The judgments of a file, as the options say.
+
+    Raises:
+        InputError: a file that cannot be understood, or options that do not fit.
+    """
+    from ..records.humans import LAYOUTS, read_humans
+
+    if layout != "auto" and layout not in LAYOUTS:
+        raise InputError([InputFault("--layout", f"must be one of {', '.join(LAYOUTS)}")])
+    named = None if criteria is None else [name for name in criteria.split(",") if name]
+    reading = read_humans(
+        path,
+        layout=layout,
+        columns=column_map,
+        source_map=source_map,
+        roster=roster,
+        scale=_scale(scale),
+        criteria=named or (list(default_criteria) if default_criteria else None),
+    )
+    return reading if rater_names is None else _only(reading, rater_names.split(","))
+
+
+@click.group()
+def humans() -> None:
+    """Look into files of human judgments."""
+
+
+@humans.command("inspect", context_settings={"max_content_width": 80})
+@click.argument("file")
+@human_options
+def inspect(file: str, **options: Any) -> int:
+    """Show what is understood of FILE before anything is computed.
+
+    Exit code 2 where rows could not be read.
+    """
+    reading = reading_from(file, **options)
+    show_reading(reading)
+    return 2 if reading.n_faults else 0
+
+
+def show_reading(reading: HumanReading) -> None:
+    """Layout, columns, counts, and every row that does not count, with its reason."""
+    import numpy as np
+
+    from .display import console, table, visible
+
+    out = console()
+    shared = reading.table
+    out.print(f"[bold]{visible(reading.path)}[/bold]: layout {reading.layout}, {reading.shape}")
+    out.print(
+        f"{len(shared):,} ratings by {len(shared.rater_id.used()):,} raters of "
+        f"{len(shared.response_id.used()):,} responses to {len(shared.prompt_id.used()):,} prompts"
+    )
+    rows = table("", ["criterion", "kind", "ratings", "lowest", "highest", "mean"], left=2)
+    names = shared.criterion.texts()
+    for name in shared.criterion.used():
+        for is_rank in (False, True):
+            chosen = (names == name) & (shared.is_rank == is_rank)
+            if not chosen.any():
+                continue
+            values = shared.value[chosen]
+            rows.add_row(
+                visible(str(name), width=30),
+                "rank, 1 = best" if is_rank else "score",
+                f"{len(values):,}",
+                f"{np.nanmin(values):g}",
+                f"{np.nanmax(values):g}",
+                f"{np.nanmean(values):.3f}",
+            )
+    out.print(rows)
+    used = ", ".join(f"{theirs} → {ours}" for ours, theirs in reading.columns_used)
+    out.print(f"Columns used: {visible(used)}")
+    for label, columns in (
+        ("Taken for criteria because they hold numbers only", reading.columns_sampled),
+        ("Ignored", reading.columns_ignored),
+    ):
+        if columns:
+            out.print(f"{label}: {visible(', '.join(columns))}")
+    if len(reading.calibration):
+        out.print(f"Calibration items, kept apart: {len(reading.calibration):,} ratings")
+    if reading.n_missing:
+        out.print(f"Empty rating cells: {reading.n_missing:,}")
+    for exclusion in reading.exclusions:
+        lines = ", ".join(map(str, exclusion.lines[:8]))
+        out.print(f"Left out: {exclusion.n:,} × {visible(exclusion.reason)} (rows {lines} …)")
+    for notice in reading.notices:
+        out.print(f"Note: {visible(notice)}")
+    if reading.n_faults:
+        out.print(f"\n[bold]{reading.n_faults:,} faults[/bold]")
+        for fault in reading.faults[:20]:
+            out.print(f"  {visible(str(fault))}")
+
+
+def _scale(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    low, colon, high = text.partition(":")
+    try:
+        ends = (float(low), float(high)) if colon else None
+    except ValueError:
+        ends = None
+    if ends is None or not ends[0] < ends[1]:
+        raise InputError([InputFault("--scale", f"must be LOW:HIGH, such as 1:10, got {text!r}")])
+    return ends
+
+
+def _only(reading: HumanReading, patterns: list[str]) -> HumanReading:
+    from dataclasses import replace
+    from fnmatch import fnmatchcase
+
+    from ..records.humans import Exclusion
+
+    shared = reading.table
+    names = [
+        name
+        for name in shared.rater_id.used()
+        if any(fnmatchcase(str(name), pattern.strip()) for pattern in patterns)
+    ]
+    if not names:
+        known = ", ".join(map(str, shared.rater_id.used()[:8]))
+        raise InputError([InputFault("--raters", f"no rater has such a name; there are {known} …")])
+    kept = shared.where("rater_id", *names)
+    left = len(shared) - len(kept)
+    dropped = Exclusion("rater not chosen by --raters", left, ())
+    exclusions = (*reading.exclusions, dropped) if left else reading.exclusions
+    return replace(reading, table=kept, exclusions=exclusions)

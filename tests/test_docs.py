@@ -1,0 +1,378 @@
+"""The documentation does what it says: every block, command, option, link and example file.
+
+A fenced `sh` block is run command by command, in order, in a copy of the examples; a `console`
+block too, and the output shown must come out, line by line and in order ("…" stands for anything
+left out); the `python` blocks of a page run in one namespace. A block that needs a key, a network,
+a server or an installation carries `<!-- not run: reason -->` on the line above its fence: its
+commands must parse all the same, and its Python must compile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import re
+import runpy
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from areopagus import Panel
+from areopagus.cli.main import COMMANDS, cli
+from areopagus.personas import read_persona_files
+from areopagus.records.responses import open_prompts, open_responses
+from areopagus.settings import read_settings
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
+EXPECTED_PAGES = {
+    "architecture", "costs", "models", "offline-judge", "personas", "quickstart", "responses",
+    "results", "rubrics", "testing",
+}  # fmt: skip
+
+_FENCE = re.compile(r"^```(\w*)\s*$")
+_NOT_RUN = re.compile(r"^<!-- not run: (\S.*) -->$")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_INLINE = re.compile(r"`([^`]+)`")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_LEFT_OUT = "…"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, its first line in the page, and why it is not run."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    reason: str | None
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks_of(page: Path) -> Iterator[Block]:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    start: int | None = None
+    language = ""
+    for number, line in enumerate(lines):
+        fence = _FENCE.match(line)
+        if start is None and fence:
+            start, language = number, fence[1]
+        elif start is not None and line.strip() == "```":
+            marker = _NOT_RUN.match(lines[start - 1]) if start else None
+            text = "\n".join(lines[start + 1 : number])
+            yield Block(page, start + 2, language, text, marker[1] if marker else None)
+            start = None
+    assert start is None, f"{page}: a fence is never closed"
+
+
+def prose_of(page: Path) -> str:
+    """The page without its fenced blocks."""
+    kept, inside = [], False
+    for line in page.read_text(encoding="utf-8").splitlines():
+        if line.startswith("```"):
+            inside = not inside
+        elif not inside:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
+NOT_RUN = [block for block in BLOCKS if block.reason is not None]
+
+
+def page_id(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the examples to work beside, with a home of its own."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+# Commands ----------------------------------------------------------------------------------------
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """The words of every command of a shell block, joined lines and `&&` resolved."""
+    found: list[list[str]] = []
+    for line in text.replace("\\\n", " ").splitlines():
+        words: list[str] = []
+        for word in [*shlex.split(line, comments=True), "&&"]:
+            if word != "&&":
+                words.append(word)
+                continue
+            while words and _ASSIGNMENT.match(words[0]):
+                words.pop(0)
+            if words:
+                found.append(words)
+            words = []
+    return found
+
+
+def command_named(words: list[str]) -> tuple[click.Command, list[str]]:
+    """The command that these words (without `areopagus`) call, and the words left over."""
+    command: click.Command = cli
+    rest = list(words)
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+        name = rest.pop(0)
+        inner = command.get_command(click.Context(command), name)
+        assert inner is not None, f"there is no command {name!r} in: areopagus {shlex.join(words)}"
+        command = inner
+    return command, rest
+
+
+def check_parses(words: list[str]) -> None:
+    """Fails where `areopagus WORDS` would be turned down by the command line."""
+    command, rest = command_named(words)
+    if "--help" in rest or "--version" in rest:
+        return
+    assert not isinstance(command, click.Group), f"no subcommand: areopagus {shlex.join(words)}"
+    command.make_context(command.name or "", rest)
+
+
+def run_cli(words: list[str]) -> str:
+    """Output and error output of a command that must end with exit code 0."""
+    written = io.StringIO()
+    with contextlib.redirect_stdout(written), contextlib.redirect_stderr(written):
+        code = cli.main(list(words), prog_name="areopagus", standalone_mode=False)
+    assert code in (None, 0), (
+        f"areopagus {shlex.join(words)} ended with {code}:\n{written.getvalue()}"
+    )
+    return written.getvalue()
+
+
+def run_shell(block: Block) -> None:
+    for words in commands_in(block.text):
+        assert words[0] == "areopagus", f"{block.place}: mark as not run, or use areopagus: {words}"
+        run_cli(words[1:])
+
+
+def run_console(block: Block) -> None:
+    """Runs the `$` lines; the lines under each must be lines of its output, in this order."""
+    assert block.text.startswith("$ "), block.place
+    for part in re.split(r"^\$ ", block.text, flags=re.MULTILINE)[1:]:
+        command, _, shown = part.partition("\n")
+        ((_, *words),) = commands_in(command)
+        printed = iter(line.rstrip() for line in run_cli(words).splitlines())
+        for line in shown.splitlines():
+            wanted = line.rstrip()
+            if wanted and wanted != _LEFT_OUT:
+                assert wanted in printed, f"{block.place}: not printed (here): {wanted!r}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_every_block_of_a_page_runs_and_prints_what_it_shows(page: Path, workplace: Path) -> None:
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks_of(page):
+        if block.reason is not None:
+            continue
+        if block.language == "sh":
+            run_shell(block)
+        elif block.language == "console":
+            run_console(block)
+        elif block.language == "python":
+            code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(code, namespace)
+        elif block.language == "yaml" and block.text.startswith("models:"):
+            path = workplace / "panel_of_the_page.yaml"
+            path.write_text(block.text, encoding="utf-8")
+            assert read_settings(path).models
+
+
+@pytest.mark.parametrize("block", NOT_RUN, ids=lambda block: block.place)
+def test_a_block_that_is_not_run_could_be(block: Block) -> None:
+    assert block.language in ("sh", "python"), "console blocks show real output, so they are run"
+    if block.language == "python":
+        compile(block.text, block.place, "exec")
+        return
+    for words in commands_in(block.text):
+        name = Path(words[0]).name
+        if name == "areopagus":
+            check_parses(words[1:])
+        elif words[1:2] == ["-m"] and words[2].startswith("areopagus."):
+            importlib.import_module(words[2])._parser().parse_args(words[3:])
+        elif words[:3] == ["python", "-m", "venv"]:
+            pass
+        elif name == "python":
+            assert (ROOT / words[1]).is_file(), f"{block.place}: there is no {words[1]}"
+        else:
+            assert name in ("pip", "pytest", "export", "ollama", "vllm"), f"{block.place}: {words}"
+
+
+# What the prose names ----------------------------------------------------------------------------
+
+
+def leaves(command: click.Command) -> Iterator[click.Command]:
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            inner = command.get_command(click.Context(command), name)
+            assert inner is not None
+            yield from leaves(inner)
+    yield command
+
+
+def test_the_prose_names_no_command_and_no_option_that_does_not_exist() -> None:
+    options = {
+        name
+        for command in leaves(cli)
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    } | {"--help"}
+    wrong: list[str] = []
+    for page in PAGES:
+        for code in _INLINE.findall(prose_of(page)):
+            wrong += [f"{page_id(page)}: {o}" for o in _OPTION.findall(code) if o not in options]
+            words = code.split()
+            if words[0] != "areopagus" or len(words) < 2 or not words[1].isalpha():
+                continue
+            group = words[1] in COMMANDS and command_named(words[1:2])[0]
+            if not group:
+                wrong.append(f"{page_id(page)}: {code}")
+            elif isinstance(group, click.Group) and len(words) > 2 and words[2].islower():
+                for name in words[2].split("|"):
+                    if name.isalpha() and group.get_command(click.Context(group), name) is None:
+                        wrong.append(f"{page_id(page)}: {code}")
+    assert wrong == []
+
+
+def test_no_page_calls_a_command_that_is_not_there_yet() -> None:
+    missing = {"calibrate", "stress", "audit", "study", "prompts"} - set(COMMANDS)
+    named = re.compile(rf"\bareopagus ({'|'.join(sorted(missing))})\b") if missing else None
+    for page in PAGES:
+        assert named is None or not named.search(page.read_text(encoding="utf-8")), page
+
+
+def test_every_page_is_there_and_reached_from_the_readme() -> None:
+    assert {page.stem for page in (ROOT / "docs").glob("*.md")} == EXPECTED_PAGES
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in sorted(EXPECTED_PAGES) if f"docs/{name}.md" not in readme] == []
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that GitHub makes of the headings."""
+    headings = re.findall(r"^#{1,6} (.+)$", prose_of(page), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", "-") for text in headings}
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_id)
+def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
+    broken: list[str] = []
+    for target in _LINK.findall(prose_of(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        if not path.exists() or (anchor and anchor not in anchors_of(path)):
+            broken.append(target)
+    assert broken == []
+
+
+# The set-up commands -----------------------------------------------------------------------------
+
+
+def setup_lines() -> list[str]:
+    text = [block.text for block in blocks_of(ROOT / "README.md") if block.language == "sh"][:2]
+    assert all("\n" not in line for line in text), "each set-up command is one line"
+    return text
+
+
+def test_the_readme_sets_up_in_two_commands() -> None:
+    score, develop = (commands_in(line) for line in setup_lines())
+    assert [Path(words[0]).name for words in score] == ["python", "pip", "areopagus"]
+    assert [Path(words[0]).name for words in develop] == ["pip", "pytest"]
+
+
+@pytest.mark.slow
+def test_the_end_of_the_first_command_scores_the_examples(workplace: Path) -> None:
+    *_, (_, *words) = commands_in(setup_lines()[0])
+    done = subprocess.run(
+        [sys.executable, "-m", "areopagus", *words], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "150 scored of 160 planned judgments" in done.stdout
+    (run,) = (workplace / "runs").iterdir()
+    made = {path.name for path in run.iterdir() if not path.name.startswith(".")}
+    assert made == {"run.json", "judgments.parquet", "scores.csv", "report.html"}
+
+
+# The example files -------------------------------------------------------------------------------
+
+
+def test_every_example_file_is_looked_at_by_a_test() -> None:
+    files = {
+        str(path.relative_to(ROOT / "examples"))
+        for path in (ROOT / "examples").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert files == {
+        "README.md",
+        "panel.yaml",
+        "personas/urban_planner.yaml",
+        "prompts.csv",
+        "responses.csv",
+        "scoring_notebook.py",
+    }
+
+
+def test_the_example_tables_and_persona_are_in_order() -> None:
+    with open_responses(ROOT / "examples" / "responses.csv") as responses:
+        found = responses.check()
+    assert (found.n_responses, found.n_prompts, found.n_respondents) == (16, 4, 4)
+    assert found.notices == ()
+    with open_prompts(ROOT / "examples" / "prompts.csv") as prompts:
+        assert prompts.check().n_prompts == 4
+    (planner,) = read_persona_files([ROOT / "examples" / "personas" / "urban_planner.yaml"])
+    assert planner.axis not in ("disciplinary", "ideological")
+
+
+def test_the_example_panel_runs_as_it_stands(workplace: Path) -> None:
+    with Panel.from_file("examples/panel.yaml") as panel:
+        run = panel.score_many("examples/responses.csv", out="runs/panel", limit=2)
+    assert [backend.spec.model for backend in panel.backends] == ["offline/lexical"]
+    assert (run.n_scored, run.n_planned) == (22, 22)  # eleven personas, two responses
+
+
+def test_the_backends_in_its_comments_are_in_order_too(workplace: Path) -> None:
+    path = workplace / "examples" / "panel.yaml"
+    text = path.read_text(encoding="utf-8")
+    opened = re.sub(r"^  # (?=- model:|  )", "  ", text, flags=re.MULTILINE)
+    path.write_text(opened, encoding="utf-8")
+    settings = read_settings(path)
+    assert [spec.provider for spec in settings.models] == [
+        "offline", "openai", "anthropic", "hosted_vllm"
+    ]  # fmt: skip
+    with Panel.from_file(path) as panel:
+        panel.prepare()
+    assert all(spec.prices or spec.rpm for spec in settings.models[1:])
+
+
+def test_the_example_notebook_runs_as_a_script(
+    workplace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runpy.run_path("examples/scoring_notebook.py", run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "10 scored of 10 planned" in printed
+    assert "150 scored of 160 planned" in printed
+    assert "merit-4: inconclusive" in printed
+    assert "'sent': 16" in printed  # the extra persona alone
+    assert (workplace / "runs" / "notebook-holistic" / "scores.csv").is_file()
