@@ -43,6 +43,10 @@ class Backend(Protocol):
         """The most that a call with these token counts costs in US dollars; None = unknown."""
         ...
 
+    def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """What a call with these token counts usually costs, nothing cached; None = unknown."""
+        ...
+
     def likely_tokens(self, text: str) -> int:
         """About how many tokens the text has for this model."""
         ...

@@ -48,6 +48,7 @@ _PERSONA_FOLLOWS = (
     "marked response. Only that closing block speaks for the panel."
 )
 
+
 @dataclass(frozen=True)
 class Brief:
     """The wording of a panel: one rubric, one mode, one order.

@@ -1,4 +1,4 @@
-"""A run's money: the worst case of a call is reserved before it is sent, so the cap is not passed."""
+"""A run's money: the worst case of a call is set aside before it is sent; the cap is not passed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 
-class BudgetSpent(Exception):
+class BudgetSpentError(Exception):
     """The cost cap does not allow this call."""
 
 
@@ -37,7 +37,7 @@ class Budget:
             The amount set aside, to be given back with `release`.
 
         Raises:
-            BudgetSpent: the call cannot be paid for even when all others have settled.
+            BudgetSpentError: the call cannot be paid for even when all others have settled.
         """
         if self.cap is None:
             return 0.0
@@ -52,7 +52,7 @@ class Budget:
             self._changed = self._changed or asyncio.Event()
             await self._changed.wait()
         self._notify()
-        raise BudgetSpent("the cost cap would be passed")
+        raise BudgetSpentError("the cost cap would be passed")
 
     def book(self, amount: float, *, certain: bool = True) -> None:
         """Adds what a call cost, or what it may have cost."""
@@ -86,12 +86,12 @@ class Purse:
         """Makes sure that at least this much is set aside.
 
         Raises:
-            BudgetSpent: the cap does not allow it.
+            BudgetSpentError: the cap does not allow it.
         """
         if self._budget.cap is None:
             return
         if worst_usd is None:
-            raise BudgetSpent("the price of this backend is unknown")
+            raise BudgetSpentError("the price of this backend is unknown")
         if worst_usd > self._held:
             self._held += await self._budget.reserve(worst_usd - self._held)
 

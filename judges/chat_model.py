@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import InputFault, ProviderError
 from ..records.reply import Reply, Usage
 from .faults import classify
-from .llm import cost_of
+from .prices import cost_of
 from .reply_parts import TOOL_CALLS
 from .request import Request
 from .spec import BackendSpec, Prices
@@ -62,6 +62,7 @@ class ChatModelBackend:
     async def send(self, request: Request) -> Reply:
         """The reply to one `ainvoke`; see `Backend.send`."""
         from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+        from langsmith import tracing_context
 
         kinds: dict[str, Any] = {
             "system": SystemMessage,
@@ -72,8 +73,9 @@ class ChatModelBackend:
         started = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(self.spec.timeout_s):
-                # No tracer: a run's texts go to the endpoints named and nowhere else.
-                answer = await self.model.ainvoke(messages, config={"callbacks": []})
+                # Whatever the environment says, texts go to the endpoints named and nowhere else.
+                with tracing_context(enabled=False):
+                    answer = await self.model.ainvoke(messages)
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:
@@ -94,6 +96,10 @@ class ChatModelBackend:
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """None: how long its replies may get is not ours to bound, so no cap can be kept."""
         return None
+
+    def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """By the prices given; None without."""
+        return cost_of(Usage(input_tokens, output_tokens), self.spec)
 
     def likely_tokens(self, text: str) -> int:
         """One for four characters."""

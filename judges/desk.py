@@ -8,6 +8,7 @@ the call is being sent, retries, and the ledger again.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from ..records.reply import Reply
 from .backend import Backend
 from .budget import Budget, Purse
 from .faults import CLOSES_BACKEND, TRANSIENT, is_about_format
-from .limits import Limiter, Stopped
+from .limits import Limiter, StoppedError
 from .request import Request
 from .spec import LADDER, Rung
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from ..records.ledger import Intent, Ledger
 
+# Spreads retries; no result depends on it.
+_jitter = random.Random()  # noqa: S311 - nothing secret
 _BACKOFF_FIRST_S = 0.5
 _BACKOFF_MOST_S = 30.0
 _RETRY_AFTER_MOST_S = 60.0
@@ -135,7 +138,7 @@ class Desk:
         that an endpoint without structured output sees one refused call a form, not hundreds.
 
         Raises:
-            ProviderError, BudgetSpent, Stopped: as `ask`.
+            ProviderError, BudgetSpentError, StoppedError: as `ask`.
         """
         rung = self.rung(backend)
         if rung is not None:
@@ -152,8 +155,8 @@ class Desk:
 
         Raises:
             ProviderError: no reply came, after the retries that made sense.
-            BudgetSpent: the cost cap does not allow the call.
-            Stopped: the run is stopping.
+            BudgetSpentError: the cost cap does not allow the call.
+            StoppedError: the run is stopping.
         """
         key = request.key()
         while True:
@@ -218,10 +221,14 @@ class Desk:
                 self._closed[spec.name] = error
             await self._record_failure(call, error)
             raise
-        except BaseException as error:
-            # Stopped or cancelled between attempts: nothing of ours is in flight any more.
+        except BaseException:
+            # Stopped or cancelled between attempts: nothing of ours is in flight any more. Where
+            # an attempt is cut off, its note stays: the call may have been paid.
             if call.intent is not None and not call.is_sending:
-                await self._record_failure(call, call.last_error or _stopped(error))
+                if call.last_error is not None:
+                    await self._record_failure(call, call.last_error)
+                else:
+                    await self.ledger.withdraw(call.intent)
             raise
         finally:
             self._on_change()
@@ -233,10 +240,11 @@ class Desk:
         try:
             if call.intent is None:
                 call.intent = await self.ledger.begin(call.key, backend=call.backend.spec.name)
+            if self._stopped:
+                raise StoppedError
+            if call.attempts == 0:
                 self.counts.sent += 1
                 self.counts.repeated += 1 if call.intent.repeats else 0
-            if self._stopped:
-                raise Stopped
             call.attempts += 1
             self.counts.attempts += 1
             call.is_sending = True
@@ -330,14 +338,12 @@ class _Call:
 
     def waits(self, state: RetryCallState) -> float:
         """What the endpoint asked for, or exponential growth; with jitter either way."""
-        import random
-
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after_s if isinstance(error, ProviderError) else None
         if asked is not None:
-            return min(asked, _RETRY_AFTER_MOST_S) + random.uniform(0.0, 0.25)
+            return min(asked, _RETRY_AFTER_MOST_S) + _jitter.uniform(0.0, 0.25)
         ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
-        return random.uniform(ceiling / 2, ceiling)
+        return _jitter.uniform(ceiling / 2, ceiling)
 
 
 def worst_usd(backend: Backend, request: Request) -> float | None:
@@ -359,7 +365,3 @@ def reserve_usd(backend: Backend, request: Request) -> float | None:
         request.size_bytes() + _ENVELOPE_TOKENS + REPAIR_BYTES, REPAIR_OUTPUT_FACTOR * most_output
     )
     return None if repair is None else first + repair
-
-
-def _stopped(error: BaseException) -> ProviderError:
-    return ProviderError("internal", f"stopped before an attempt was sent ({type(error).__name__})")

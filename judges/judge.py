@@ -8,16 +8,16 @@ from typing import Any
 
 from ..errors import ProviderError
 from ..personas import Persona
-from ..records.judgment import Judgment, ScoreMode
+from ..records.judgment import Judgment, ScoreMode, Status
 from ..records.reply import Reply
 from .backend import Backend
 from .brief import TEMPLATE_VERSION, Brief
-from .budget import BudgetSpent, Purse
+from .budget import BudgetSpentError, Purse
 from .contract import json_schema
 from .desk import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from .expected import expected_scores
 from .guard import nonce_for
-from .limits import Stopped
+from .limits import StoppedError
 from .reading import Vote, read_vote
 from .request import Message, Request
 from .spec import Rung
@@ -167,9 +167,9 @@ class _Case:
                 vote = read_vote(second.reply, self.brief.contract)
         except ProviderError as error:
             return self._closed("failed", error.fault, error.detail, answers, rung)
-        except BudgetSpent as error:
+        except BudgetSpentError as error:
             return self._closed("not_asked", "budget", str(error), answers, rung)
-        except Stopped:
+        except StoppedError:
             return self._closed("not_asked", "interrupted", None, answers, rung)
         return self._judgment(vote, answers, rung)
 
@@ -179,8 +179,7 @@ class _Case:
         )
 
     async def _repair(self, request: Request, reply: Reply, vote: Vote) -> Answer:
-        problem = vote.detail or vote.problem or "it could not be read"
-        messages = self.brief.repair(request.messages, reply.text, problem)
+        messages = self.brief.repair(request.messages, reply.text, vote.problem or "not_json")
         repair = self.judge._request(
             self.brief,
             messages,
@@ -193,7 +192,9 @@ class _Case:
 
     def _judgment(self, vote: Vote, answers: list[Answer], rung: Rung | None) -> Judgment:
         scores: dict[str, float] = dict(vote.scores)
-        status, reason, detail = vote.outcome, vote.problem, vote.detail
+        status: Status = vote.outcome
+        reason: str | None = vote.problem
+        detail = vote.detail
         if status == "scored" and self.judge.score_mode == "expected":
             expected = expected_scores(answers[-1].reply, self.brief.contract)
             if expected.problem is None:
@@ -208,7 +209,7 @@ class _Case:
 
     def _closed(
         self,
-        status: Any,
+        status: Status,
         reason: str | None,
         detail: str | None,
         answers: list[Answer],

@@ -18,7 +18,7 @@ _HOLD_AFTER_SERVER_ERROR_S = 10.0
 _ONE_CUT_WITHIN_S = 1.0
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """The run is stopping: no further call is to be sent."""
 
 
@@ -84,7 +84,7 @@ class Limiter:
         """Waits for a place in flight, for the rates, and for a pause that a 429 asked for.
 
         Raises:
-            Stopped: the run is stopping.
+            StoppedError: the run is stopping.
         """
         await self._place()
         try:
@@ -126,19 +126,19 @@ class Limiter:
         self._hold_until = self._clock() + _HOLD_AFTER_SERVER_ERROR_S
 
     def stop(self) -> None:
-        """Wakes everybody who waits, with `Stopped`."""
+        """Wakes everybody who waits, with `StoppedError`."""
         self._stopped = True
         self._wake.set()
         while self._waiting:
             future = self._waiting.popleft()
             if not future.done():
-                future.set_exception(Stopped())
+                future.set_exception(StoppedError())
 
     async def pause(self, seconds: float) -> None:
         """Sleeps, unless the run stops first.
 
         Raises:
-            Stopped: the run is stopping.
+            StoppedError: the run is stopping.
         """
         if seconds > 0 and not self._stopped:
             try:
@@ -147,11 +147,11 @@ class Limiter:
             except TimeoutError:
                 pass
         if self._stopped:
-            raise Stopped
+            raise StoppedError
 
     async def _place(self) -> None:
         if self._stopped:
-            raise Stopped
+            raise StoppedError
         if not self._waiting and self.in_flight < int(self.allowed):
             self._enter()
             return
@@ -191,4 +191,4 @@ class Limiter:
             if self._not_before <= self._clock():
                 break
         if self._stopped:
-            raise Stopped
+            raise StoppedError

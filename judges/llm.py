@@ -8,14 +8,16 @@ attempt, and nothing but that attempt leaves the machine. Prices are those of th
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import sys
 from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
-from ..records.reply import Reply, Usage
+from ..records.reply import Reply
 from .faults import classify
+from .prices import TokenPrices, cost_of, prices_of
 from .reply_parts import reply_of, usage_of
 from .request import Request
 from .spec import BackendSpec
@@ -27,6 +29,22 @@ _SWITCHES = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
 _NO_KEY = "no-key-needed"
+# Servers of one's own that speak OpenAI's protocol: without an address litellm would send the
+# texts to OpenAI.
+_NEED_ADDRESS = frozenset(
+    {
+        "aiohttp_openai",
+        "custom_openai",
+        "hosted_vllm",
+        "litellm_proxy",
+        "llamafile",
+        "lm_studio",
+        "openai_like",
+        "text-completion-openai",
+        "vllm",
+        "xinference",
+    }
+)
 
 
 def litellm_module() -> Any:
@@ -70,7 +88,8 @@ class LitellmBackend:
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = with_endpoint(spec)
-        self._prices: tuple[float, float] | None | bool = False  # False: not looked up yet
+        self._prices: TokenPrices | None = None
+        self._prices_known = False
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
@@ -96,14 +115,7 @@ class LitellmBackend:
         litellm = litellm_module()
         spec = self.spec
         if spec.is_offline:
-            from .offline import OFFLINE_MODELS, register_offline
-
-            register_offline()
-            if spec.model not in OFFLINE_MODELS:
-                known = ", ".join(OFFLINE_MODELS)
-                raise InputError(
-                    [InputFault(spec.model, f"no such embedded model; there is {known}")]
-                )
+            self._prepare_offline()
             return
         faults: list[InputFault] = []
         try:
@@ -114,10 +126,12 @@ class LitellmBackend:
                 hint="Name a model as provider/model, in litellm's words: openai/…, anthropic/…, "
                 "gemini/…, ollama_chat/…, hosted_vllm/….",
             ) from error
+        if spec.provider in _NEED_ADDRESS and spec.api_base is None:
+            faults.append(InputFault(spec.model, "needs the address of its server: set api_base"))
         try:
-            self.effective_parameters()
+            faults += _thinking_fault(spec, self.effective_parameters())
         except Exception as error:
-            faults.append(InputFault(spec.model, f"parameters: {classify(error).detail}"))
+            faults.append(InputFault(spec.model, f"parameters: {_without_advice(error)}"))
         if spec.score_mode == "expected" and not self._gives_logprobs():
             faults.append(
                 InputFault(spec.model, "gives no log-probabilities; use score_mode: integer")
@@ -148,12 +162,33 @@ class LitellmBackend:
             InputFault(spec.model, f"the environment variable {' or '.join(missing)} is not set")
         ]
 
+    def _prepare_offline(self) -> None:
+        from .offline import OFFLINE_MODELS, register_offline
+
+        register_offline()
+        if self.spec.model not in OFFLINE_MODELS:
+            known = ", ".join(OFFLINE_MODELS)
+            raise InputError(
+                [InputFault(self.spec.model, f"no such embedded model; there is {known}")]
+            )
+        if self.spec.score_mode == "expected":
+            raise InputError(
+                [InputFault(self.spec.model, "gives no log-probabilities; use integer scores")]
+            )
+
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """See `Backend.worst_cost`."""
-        prices = self._price_per_token()
+        prices = self._token_prices()
         if prices is None:
             return None
-        return input_tokens * prices[0] + output_tokens * prices[1]
+        return input_tokens * prices.worst_input + output_tokens * prices.worst_output
+
+    def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """See `Backend.likely_cost`."""
+        prices = self._token_prices()
+        if prices is None:
+            return None
+        return input_tokens * prices.input + output_tokens * prices.output
 
     def likely_tokens(self, text: str) -> int:
         """Tokens by the tokenizer that litellm has for the model, or one for four characters."""
@@ -227,34 +262,22 @@ class LitellmBackend:
         supported = litellm.get_supported_openai_params(model=name, custom_llm_provider=provider)
         return "logprobs" in (supported or [])
 
-    def _price_per_token(self) -> tuple[float, float] | None:
-        if self._prices is False:
-            self._prices = self._look_up_prices()
-        return self._prices if isinstance(self._prices, tuple) else None
-
-    def _look_up_prices(self) -> tuple[float, float] | None:
-        if self.spec.is_offline:
-            return (0.0, 0.0)
-        own = self.spec.prices
-        if own is not None:
-            return (max(own.input, own.cache_write or 0.0) / 1e6, own.output / 1e6)
-        try:
-            info = litellm_module().get_model_info(self.spec.model)
-        except Exception:
-            return None
-        # Some models charge more for long inputs or for writing the cache: the worst counts here.
-        incoming = _highest(info, "input_cost_per_token", "cache_creation_input_token_cost")
-        outgoing = _highest(info, "output_cost_per_token", "output_cost_per_reasoning_token")
-        if incoming is None or outgoing is None:
-            return None
-        return (incoming, outgoing)
+    def _token_prices(self) -> TokenPrices | None:
+        if not self._prices_known:
+            listed = None
+            if not self.spec.is_offline and self.spec.prices is None:
+                with contextlib.suppress(Exception):
+                    listed = litellm_module().get_model_info(self.spec.model)
+            self._prices = prices_of(self.spec, listed)
+            self._prices_known = True
+        return self._prices
 
     def _cost(self, answer: Any) -> float | None:
         if self.spec.is_offline:
             return 0.0
         if self.spec.prices is not None:
             return cost_of(usage_of(answer), self.spec)
-        if self._price_per_token() is None:
+        if self._token_prices() is None:
             return None
         try:
             cost = litellm_module().completion_cost(
@@ -265,28 +288,24 @@ class LitellmBackend:
         return float(cost)
 
 
-def cost_of(usage: Usage, spec: BackendSpec) -> float | None:
-    """US dollars by the prices in the settings; None where tokens or prices are unknown."""
-    prices = spec.prices
-    if prices is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    cached = usage.cached_input_tokens or 0
-    written = usage.cache_write_tokens or 0
-    plain = max(0, usage.input_tokens - cached - written)
-    cached_price = prices.input if prices.cached_input is None else prices.cached_input
-    write_price = prices.input if prices.cache_write is None else prices.cache_write
-    total = plain * prices.input + cached * cached_price + written * write_price
-    return (total + usage.output_tokens * prices.output) / 1e6
-
-
-def _highest(info: Any, *names: str) -> float | None:
-    base = info.get(names[0])
-    if base is None:
-        return None
-    found = [
-        float(value)
-        for key, value in info.items()
-        if any(key == name or key.startswith(f"{name}_above") for name in names)
-        and isinstance(value, int | float)
+def _thinking_fault(spec: BackendSpec, effective: dict[str, Any]) -> list[InputFault]:
+    """A reasoning effort that may use up every token before the answer begins."""
+    thinking = effective.get("thinking")
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    if not isinstance(budget, int) or budget < spec.max_tokens:
+        return []
+    return [
+        InputFault(
+            spec.model,
+            f"reasoning_effort {spec.reasoning_effort} thinks with up to {budget} tokens: "
+            f"max_tokens must be more than that, got {spec.max_tokens}",
+        )
     ]
-    return max(found)
+
+
+def _without_advice(error: Exception) -> str:
+    """What litellm objects to, without its names and its advice to drop parameters silently."""
+    detail = classify(error).detail.replace("UnsupportedParamsError: ", "").replace("litellm.", "")
+    for advice in ("To drop", "If you want to use these params", ". Set `"):
+        detail = detail.partition(advice)[0]
+    return detail.strip(" .,")

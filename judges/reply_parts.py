@@ -68,17 +68,16 @@ def _logprobs(choice: Any) -> list[dict[str, Any]] | None:
 
 
 def _token(item: Any) -> dict[str, Any]:
-    get = item.get if isinstance(item, dict) else lambda name: getattr(item, name, None)
-    top = get("top_logprobs") or []
     return {
-        "token": get("token"),
-        "logprob": get("logprob"),
-        "bytes": get("bytes"),
+        "token": _part(item, "token"),
+        "logprob": _part(item, "logprob"),
+        "bytes": _part(item, "bytes"),
         "top_logprobs": [
-            {
-                "token": t.get("token") if isinstance(t, dict) else getattr(t, "token", None),
-                "logprob": t.get("logprob") if isinstance(t, dict) else getattr(t, "logprob", None),
-            }
-            for t in top
+            {name: _part(other, name) for name in ("token", "logprob", "bytes")}
+            for other in _part(item, "top_logprobs") or []
         ],
     }
+
+
+def _part(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, dict) else getattr(item, name, None)

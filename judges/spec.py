@@ -23,9 +23,34 @@ _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 # and no place for what this project sets itself.
 _FORBIDDEN_EXTRA = re.compile(r"(api[-_]?key|token$|secret|password|authorization)", re.IGNORECASE)
 _OWN_PARAMETERS = frozenset(
-    "model messages api_base base_url temperature top_p seed max_tokens max_completion_tokens "
-    "reasoning_effort timeout response_format stream n tools tool_choice functions num_retries "
-    "max_retries fallbacks caching cache drop_params mock_response logprobs top_logprobs".split()
+    {
+        "api_base",
+        "base_url",
+        "cache",
+        "caching",
+        "drop_params",
+        "fallbacks",
+        "functions",
+        "logprobs",
+        "max_completion_tokens",
+        "max_retries",
+        "max_tokens",
+        "messages",
+        "mock_response",
+        "model",
+        "n",
+        "num_retries",
+        "reasoning_effort",
+        "response_format",
+        "seed",
+        "stream",
+        "temperature",
+        "timeout",
+        "tool_choice",
+        "tools",
+        "top_logprobs",
+        "top_p",
+    }
 )
 
 

@@ -20,9 +20,19 @@ from ..documents import document_hash, reject
 MAX_SPAN = 100
 """Largest distance between the ends of a scale."""
 
+RESERVED_STARTS = ("axis_", "model_", "persona_", "input_", "composite_")
+"""Columns of the results begin so, too."""
+
 RESERVED_IDS: frozenset[str] = frozenset(
     {
         "overall",
+        "interval_method",
+        "interval_reason",
+        "n_abstained",
+        "n_failed",
+        "n_not_asked",
+        "n_refused",
+        "n_unreadable",
         "composite",
         "score",
         "scores",
@@ -178,12 +188,15 @@ class Rubric(BaseModel):
         first: dict[str, int] = {}
         for place, dimension in enumerate(self.dimensions):
             at: tuple[str | int, ...] = ("dimensions", place)
-            if dimension.id in RESERVED_IDS:
+            if dimension.id in RESERVED_IDS or dimension.id.startswith(RESERVED_STARTS):
                 rule = "must not be a name that the results use themselves"
                 yield (*at, "id"), rule, dimension.id
             if dimension.id in first:
                 rule = f"must differ from the id of dimensions[{first[dimension.id]}]"
                 yield (*at, "id"), rule, dimension.id
+            base = dimension.id.removesuffix("_low").removesuffix("_high")
+            if base != dimension.id and base in self.dimension_ids:
+                yield (*at, "id"), f"must not be {base} with _low or _high added", dimension.id
             first.setdefault(dimension.id, place)
             yield from self._anchor_faults(at, dimension.anchors)
 

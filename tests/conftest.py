@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-_LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0", "")  # noqa: S104 - a name to let pass, not bound
+_LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0", "")
 
 
 @pytest.fixture(autouse=True)

@@ -294,7 +294,7 @@ def test_the_cap_is_never_passed_and_what_is_there_is_kept(tmp_path: Path) -> No
 def test_a_cap_without_a_price_is_refused_unless_all_is_paid(tmp_path: Path) -> None:
     unpriced = ScriptedBackend(GOOD, cost_usd=None)
     with Panel(unpriced) as panel:
-        with pytest.raises(InputError, match="no known price"):
+        with pytest.raises(InputError, match="no known worst price"):
             panel.score_many(rows(), tmp_path / "run", max_cost=1)
         assert unpriced.requests == []
         run = panel.score_many(rows(), tmp_path / "run")
@@ -405,8 +405,8 @@ def test_a_rubric_of_ones_own_follows_to_every_table(tmp_path: Path) -> None:
         "id: brevity\nlabel: Brevity\nversion: '1'\nprovenance: written for a test\n"
         "purpose: The scores say how briefly a response speaks.\nscale: {low: 0, high: 4}\n"
         "dimensions:\n"
-        "  - {id: shortness, label: Shortness, definition: It is short., question: 'Is it short?'}\n"
-        "  - {id: plainness, label: Plainness, definition: It is plain., question: 'Is it plain?'}\n"
+        "  - {id: shortness, label: Shortness, definition: Short., question: 'Is it short?'}\n"
+        "  - {id: plainness, label: Plainness, definition: Plain., question: 'Is it plain?'}\n"
     )
     answer = {"shortness": 4, "plainness": 0, "abstained": False}
     with Panel(ScriptedBackend(answer), rubric=path) as panel:

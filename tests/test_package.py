@@ -108,7 +108,10 @@ def test_every_public_name_resolves_and_stands_in_the_stub() -> None:
     for name in areopagus.__all__:
         assert getattr(areopagus, name) is not None
     imported = {
-        alias.asname for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.asname
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
     assert imported | {"__version__"} == set(listed)
 

@@ -72,8 +72,9 @@ def price_fault(backend: Backend) -> InputFault:
     """That a cost cap needs a price."""
     return InputFault(
         backend.spec.name,
-        "has no known price, so a cost cap cannot be kept; give one under prices "
-        "(input and output, US dollars per million tokens) or leave --max-cost out",
+        "has no known worst price, so a cost cap cannot be kept; give one under prices (input and "
+        "output, US dollars per million tokens; a chat model's replies have no bound of ours) or "
+        "leave --max-cost out",
     )
 
 

@@ -160,7 +160,7 @@ def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> Bac
         input_tokens=incoming,
         output_tokens=outgoing,
         most_output_tokens=tally.calls * backend.spec.max_tokens,
-        likely_usd=backend.worst_cost(incoming, outgoing),
+        likely_usd=backend.likely_cost(incoming, outgoing),
         most_usd=tally.most_usd,
     )
 

@@ -98,7 +98,11 @@ class Panel:
             raise InputError(_faults_of(error)) from error
         self.settings = settings
         self.backends: tuple[Backend, ...] = tuple(
-            given.get(index) or LitellmBackend(spec) for index, spec in enumerate(settings.models)
+            given.get(index)
+            or LitellmBackend(
+                spec.model_copy(update={"score_mode": spec.score_mode or settings.score_mode})
+            )
+            for index, spec in enumerate(settings.models)
         )
         self.rubric = load_rubric(rubric, persona_folders)
         self.personas = _personas(personas, persona_folders)

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from .access import access_faults, prepare_all, price_fault
 from .errors import InputError, InputFault, ProviderError
 from .judges.backend import Backend
-from .judges.budget import Budget, BudgetSpent
-from .judges.desk import Desk
-from .judges.limits import Stopped
+from .judges.budget import Budget, BudgetSpentError
+from .judges.desk import Desk, reserve_usd
+from .judges.limits import StoppedError
 from .judges.request import Request
 from .judges.spec import BackendSpec
 from .loop import run_async, submit
@@ -34,6 +34,7 @@ Track = Literal["matched", "maximum"]
 TRACKS: tuple[Track, ...] = get_args(Track)
 
 RESPOND_TEMPLATE = "respond-1"
+USUAL_WORDS = 500
 _AHEAD = 4096
 
 COLUMNS = (
@@ -95,6 +96,24 @@ class ResponseCounts:
     cut_off: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class RespondEstimate:
+    """What a job would call and cost.
+
+    Attributes:
+        planned, stored, calls: responses planned, those in the ledger, and those to be asked for.
+        likely_usd: cost at the length asked for (or of a usual essay), reasoning apart; None =
+            a price is unknown.
+        most_usd: cost if every reply used all the tokens it may.
+    """
+
+    planned: int
+    stored: int
+    calls: int
+    likely_usd: float | None
+    most_usd: float | None
+
+
 @dataclass(slots=True)
 class RespondResult:
     """A finished table of responses.
@@ -102,8 +121,9 @@ class RespondResult:
     Attributes:
         path: the table, as `score` reads it.
         counts: what became of the planned responses.
-        sent, from_ledger: calls of this session.
-        spent_usd, unknown_price_calls: what they cost.
+        sent, from_ledger, repeated: calls of this session; see `CallCounts`.
+        spent_usd, possibly_spent_usd, unknown_price_calls: what they cost; see `Budget`.
+        faults: class of fault to number of failed calls.
         interrupted, over_budget: why not everything was asked.
     """
 
@@ -113,6 +133,7 @@ class RespondResult:
     from_ledger: int = 0
     repeated: int = 0
     spent_usd: float = 0.0
+    possibly_spent_usd: float = 0.0
     unknown_price_calls: int = 0
     interrupted: bool = False
     over_budget: bool = False
@@ -193,7 +214,8 @@ class RespondJob:
             prompts, targets, out: see `respond`.
             track: one of the paper's presets; None asks the bare prompt with no effort set.
             repeats: askings of each prompt, as separate responses.
-            effort: reasoning effort, instead of the track's.
+            effort: reasoning effort, instead of the track's; "none" sends none, for models that
+                take none.
             words: words to aim at, instead of the track's.
             columns: our column name to theirs.
             limit: only the first so many prompts.
@@ -209,7 +231,7 @@ class RespondJob:
 
         protocol = PRESETS[track] if track is not None else Protocol()
         if effort is not None:
-            protocol = replace(protocol, effort=effort)
+            protocol = replace(protocol, effort=None if effort == "none" else effort)
         if words is not None:
             protocol = replace(protocol, words=words, most_words=round(words * 1.1))
         if not 1 <= repeats <= 1000:
@@ -223,6 +245,7 @@ class RespondJob:
         )
         self.out = Path(out)
         _check_target(self.out)
+        _refuse_judges(self.backends)
         prepare_all(self.backends)
         self.source: PromptSource = open_prompts(prompts, columns=columns, limit=limit)
         self.summary = self.source.check()
@@ -283,6 +306,26 @@ class RespondJob:
             purpose="respond",
             labels={"track": self.track or "none"},
         )
+
+    def estimate(self, ledger: Ledger) -> RespondEstimate:
+        """Calls and cost, without sending anything."""
+        planned = stored = 0
+        likely: float | None = 0.0
+        most: float | None = 0.0
+        for row in self.source.rows():
+            for backend in self.backends:
+                for repeat in range(self.repeats):
+                    request = self.request(backend, row.prompt_text, repeat)
+                    planned += 1
+                    if ledger.lookup([request.key()]):
+                        stored += 1
+                        continue
+                    words = self.protocol.words or USUAL_WORDS
+                    tokens = backend.likely_tokens(request.messages[0]["content"])
+                    # A word is about four thirds of a token.
+                    likely = _plus(likely, backend.likely_cost(tokens, words * 4 // 3))
+                    most = _plus(most, reserve_usd(backend, request))
+        return RespondEstimate(planned, stored, planned - stored, likely, most)
 
     async def _require_access(self, ledger: Ledger) -> None:
         faults: list[InputFault] = []
@@ -362,10 +405,10 @@ class RespondJob:
             counts.failed += 1
             self.result.faults[error.fault] = self.result.faults.get(error.fault, 0) + 1
             return closed("failed", error.fault)
-        except (BudgetSpent, Stopped) as error:
+        except (BudgetSpentError, StoppedError) as error:
             counts.not_asked += 1
             return closed(
-                "not_asked", "budget" if isinstance(error, BudgetSpent) else "interrupted"
+                "not_asked", "budget" if isinstance(error, BudgetSpentError) else "interrupted"
             )
         finally:
             purse.close()
@@ -401,6 +444,7 @@ class RespondJob:
             self.result.sent, self.result.from_ledger = counts.sent, counts.from_ledger
             self.result.repeated = counts.repeated
         self.result.spent_usd = self._budget.spent
+        self.result.possibly_spent_usd = self._budget.possibly_spent
         self.result.unknown_price_calls = self._budget.unknown_calls
         self._on_progress(self.result)
 
@@ -427,6 +471,20 @@ def _backend(spec: BackendSpec, given: Backend | None, protocol: Protocol) -> Ba
     if spec.reasoning_effort is None and protocol.effort is not None and not spec.is_offline:
         changes["reasoning_effort"] = protocol.effort
     return LitellmBackend(spec.model_copy(update=changes))
+
+
+def _plus(total: float | None, amount: float | None) -> float | None:
+    return None if total is None or amount is None else total + amount
+
+
+def _refuse_judges(backends: Sequence[Backend]) -> None:
+    faults = [
+        InputFault(backend.spec.name, "is an embedded judge and writes no responses")
+        for backend in backends
+        if backend.spec.is_offline
+    ]
+    if faults:
+        raise InputError(faults)
 
 
 def _check_target(out: Path) -> None:

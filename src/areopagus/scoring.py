@@ -56,9 +56,13 @@ def window_for(bench: Bench) -> int:
 async def sit(sitting: Sitting, *, graph: Any = None, config: Any = None) -> Verdict:
     """The verdict on one response, through the graph."""
     runner = panel_graph() if graph is None else graph
-    state = await runner.ainvoke(
-        {"response_id": sitting.matter.response_id}, config, context=sitting
-    )
+    from langsmith import tracing_context
+
+    # Whatever the environment says, a run's texts go to the endpoints named and nowhere else.
+    with tracing_context(enabled=False):
+        state = await runner.ainvoke(
+            {"response_id": sitting.matter.response_id}, config, context=sitting
+        )
     return verdict_of(state)
 
 

@@ -76,3 +76,22 @@ def read_settings(path: str | Path) -> PanelSettings:
 def _beside(base: Path, name: str) -> str:
     is_file = "/" in name or "\\" in name or name.endswith((".yaml", ".yml"))
     return str(base / name) if is_file else name
+
+
+class TargetSettings(BaseModel):
+    """A file of target models for `respond`: the `models` part of a `panel.yaml`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    models: tuple[BackendSpec, ...] = Field(min_length=1)
+
+
+def read_targets(path: str | Path) -> tuple[BackendSpec, ...]:
+    """The models of a targets file.
+
+    Raises:
+        InputError: with every fault of the file.
+    """
+    from .documents import read_document
+
+    return read_document(Path(path), TargetSettings, kind="targets").models

@@ -10,7 +10,9 @@ from pydantic import ValidationError
 
 from areopagus.errors import InputError
 from areopagus.records.judgment import Judgment
+from areopagus.records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, SCORE_COLUMNS
 from areopagus.rubrics import RESERVED_IDS, Rubric, Scale, list_rubrics, load_rubric
+from areopagus.rubrics.model import RESERVED_STARTS
 
 CIVIC = """\
 id: civic
@@ -199,6 +201,8 @@ def test_a_rubric_needs_a_dimension(civic):
 
 def test_no_dimension_can_take_the_name_of_a_judgment_field():
     assert {field.name for field in fields(Judgment)} <= RESERVED_IDS
+    columns = {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS, *SCORE_COLUMNS}
+    assert {name for name in columns if not name.startswith(RESERVED_STARTS)} <= RESERVED_IDS
 
 
 def test_a_rubric_written_in_python_is_held_to_the_same_rules(civic):

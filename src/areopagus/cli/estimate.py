@@ -15,7 +15,7 @@ def show_estimate(found: Estimate, max_cost: float | None) -> None:
     out = console()
     rows = table(
         "Dry run: nothing is sent",
-        ["backend", "planned", "stored", "calls", "tokens in", "likely out", "cost"],
+        ["backend", "planned", "stored", "calls", "tokens in", "tokens out"],
     )
     for item in found.backends:
         rows.add_row(
@@ -25,9 +25,12 @@ def show_estimate(found: Estimate, max_cost: float | None) -> None:
             f"{item.calls:,}",
             f"{item.input_tokens:,}",
             f"{item.output_tokens:,}",
-            _range(item.likely_usd, item.most_usd, item.calls),
         )
     out.print(rows)
+    if len(found.backends) > 1:
+        for item in found.backends:
+            cost = _range(item.likely_usd, item.most_usd, item.calls)
+            out.print(f"{visible(item.name)}: {cost}")
     out.print(
         f"{found.n_responses} responses"
         + (f", {found.n_screened} of them screened (nobody is asked)" if found.n_screened else "")
@@ -54,4 +57,4 @@ def _range(likely: float | None, most: float | None, calls: int) -> str:
         return "unknown"
     if most == 0:
         return "$0"
-    return f"{dollars(likely)} to {dollars(most)}"
+    return f"{dollars(likely)} likely, at most {dollars(most)}"

@@ -30,16 +30,18 @@ def list_them(folders: tuple[str, ...]) -> None:
     from .display import console, table, visible
 
     found = {item.name: item for item in list_personas(folders)}
-    rows = table("", ["persona", "axis", "label", "from"], left=4)
+    rows = table("", ["persona", "axis", "label"], left=3)
+    origins: list[str] = []
     for persona in load_personas(None, folders):
+        rows.add_row(visible(persona.id), visible(persona.axis), visible(persona.label))
         item = found.get(persona.id)
-        origin = "built-in" if item is None or item.is_builtin else str(item.path)
-        if item is not None and item.hides_builtin:
-            origin += " (hides the built-in one)"
-        rows.add_row(
-            visible(persona.id), visible(persona.axis), visible(persona.label), visible(origin)
-        )
-    console().print(rows)
+        if item is not None and not item.is_builtin:
+            hides = " (hides the built-in one)" if item.hides_builtin else ""
+            origins.append(f"{persona.id} from {item.path}{hides}")
+    out = console()
+    out.print(rows)
+    for origin in origins:
+        out.print(visible(origin))
 
 
 @personas.command("show", context_settings={"max_content_width": 80})

@@ -75,6 +75,10 @@ class ScriptedBackend:
         """The cost of a call, whatever its size."""
         return self._cost_usd
 
+    def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """The cost of a call, whatever its size."""
+        return self._cost_usd
+
     def likely_tokens(self, text: str) -> int:
         """One for four characters."""
         return -(-len(text) // 4)
