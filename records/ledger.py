@@ -7,6 +7,7 @@ from what is stored, and counted when it is asked again.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sqlite3
 import threading
@@ -64,14 +65,18 @@ class Intent:
     Attributes:
         id: number of the note.
         key, backend: what is being sent to whom.
-        repeats: earlier notes on this key whose process was killed before an outcome was stored:
-            so many times the call may have been paid already.
+        orphans: earlier notes on this key whose process was killed before an outcome was stored.
     """
 
     id: int
     key: str
     backend: str
-    repeats: int
+    orphans: tuple[int, ...] = ()
+
+    @property
+    def repeats(self) -> int:
+        """How many times the call may have been paid already."""
+        return len(self.orphans)
 
 
 def default_path() -> Path:
@@ -97,14 +102,12 @@ class Ledger:
         self._reading = threading.Lock()
         self._writer = writer
         self._numbers = itertools.count(1)
-        self._orphans: dict[str, list[int]] = {}
         if writer is not None:
             # In this order within one commit: an intent may end in the batch that it began in.
             writer.handle("begin", _insert_intents)
             writer.handle("finish", _insert_calls)
             writer.handle("fail", _insert_failures)
             writer.handle("capability", _insert_capabilities)
-            self._orphans = self._find_orphans()
             writer.start()
 
     @classmethod
@@ -121,7 +124,11 @@ class Ledger:
         """
         if isinstance(location, str) and "://" in location:
             raise InputError(
-                [InputFault("ledger", "must be a file in this version, got a database address")],
+                [
+                    InputFault(
+                        "ledger", "must be a file, got an address; PostgreSQL is not taken yet"
+                    )
+                ],
                 hint="Name a file with --ledger, or leave it out for the shared one.",
             )
         path = Path(location).expanduser() if location is not None else default_path()
@@ -177,9 +184,15 @@ class Ledger:
         """
         writer = self._writable()
         number = (writer.session << _SESSION_SHIFT) | next(self._numbers)
-        intent = Intent(number, key, backend, len(self._orphans.get(key, ())))
-        await writer.write("begin", (number, key, backend, time.time()))
-        return intent
+        row = (number, key, plain_text(backend), time.time())
+        try:
+            orphans = await writer.write("begin", row)
+        except asyncio.CancelledError:
+            # The note is handed over already, and nobody will ever know its number: nothing was
+            # sent, so it must not look like a call in flight.
+            writer.post("fail", (None, [number]))
+            raise
+        return Intent(number, key, backend, orphans)
 
     async def finish(self, intent: Intent, record: CallRecord) -> None:
         """Stores the reply and ends the note, in one transaction.
@@ -193,13 +206,13 @@ class Ledger:
         reply, usage = record.reply, record.reply.usage
         row = (
             record.key,
-            record.backend,
-            record.endpoint,
+            plain_text(record.backend),
+            plain_text(record.endpoint),
             record.purpose,
             intent.id >> _SESSION_SHIFT,
             reply.created_at or time.time(),
-            usage.input_tokens,
-            usage.output_tokens,
+            _countable(usage.input_tokens),
+            _countable(usage.output_tokens),
             reply.cost_usd,
             _plain(reply.finish_reason),
             _plain(reply.answered_by),
@@ -207,9 +220,7 @@ class Ledger:
             encode_request(record.request),
             encode_reply(reply),
         )
-        ended = [intent.id, *self._orphans.get(intent.key, ())]
-        await self._writable().write("finish", (row, ended))
-        self._orphans.pop(intent.key, None)
+        await self._writable().write("finish", (row, [intent.id, *intent.orphans]))
 
     async def fail(
         self,
@@ -228,7 +239,7 @@ class Ledger:
         """
         row = (
             intent.key,
-            intent.backend,
+            plain_text(intent.backend),
             intent.id >> _SESSION_SHIFT,
             time.time(),
             fault,
@@ -255,7 +266,16 @@ class Ledger:
 
     def orphans(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
-        return sum(map(len, self._find_orphans().values()))
+        rows = self._read(
+            "SELECT id FROM intents WHERE key NOT IN (SELECT key FROM calls)",
+            (),
+        )
+        own = self._writer.session if self._writer is not None else None
+        try:
+            with self._reading:
+                return len(_of_the_dead(self._reader, [number for (number,) in rows], own))
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
 
     def close(self) -> None:
         """Writes what is pending and closes the file; a second time does nothing."""
@@ -288,29 +308,36 @@ class Ledger:
         except sqlite3.Error as error:
             raise store_error(error, self.path) from error
 
-    def _find_orphans(self) -> dict[str, list[int]]:
-        rows = self._read("SELECT id, key FROM intents", ())
-        owners = {number >> _SESSION_SHIFT for number, _ in rows}
-        if self._writer is not None:
-            owners.discard(self._writer.session)
-        if not owners:
-            return {}
-        try:
-            with self._reading:
-                known = {s.id: s for s in read_sessions(self._reader, sorted(owners))}
-        except sqlite3.Error as error:
-            raise store_error(error, self.path) from error
-        dead = {owner for owner in owners if owner not in known or is_dead(known[owner])}
-        found: dict[str, list[int]] = {}
-        for number, key in rows:
-            if number >> _SESSION_SHIFT in dead:
-                found.setdefault(key, []).append(number)
-        return found
-
 
 def _insert_intents(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
+    """Returns, for each row, the notes on its key that a killed process has left."""
+    found: dict[str, list[int]] = {}
+    for start in range(0, len(rows), LOOKUP_KEYS):
+        keys = [row[1] for row in rows[start : start + LOOKUP_KEYS]]
+        marks = ",".join("?" * len(keys))
+        for number, key in connection.execute(
+            f"SELECT id, key FROM intents WHERE key IN ({marks})",  # noqa: S608 - only marks
+            keys,
+        ):
+            found.setdefault(key, []).append(number)
+    if found:
+        own = rows[0][0] >> _SESSION_SHIFT
+        dead = set(_of_the_dead(connection, [n for ids in found.values() for n in ids], own))
+        found = {key: [n for n in ids if n in dead] for key, ids in found.items()}
     insert_rows(connection, "INSERT INTO intents(id, key, backend, begun_at)", rows)
-    return [None] * len(rows)
+    return [tuple(found.get(row[1], ())) for row in rows]
+
+
+def _of_the_dead(
+    connection: sqlite3.Connection, numbers: Sequence[int], own: int | None
+) -> list[int]:
+    """Those of these notes whose session is over and that nobody will bring an outcome for."""
+    owners = {number >> _SESSION_SHIFT for number in numbers} - {own}
+    if not owners:
+        return []
+    known = {session.id: session for session in read_sessions(connection, sorted(owners))}
+    dead = {owner for owner in owners if owner not in known or is_dead(known[owner])}
+    return [number for number in numbers if number >> _SESSION_SHIFT in dead]
 
 
 def _insert_calls(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
@@ -349,6 +376,11 @@ def _end(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
         marks = ",".join("?" * len(part))
         connection.execute(f"DELETE FROM intents WHERE id IN ({marks})", part)  # noqa: S608
     return [None] * len(rows)
+
+
+def _countable(count: int | None) -> int | None:
+    """A count that the column holds; an endpoint can claim any."""
+    return count if count is None or abs(count) < 2**63 else None
 
 
 def _plain(text: str | None) -> str | None:

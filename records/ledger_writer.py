@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sqlite3
 import threading
 import time
@@ -94,6 +95,11 @@ class LedgerWriter:
         if waiting.error is not None:
             raise waiting.error
         return waiting.result
+
+    def post(self, kind: str, row: Any) -> None:
+        """Hands a row over that nobody waits for; a ledger that is closed or broken drops it."""
+        with contextlib.suppress(StoreError):
+            self._hand_over(_Waiting(kind, row, None, None))
 
     def close(self) -> None:
         """Writes what is pending, marks the session ended, and closes the file."""
