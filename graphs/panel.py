@@ -7,6 +7,7 @@ before it returns. One can be passed in; state is JSON-like, so any serializer h
 from __future__ import annotations
 
 import traceback
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -18,8 +19,9 @@ from ..errors import AreopagusError
 from ..judges.faults import redact
 from ..records.judgment import Judgment
 from .deliberation import deliberate
+from .echo import without_echo
 from .screen import screen
-from .state import JudgeTask, PanelState, Sitting
+from .state import JudgeTask, JudgmentRow, PanelState, Sitting
 
 
 async def screen_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
@@ -52,8 +54,10 @@ async def convene_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelSta
 
 def ask_all(state: PanelState) -> list[Send] | str:
     """One Send for every planned judgment that is still open; only its key travels."""
+    # A checkpointer may hand down the judgments of an earlier time: what failed or was not asked
+    # then is asked now, as the ledger does it.
     done = state.get("judgments", {})
-    open_keys = [key for key in state["planned"] if key not in done]
+    open_keys = [key for key in state["planned"] if key not in done or _is_open(done[key])]
     return [Send("judge", JudgeTask(judgment=key)) for key in open_keys] or "aggregate"
 
 
@@ -70,6 +74,10 @@ async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, An
         raise  # the ledger cannot be written: nothing more may be paid for
     except Exception as error:
         judgment = _defect(sitting, key, error)
+    if judgment.detail is not None:
+        matter = sitting.matter
+        detail = without_echo(judgment.detail, matter.prompt, matter.response)
+        judgment = replace(judgment, detail=detail)
     runtime.stream_writer({"judgment": key, "status": judgment.status})
     return {"judgments": {key: judgment.to_json()}}
 
@@ -110,9 +118,12 @@ def panel_graph() -> Any:
     return build_panel_graph()
 
 
-def _defect(sitting: Sitting, key: str, error: Exception) -> Judgment:
-    from dataclasses import replace
+def _is_open(judgment: JudgmentRow) -> bool:
+    status, reason = judgment["status"], judgment["reason"]
+    return status == "failed" or (status == "not_asked" and reason != "screened")
 
+
+def _defect(sitting: Sitting, key: str, error: Exception) -> Judgment:
     judge, repeat = sitting.bench.seat(key)
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = f" ({last[0].name}, line {last[0].lineno})" if last else ""

@@ -13,6 +13,8 @@ from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 
+from ..errors import InputError, InputFault
+
 
 class ServedInput(TypedDict, total=False):
     """What a client sends: `prompt_text` and `response_text`, and ids where it has them."""
@@ -40,6 +42,9 @@ def _panel() -> Any:
 
 async def deliberate_node(state: ServedState) -> dict[str, Any]:
     """The verdict on the response in the state."""
+    missing = [name for name in ("prompt_text", "response_text") if name not in state]
+    if missing:
+        raise InputError([InputFault("input", "must be given", name) for name in missing])
     ids = {
         name: state[name] for name in ("response_id", "prompt_id", "respondent_id") if name in state
     }

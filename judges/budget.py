@@ -18,7 +18,8 @@ class Budget:
         cap: the most that may be spent; None = no cap.
         spent: what calls with a known price cost.
         possibly_spent: worst cases of attempts that broke off after they were sent, which the
-            provider may have billed; they count against the cap.
+            provider may have billed, and of answers that did not say what they used; they count
+            against the cap.
         unknown_calls: paid calls without a known price (there are none under a cap).
     """
 
@@ -28,10 +29,13 @@ class Budget:
     unknown_calls: int = 0
     closed: bool = False
     _reserved: float = 0.0
+    _reservations: int = 0
     _changed: asyncio.Event | None = None
 
     async def reserve(self, worst_usd: float) -> float:
         """Sets the worst case aside, waiting for calls in flight to settle where that may help.
+
+        Whoever waits here must hold nothing: two that wait for each other would wait for ever.
 
         Returns:
             The amount set aside, to be given back with `release`.
@@ -39,14 +43,15 @@ class Budget:
         Raises:
             BudgetSpentError: the call cannot be paid for even when all others have settled.
         """
-        if self.cap is None:
+        if self.cap is None or worst_usd <= 0:
             return 0.0
         while not self.closed:
             left = self.cap - self.spent - self.possibly_spent - self._reserved
             if worst_usd <= left:
                 self._reserved += worst_usd
+                self._reservations += 1
                 return worst_usd
-            if self._reserved <= 0:
+            if self._reservations == 0:
                 self.closed = True
                 break
             self._changed = self._changed or asyncio.Event()
@@ -62,11 +67,11 @@ class Budget:
             self.possibly_spent += amount
         self._notify()
 
-    def release(self, reserved: float) -> None:
-        """Gives a reservation back."""
-        self._reserved = max(0.0, self._reserved - reserved)
-        if self._reserved < 1e-12:  # sums of floats: an empty purse must read as empty
-            self._reserved = 0.0
+    def release(self, reserved: float, *, last: bool = True) -> None:
+        """Gives a reservation back; `last` unless a part of it is still held."""
+        self._reservations -= 1 if last else 0
+        # Sums of floats: without a reservation nothing is reserved, to the last digit.
+        self._reserved = self._reserved - reserved if self._reservations else 0.0
         self._notify()
 
     def _notify(self) -> None:
@@ -93,12 +98,19 @@ class Purse:
         if worst_usd is None:
             raise BudgetSpentError("the price of this backend is unknown")
         if worst_usd > self._held:
-            self._held += await self._budget.reserve(worst_usd - self._held)
+            self.close()  # waits with nothing in hand
+            self._held = await self._budget.reserve(worst_usd)
 
-    def pay(self, cost_usd: float | None) -> None:
-        """Books what a call cost; None = paid, at an unknown price."""
+    def pay(self, cost_usd: float | None, *, worst_usd: float | None = None) -> None:
+        """Books what a call cost.
+
+        Args:
+            cost_usd: None = paid, at an unknown price or for tokens that nobody counted.
+            worst_usd: the most that it can have cost, which stands in where that is known.
+        """
         if cost_usd is None:
             self._budget.unknown_calls += 1
+            self.write_off(worst_usd)
         else:
             self._take(cost_usd)
             self._budget.book(cost_usd)
@@ -119,4 +131,4 @@ class Purse:
         used = min(amount, self._held)
         self._held -= used
         if used:
-            self._budget.release(used)
+            self._budget.release(used, last=self._held == 0.0)

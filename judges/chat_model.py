@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
+import re
 import time
 from typing import Any
 
@@ -15,6 +17,22 @@ from .prices import cost_of
 from .reply_parts import TOOL_CALLS
 from .request import Request
 from .spec import BackendSpec, Prices
+
+_SHAPE_NOTHING = frozenset(
+    {
+        "cache",
+        "callback_manager",
+        "callbacks",
+        "custom_get_token_ids",
+        "max_retries",
+        "metadata",
+        "name",
+        "rate_limiter",
+        "tags",
+        "verbose",
+    }
+)
+_SECRET_FIELD = re.compile(r"key|token$|secret|password|credential", re.IGNORECASE)
 
 
 def is_chat_model(value: Any) -> bool:
@@ -124,14 +142,16 @@ class ChatModelBackend:
         )
         meta = getattr(answer, "response_metadata", None) or {}
         text = _text_of(getattr(answer, "content", None))
-        finish = meta.get("finish_reason") or meta.get("stop_reason")
+        refusal = (getattr(answer, "additional_kwargs", None) or {}).get("refusal")
+        endings = (meta.get(name) for name in ("finish_reason", "stop_reason", "done_reason"))
+        finish = next(filter(None, endings), None)
         if not text and getattr(answer, "tool_calls", None):
             finish = TOOL_CALLS
         answered_by = meta.get("model_name") or meta.get("model")
         return Reply(
             text=text,
             finish_reason=str(finish) if finish else None,
-            refusal=(getattr(answer, "additional_kwargs", None) or {}).get("refusal"),
+            refusal=refusal if isinstance(refusal, str) else None,
             answered_by=str(answered_by) if answered_by else None,
             request_id=getattr(answer, "id", None),
             usage=usage,
@@ -142,11 +162,17 @@ class ChatModelBackend:
 
 
 def _identity(model: Any) -> dict[str, Any]:
-    """What tells two chat models apart; secrets count by their kind, never by their value."""
-    try:
-        found = dict(model._identifying_params)
-    except Exception:
-        found = {}
+    """What tells two chat models apart; secrets count by their kind, never by their value.
+
+    What a model calls its identifying parameters is often nothing, so its fields count too, but
+    for those that do not shape a reply.
+    """
+    found: dict[str, Any] = {}
+    for name in type(model).model_fields:
+        if name not in _SHAPE_NOTHING and not _SECRET_FIELD.search(name):
+            found[name] = getattr(model, name, None)
+    with contextlib.suppress(Exception):
+        found |= dict(model._identifying_params)
     return {str(key): value for key, value in found.items()} | {"class": _type_name(model)}
 
 
@@ -159,7 +185,7 @@ def _text_of(content: Any) -> str | None:
         return content
     if isinstance(content, list):
         parts = [
-            part if isinstance(part, str) else part.get("text", "")
+            part if isinstance(part, str) else str(part.get("text") or "")
             for part in content
             if isinstance(part, str) or (isinstance(part, dict) and part.get("type") == "text")
         ]

@@ -86,10 +86,11 @@ class Desk:
         self.counts = CallCounts()
         self._on_change = on_change or (lambda: None)
         self._limiters: dict[str, Limiter] = {}
-        self._in_flight: dict[str, asyncio.Future[Reply]] = {}
+        self._in_flight: dict[str, asyncio.Future[None]] = {}
         self._closed: dict[str, ProviderError] = {}
         self._rungs: dict[str, Rung] = {}
         self._probes: dict[str, asyncio.Lock] = {}
+        self._unlearned: set[str] = set()
         self._stopped = False
 
     @property
@@ -144,10 +145,17 @@ class Desk:
         if rung is not None:
             request = build(rung)
             return await self.ask(backend, request, purse), request
-        lock = self._probes.setdefault(backend.spec.identity, asyncio.Lock())
-        async with lock:
-            if self.rung(backend) is None:
-                return await self._probe(backend, build, purse)
+        identity = backend.spec.identity
+        if identity in self._unlearned:
+            return await self._probe(backend, build, purse)
+        async with self._probes.setdefault(identity, asyncio.Lock()):
+            if self.rung(backend) is None and identity not in self._unlearned:
+                try:
+                    return await self._probe(backend, build, purse)
+                except ProviderError:
+                    # An endpoint that fails for other reasons must not keep everybody in line.
+                    self._unlearned.add(identity)
+                    raise
         return await self.ask_structured(backend, build, purse)
 
     async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
@@ -167,9 +175,11 @@ class Desk:
             running = self._in_flight.get(key)
             if running is None:
                 break
-            # The same question about the same text: one call serves both.
+            # The same question about the same text: one call serves both. Whoever waits holds no
+            # money, which the other may be waiting for.
+            purse.close()
             await asyncio.wait([running])
-        mine: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = mine
         try:
             reply = await self._send(backend, request, key, purse)
@@ -198,8 +208,6 @@ class Desk:
         from tenacity import AsyncRetrying, retry_if_exception
 
         spec = backend.spec
-        if (closed := self._closed.get(spec.name)) is not None:
-            raise ProviderError(closed.fault, f"not sent; the backend said before: {closed.detail}")
         limiter = self.limiter(backend)
         call = _Call(backend, request, key, purse)
         retrying = AsyncRetrying(
@@ -218,7 +226,7 @@ class Desk:
         except ProviderError as error:
             self.counts.failed += 1
             if error.fault in CLOSES_BACKEND:
-                self._closed[spec.name] = error
+                self._closed.setdefault(spec.name, error)
             await self._record_failure(call, error)
             raise
         except BaseException:
@@ -235,9 +243,11 @@ class Desk:
         return reply
 
     async def _attempt(self, call: _Call, limiter: Limiter) -> Reply:
+        self._refuse_if_closed(call)
         await call.purse.need(call.reserve_usd)
         await limiter.acquire(call.likely_tokens)
         try:
+            self._refuse_if_closed(call)  # it may have closed while this call waited
             if call.intent is None:
                 call.intent = await self.ledger.begin(call.key, backend=call.backend.spec.name)
             if self._stopped:
@@ -255,7 +265,7 @@ class Desk:
                 self._learn_from(error, call, limiter)
                 raise
             reply = replace(reply, attempts=call.attempts)
-            call.purse.pay(reply.cost_usd)
+            call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
             usage = reply.usage
             limiter.succeeded(
                 estimated_tokens=call.likely_tokens,
@@ -278,6 +288,11 @@ class Desk:
         await self.ledger.finish(call.intent, record)
         self.counts.answered += 1
         return reply
+
+    def _refuse_if_closed(self, call: _Call) -> None:
+        closed = self._closed.get(call.backend.spec.name)
+        if closed is not None:
+            raise ProviderError(closed.fault, f"not sent; the backend said before: {closed.detail}")
 
     def _learn_from(self, error: ProviderError, call: _Call, limiter: Limiter) -> None:
         call.last_error = error
@@ -333,14 +348,15 @@ class _Call:
         if not rate_limited:
             self.hard_failures += 1
         spec = self.backend.spec
-        waited = state.seconds_since_start or 0.0
-        return self.hard_failures >= spec.max_attempts or waited >= spec.max_wait_s
+        # Only the pauses count: time spent in the queue of a slow backend is nobody's fault.
+        paused = state.idle_for + state.upcoming_sleep
+        return self.hard_failures >= spec.max_attempts or paused > spec.max_wait_s
 
     def waits(self, state: RetryCallState) -> float:
         """What the endpoint asked for, or exponential growth; with jitter either way."""
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after_s if isinstance(error, ProviderError) else None
-        if asked is not None:
+        if asked:  # "0" is no advice: asking again at once would meet the same limit
             return min(asked, _RETRY_AFTER_MOST_S) + _jitter.uniform(0.0, 0.25)
         ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
         return _jitter.uniform(ceiling / 2, ceiling)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
@@ -35,6 +37,7 @@ _BY_CLASS: dict[str, FaultClass] = {
     "ModelNotMappedError": "internal",
     "RateLimitError": "rate_limit",
     "Timeout": "timeout",
+    "ServerTimeoutError": "timeout",
     "APITimeoutError": "timeout",
     "TimeoutError": "timeout",
     "TimeoutException": "timeout",
@@ -62,11 +65,33 @@ _QUOTA = re.compile(
     r"insufficient_quota|exceeded your current quota|credit balance is too low|billing_hard_limit",
     re.IGNORECASE,
 )
-# litellm reports refused connections and failed look-ups as a server's error 500.
-_NOT_CONNECTED = re.compile(
-    r"connection error|cannot connect|connect call failed|connection refused|name or service not"
-    r" known|name resolution|nodename nor servname|getaddrinfo|all connection attempts failed",
+# litellm reports refused connections, failed look-ups and connections that break off as a server's
+# error 500; what it really was stands among the causes. The first three cost nothing. A reset can
+# carry the same class as a refusal (the HTTP client's ConnectError), so it is told first.
+_BROKEN_OFF = frozenset(
+    {
+        "ClientPayloadError",
+        "ConnectionResetError",
+        "ContentLengthError",
+        "IncompleteRead",
+        "ReadError",
+        "RemoteProtocolError",
+        "ServerDisconnectedError",
+        "BrokenPipeError",
+        "WriteError",
+    }
+)
+_NOT_CONNECTED = frozenset(
+    {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"}
+)
+# Two providers' full contexts and filters come through litellm as plain bad requests.
+_CONTEXT = re.compile(
+    r"context_length_exceeded|maximum context length|context window|prompt is too long"
+    r"|exceeds? (?:the )?(?:available )?context",
     re.IGNORECASE,
+)
+_POLICY = re.compile(
+    r"content_policy_violation|content filter|as a result of our safety system", re.IGNORECASE
 )
 _FORMAT = re.compile(
     r"response[_ ]?format|json[_ ]?schema|json[_ ]?object|structured[_ ]output|output_format"
@@ -74,8 +99,15 @@ _FORMAT = re.compile(
     re.IGNORECASE,
 )
 _CREDENTIAL = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|key)[-_][A-Za-z0-9_\-]{8,}|Bearer\s+[A-Za-z0-9._\-]{8,}"
-    r"|AIza[0-9A-Za-z_\-]{20,}"
+    r"\b(?:sk|pk|rk|gsk|xai|hf|key|r8|tgp|nvapi|pplx|gh[opsu])[-_][A-Za-z0-9_\-]{8,}"
+    r"|Bearer\s+[A-Za-z0-9._\-]{8,}|AIza[0-9A-Za-z_\-]{20,}|\bAKIA[0-9A-Z]{12,}"
+    r"|\beyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]+)*"
+    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+)
+# A key of no known form, named as one: the name stays.
+_NAMED_CREDENTIAL = re.compile(
+    r"((?:api[-_ ]?key|authorization|secret)[\"']?\s*[:=]\s*[\"']?)(?!\[)[^\s\"',;&\[\]]{6,}",
+    re.IGNORECASE,
 )
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last)"
@@ -85,33 +117,42 @@ _CUT_OFF = re.compile(
     re.IGNORECASE,
 )
 _BY_STATUS: dict[int, FaultClass] = {
+    400: "bad_request",
     401: "authentication",
     402: "quota",
     403: "permission",
     404: "not_found",
-    408: "server",
+    408: "timeout",
     409: "server",
+    413: "context_length",
+    422: "bad_request",
     425: "server",
     429: "rate_limit",
 }
+_TURNED_AWAY = frozenset({503, 529})
+"""Statuses of a provider that has no room for the call, and so has not begun it."""
 _DETAIL_CHARACTERS = 600
 
 
-def classify(error: BaseException) -> ProviderError:
-    """The same fault in our terms, its text redacted."""
+def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderError:
+    """The same fault in our terms, its text redacted.
+
+    Args:
+        error: what litellm, a chat model or an HTTP client raised.
+        secrets: keys that were sent and must not be shown, whatever they look like.
+    """
     if isinstance(error, ProviderError):
         return error
     text = f"{type(error).__name__}: {error}"
-    status = getattr(error, "status_code", None)
-    status = status if isinstance(status, int) else None
-    fault = _fault_of(error, text, status)
+    status = _status(error)
+    causes = frozenset(_cause_names(error))
+    fault = _fault_of(error, text, status, causes)
     return ProviderError(
         fault,
-        redact(text),
+        redact(text, secrets=secrets),
         status=status,
         retry_after_s=_retry_after(error),
-        # A refused connection or a 4xx cost nothing; a time-out or a broken body may have.
-        may_be_billed=fault in ("timeout", "server", "bad_reply"),
+        may_be_billed=_may_be_billed(fault, status, causes, text),
     )
 
 
@@ -122,12 +163,15 @@ def is_about_format(error: ProviderError) -> bool:
     )
 
 
-def redact(text: str, *, limit: int = _DETAIL_CHARACTERS) -> str:
+def redact(text: str, *, limit: int = _DETAIL_CHARACTERS, secrets: Sequence[str] = ()) -> str:
     """The text without any key: by the values in the environment, and by the look of keys."""
+    known = {secret: "[redacted]" for secret in secrets if len(secret) >= 4}
     for name, value in os.environ.items():
         if len(value) >= 8 and _SECRET_NAME.search(name):
-            text = text.replace(value, f"[{name}]")
-    text = _CREDENTIAL.sub("[redacted]", text)
+            known[value] = f"[{name}]"
+    for value in sorted(known, key=len, reverse=True):  # one may be the beginning of another
+        text = text.replace(value, known[value])
+    text = _NAMED_CREDENTIAL.sub(r"\1[redacted]", _CREDENTIAL.sub("[redacted]", text))
     text = text.partition(_TRACEBACK)[0] + _last_line(text) if _TRACEBACK in text else text
     text = "".join(c if c.isprintable() else " " for c in text)
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -140,24 +184,65 @@ def _last_line(text: str) -> str:
     )
 
 
-def _fault_of(error: BaseException, text: str, status: int | None) -> FaultClass:
+def _status(error: BaseException) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        status = getattr(holder, "status_code", None)
+        if isinstance(status, int):
+            return status
+    return None
+
+
+def _cause_names(error: BaseException) -> Iterator[str]:
+    """Class names of the error and of what led to it, along the whole inheritance line."""
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        yield from (cls.__name__ for cls in type(link).__mro__)
+        link = link.__cause__ or link.__context__
+
+
+def _fault_of(
+    error: BaseException, text: str, status: int | None, causes: frozenset[str]
+) -> FaultClass:
     fault: FaultClass = "internal"
     for cls in type(error).__mro__:
         if cls.__name__ in _BY_CLASS:
             fault = _BY_CLASS[cls.__name__]
             break
+    # The class is not the same for one status over litellm's providers and the HTTP clients of
+    # chat models; the status is.
+    if status is not None and fault in ("bad_request", "server", "connection", "internal"):
+        if fault == "internal" and status >= 500:
+            fault = "server"
+        fault = _BY_STATUS.get(status, fault)
     if fault in ("rate_limit", "bad_request", "permission") and _QUOTA.search(text):
         return "quota"
-    # The class is not the same for one status over litellm's providers; the status is.
-    if status in _BY_STATUS and fault in ("bad_request", "server", "connection"):
-        return _BY_STATUS[status]
+    if fault == "bad_request" and _CONTEXT.search(text):
+        return "context_length"
+    if fault == "bad_request" and _POLICY.search(text):
+        return "content_policy"
     if fault in ("server", "connection") and _TRACEBACK in text and not _CUT_OFF.search(text):
         # litellm's reading of an answer fell over it and says "connection error": asking again
         # would buy the same answer again.
         return "bad_reply"
-    if fault == "server" and _NOT_CONNECTED.search(text):
+    if fault == "server" and causes & (_BROKEN_OFF | _NOT_CONNECTED):
         return "connection"
+    if fault == "connection" and "JSONDecodeError" in causes:
+        return "server"
     return fault
+
+
+def _may_be_billed(
+    fault: FaultClass, status: int | None, causes: frozenset[str], text: str
+) -> bool:
+    """Whether the provider may have worked for nothing: it answers a 4xx before it begins."""
+    if fault == "connection":
+        return not causes & _NOT_CONNECTED or bool(causes & _BROKEN_OFF)
+    if fault in ("timeout", "bad_reply"):
+        return True
+    # One of litellm's providers turns the status of an overload into 500.
+    return fault == "server" and status not in _TURNED_AWAY and "overloaded_error" not in text
 
 
 def _retry_after(error: BaseException) -> float | None:
@@ -165,10 +250,10 @@ def _retry_after(error: BaseException) -> float | None:
     if not headers:
         headers = getattr(getattr(error, "response", None), "headers", None)
     try:
-        value = headers.get("retry-after") if headers else None
-    except AttributeError:
+        found = [value for name, value in headers.items() if str(name).lower() == "retry-after"]
+    except (AttributeError, TypeError, ValueError):
         return None
-    return parse_retry_after(value) if value is not None else None
+    return parse_retry_after(str(found[0])) if found else None
 
 
 def parse_retry_after(value: str) -> float | None:
@@ -177,8 +262,11 @@ def parse_retry_after(value: str) -> float | None:
         seconds = float(value)
     except ValueError:
         try:
-            seconds = parsedate_to_datetime(value).timestamp() - time()
-        except (TypeError, ValueError, IndexError):
+            moment = parsedate_to_datetime(value)
+            # "-0000" is read as a time without a zone, which would be taken for local time.
+            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp() - time()
+        except (TypeError, ValueError, IndexError, OverflowError):
             return None
     if not 0 <= seconds < 1e9:  # also rejects nan
         return 0.0 if seconds < 0 else None

@@ -176,19 +176,17 @@ class Limiter:
                 future.set_result(None)
 
     async def _rates(self, tokens: float) -> None:
-        while True:
-            wait = self._not_before - self._clock()
-            if wait > 0:
-                await self.pause(wait)
-                continue
-            if self._buckets == (None, None):
-                break
+        await self._until_allowed()
+        if self._buckets != (None, None):
             # The lock keeps the order of arrival: a large request is not starved by small ones.
             async with self._rate_lock:
                 for bucket, amount in zip(self._buckets, (1.0, tokens), strict=True):
                     while bucket is not None and (delay := bucket.delay_for(amount, self._clock())):
                         await self.pause(delay)
-            if self._not_before <= self._clock():
-                break
+            await self._until_allowed()  # a 429 may have come meanwhile
         if self._stopped:
             raise StoppedError
+
+    async def _until_allowed(self) -> None:
+        while (wait := self._not_before - self._clock()) > 0:
+            await self.pause(wait)

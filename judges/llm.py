@@ -1,23 +1,33 @@
 """Backends through litellm: the only module that imports it, late, with its surprises switched off.
 
 On import litellm would otherwise fetch its price map, read `.env` files, and on later calls fetch
-headers and tokenizers; one call could become five by stacked retries. Here one `send` is one HTTP
-attempt, and nothing but that attempt leaves the machine. Prices are those of the installed litellm.
+headers and tokenizers, ask a local Ollama or the Hugging Face hub about a model's price, and send
+a request again by itself when its connection broke; one call could become five by stacked retries.
+Here one `send` is one HTTP attempt, and nothing but that attempt leaves the machine. Prices are
+those of the installed litellm.
 """
 
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import logging
+import math
 import os
 import sys
+from collections.abc import Mapping
+from contextvars import ContextVar
+from functools import cache
 from typing import Any
 
+from pydantic import ValidationError
+
 from ..errors import InputError, InputFault, ProviderError
+from ..loop import submit
 from ..records.reply import Reply
 from .faults import classify
-from .prices import TokenPrices, cost_of, prices_of
+from .prices import FREE, TokenPrices, cost_of, prices_of
 from .reply_parts import reply_of, usage_of
 from .request import Request
 from .spec import BackendSpec
@@ -29,6 +39,9 @@ _SWITCHES = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
 _NO_KEY = "no-key-needed"
+# Ollama runs on a machine of one's own: its tokens have no price.
+_LOCAL = frozenset({"ollama", "ollama_chat"})
+_NOTHING = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
 # Servers of one's own that speak OpenAI's protocol: without an address litellm would send the
 # texts to OpenAI.
 _NEED_ADDRESS = frozenset(
@@ -47,12 +60,18 @@ _NEED_ADDRESS = frozenset(
 )
 
 
+_one_attempt: ContextVar[bool] = ContextVar("one_attempt", default=False)
+
+
+@cache
 def litellm_module() -> Any:
     """The litellm module, with everything off that talks to anybody by itself."""
-    if "litellm" not in sys.modules:
-        os.environ.update(_SWITCHES)
+    # Some are read on import, some at a later call: they are set even where it is loaded already.
+    os.environ.update(_SWITCHES)
+    atexit.register(_close_clients)
     import litellm
 
+    _send_once()
     litellm.suppress_debug_info = True
     litellm.disable_hf_tokenizer_download = True
     litellm.drop_params = False
@@ -61,23 +80,64 @@ def litellm_module() -> Any:
     return litellm
 
 
+def _send_once() -> None:
+    """Stops litellm's HTTP handler from sending a request again after a broken connection.
+
+    The provider may have done the work, and been paid, when the connection breaks; whether to ask
+    again is decided, counted and stored by the desk. Calls that others make through litellm in the
+    same process keep its behaviour.
+    """
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+
+    handler: Any = AsyncHTTPHandler
+    again = handler.single_connection_post_request
+
+    async def not_again(self: Any, *given: Any, **named: Any) -> Any:
+        if _one_attempt.get():
+            raise  # noqa: PLE0704 - what the first attempt met: litellm calls this in its handler
+        return await again(self, *given, **named)
+
+    handler.single_connection_post_request = not_again
+
+
+def _close_clients() -> None:
+    """Closes pooled connections at the end of the process, on the loop that they belong to."""
+    litellm = sys.modules.get("litellm")
+    if litellm is not None:
+        with contextlib.suppress(Exception):
+            submit(litellm.close_litellm_async_clients()).result(timeout=2.0)
+
+
 def with_endpoint(spec: BackendSpec) -> BackendSpec:
     """The settings with the address that litellm would take from the environment written in.
 
     An address that comes from a variable is as much part of the request as one in `panel.yaml`:
     it belongs in the record and in the key of the ledger.
+
+    Raises:
+        InputError: what stands in the variable is no address, or carries a password.
     """
     if spec.api_base is not None or spec.is_offline:
         return spec
     prefix = spec.provider.upper().removesuffix("_CHAT")
-    for name in (f"{prefix}_API_BASE", f"{prefix}_BASE_URL"):
-        if os.environ.get(name):
+    names = (f"{prefix}_API_BASE", f"{prefix}_BASE_URL")
+    for name in reversed(names) if prefix == "OPENAI" else names:  # litellm's own order
+        if address := os.environ.get(name):
             key_env = spec.api_key_env
             if key_env is None and os.environ.get(f"{prefix}_API_KEY"):
                 key_env = f"{prefix}_API_KEY"
-            return spec.model_copy(
-                update={"api_base": os.environ[name].rstrip("/"), "api_key_env": key_env}
-            )
+            given = spec.model_dump(exclude_unset=True)
+            try:
+                return BackendSpec(**{**given, "api_base": address, "api_key_env": key_env})
+            except ValidationError as error:
+                raise InputError(
+                    [
+                        InputFault(
+                            f"environment variable {name}",
+                            "must be an http(s) address without user name, password or query",
+                        )
+                    ]
+                ) from error
     if prefix == "OLLAMA":
         return spec.model_copy(update={"api_base": "http://localhost:11434"})
     return spec
@@ -94,11 +154,14 @@ class LitellmBackend:
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
         litellm = litellm_module()
+        _make_known(self.spec)
+        arguments = self._arguments(request)
         started = asyncio.get_running_loop().time()
+        mark = _one_attempt.set(True)
         try:
             # litellm's own time-out is per read: a server that drips a byte a second passes it.
             async with asyncio.timeout(self.spec.timeout_s):
-                answer = await litellm.acompletion(**self._arguments(request))
+                answer = await litellm.acompletion(**arguments)
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:
@@ -106,7 +169,9 @@ class LitellmBackend:
                 "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
             ) from error
         except Exception as error:
-            raise classify(error) from error
+            raise classify(error, secrets=self._secrets()) from error
+        finally:
+            _one_attempt.reset(mark)
         latency = asyncio.get_running_loop().time() - started
         return reply_of(answer, cost_usd=self._cost(answer), latency_s=latency)
 
@@ -117,6 +182,7 @@ class LitellmBackend:
         if spec.is_offline:
             self._prepare_offline()
             return
+        _make_known(spec)
         faults: list[InputFault] = []
         try:
             litellm.get_llm_provider(spec.model)
@@ -218,9 +284,11 @@ class LitellmBackend:
         return {**kept, **self.spec.extra}
 
     async def close(self) -> None:
-        """Closes litellm's pooled connections."""
-        if "litellm" in sys.modules:
-            await litellm_module().close_litellm_async_clients()
+        """Nothing: litellm's connections are shared by all panels of the process.
+
+        A closed client stays in litellm's cache, and every later call through it fails; they are
+        closed when the process ends.
+        """
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         arguments: dict[str, Any] = {
@@ -248,13 +316,23 @@ class LitellmBackend:
         return arguments
 
     def _key_argument(self) -> dict[str, str]:
-        if self.spec.api_key_env is not None:
-            return {"api_key": os.environ.get(self.spec.api_key_env, "")}
+        name = self.spec.api_key_env
+        if name is not None:
+            if not os.environ.get(name):
+                # litellm would take another key from the environment, that of another server.
+                raise ProviderError(
+                    "authentication", f"the environment variable {name} is not set or empty"
+                )
+            return {"api_key": os.environ[name]}
         if self.spec.api_base is not None:
             # Without this litellm would send the provider's own key, found in the environment,
             # to whatever server stands at this address.
             return {"api_key": _NO_KEY}
         return {}
+
+    def _secrets(self) -> tuple[str, ...]:
+        value = os.environ.get(self.spec.api_key_env or "")
+        return (value,) if value else ()
 
     def _gives_logprobs(self) -> bool:
         litellm = litellm_module()
@@ -266,8 +344,7 @@ class LitellmBackend:
         if not self._prices_known:
             listed = None
             if not self.spec.is_offline and self.spec.prices is None:
-                with contextlib.suppress(Exception):
-                    listed = litellm_module().get_model_info(self.spec.model)
+                listed = _listed_prices(self.spec)
             self._prices = prices_of(self.spec, listed)
             self._prices_known = True
         return self._prices
@@ -277,15 +354,50 @@ class LitellmBackend:
             return 0.0
         if self.spec.prices is not None:
             return cost_of(usage_of(answer), self.spec)
-        if self._token_prices() is None:
+        prices, usage = self._token_prices(), usage_of(answer)
+        if prices is None or usage.input_tokens is None or usage.output_tokens is None:
             return None
+        if prices == FREE:
+            return 0.0
         try:
             cost = litellm_module().completion_cost(
                 completion_response=answer, model=self.spec.model
             )
         except Exception:
             return None  # unknown, never 0
-        return float(cost)
+        return float(cost) if math.isfinite(cost) else None
+
+
+def _make_known(spec: BackendSpec) -> None:
+    """Enters an Ollama model in litellm's price map.
+
+    At every call litellm asks an Ollama on this machine about a model that is not in it, wherever
+    the model is served, and holds up all other calls while it waits.
+    """
+    if spec.provider in _LOCAL:
+        entry = {**_NOTHING, "litellm_provider": spec.provider, "mode": "chat"}
+        litellm_module().model_cost.setdefault(spec.model, entry)
+
+
+def _listed_prices(spec: BackendSpec) -> Mapping[str, Any] | None:
+    """The model's entry in the installed price map.
+
+    Looked up in the map itself: litellm's own function asks a server about models that are not in
+    it, an Ollama on this machine or the Hugging Face hub.
+    """
+    if spec.provider in _LOCAL:
+        return _NOTHING
+    prices: Mapping[str, Mapping[str, Any]] = litellm_module().model_cost
+    name = spec.model.partition("/")[2]
+    for key in (spec.model, name):
+        entry = prices.get(key)
+        if entry is not None and (key == spec.model or _sells(spec.provider, entry)):
+            return entry
+    return None
+
+
+def _sells(provider: str, entry: Mapping[str, Any]) -> bool:
+    return str(entry.get("litellm_provider", "")).partition("-")[0] == provider.partition("-")[0]
 
 
 def _thinking_fault(spec: BackendSpec, effective: dict[str, Any]) -> list[InputFault]:

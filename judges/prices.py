@@ -42,7 +42,7 @@ def prices_of(spec: BackendSpec, listed: Mapping[str, Any] | None) -> TokenPrice
         return FREE
     own = spec.prices
     if own is not None:
-        worst = max(own.input, own.cache_write or 0.0)
+        worst = max(own.input, own.cached_input or 0.0, own.cache_write or 0.0)
         return TokenPrices(
             own.input / PER_MILLION,
             own.output / PER_MILLION,

@@ -9,6 +9,7 @@ from ..records.reply import Reply, Usage
 
 NO_CHOICES = "no_choices"
 TOOL_CALLS = "tool_calls"
+MOST_TOKENS = 2**53
 
 
 def reply_of(answer: Any, *, cost_usd: float | None, latency_s: float) -> Reply:
@@ -42,9 +43,13 @@ def usage_of(answer: Any) -> Usage:
     usage = getattr(answer, "usage", None)
     prompt_details = getattr(usage, "prompt_tokens_details", None)
     completion_details = getattr(usage, "completion_tokens_details", None)
+    input_tokens, output_tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    if not input_tokens:
+        # litellm writes zeros where the endpoint said nothing; no question is of no tokens.
+        input_tokens, output_tokens = None, output_tokens or None
     return Usage(
-        input_tokens=_count(usage, "prompt_tokens"),
-        output_tokens=_count(usage, "completion_tokens"),
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
         cached_input_tokens=_count(prompt_details, "cached_tokens"),
         cache_write_tokens=_count(usage, "cache_creation_input_tokens"),
         reasoning_tokens=_count(completion_details, "reasoning_tokens"),
@@ -53,7 +58,10 @@ def usage_of(answer: Any) -> Usage:
 
 def _count(holder: Any, name: str) -> int | None:
     value = getattr(holder, name, None)
-    return int(value) if isinstance(value, int | float) and value >= 0 else None
+    # An endpoint may claim anything: infinity, or more tokens than there are atoms.
+    if isinstance(value, int | float) and 0 <= value < MOST_TOKENS:
+        return int(value)
+    return None
 
 
 def _text(value: Any) -> str | None:
@@ -61,8 +69,8 @@ def _text(value: Any) -> str | None:
 
 
 def _logprobs(choice: Any) -> list[dict[str, Any]] | None:
-    content = getattr(getattr(choice, "logprobs", None), "content", None)
-    if not content:
+    content = _part(getattr(choice, "logprobs", None), "content")
+    if not isinstance(content, list) or not content:
         return None
     return [_token(item) for item in content]
 

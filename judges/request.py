@@ -72,7 +72,7 @@ class Request:
             "structured": self.structured,
             "template": self.template,
         }
-        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"), default=str)
+        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def description(self) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -19,31 +21,53 @@ OFFLINE_MODEL = "offline/lexical"
 """The embedded judge: a text-feature baseline, scored when no model is named."""
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+# Some keys are made of the letters of a name.
+_LOOKS_LIKE_KEY = re.compile(r"(sk|pk|rk|gsk|xai|hf|r8|tgp|nvapi|pplx|ghp)[-_].{8,}")
 # Anything in `extra` goes into the request body and into the stored request: no place for a key,
 # and no place for what this project sets itself.
-_FORBIDDEN_EXTRA = re.compile(r"(api[-_]?key|token$|secret|password|authorization)", re.IGNORECASE)
+_FORBIDDEN_EXTRA = re.compile(
+    r"(api|access|private|signing|subscription)[-_]?key|token$|secret|passw|authorization|bearer"
+    r"|credential|cookie",
+    re.IGNORECASE,
+)
 _OWN_PARAMETERS = frozenset(
     {
+        "additional_drop_params",
         "api_base",
         "base_url",
         "cache",
         "caching",
+        "client",
+        "context_window_fallback_dict",
+        "custom_llm_provider",
         "drop_params",
+        "enable_json_schema_validation",
         "fallbacks",
+        "function_call",
         "functions",
         "logprobs",
         "max_completion_tokens",
         "max_retries",
         "max_tokens",
         "messages",
+        "mock_delay",
         "mock_response",
+        "mock_timeout",
+        "mock_tool_calls",
         "model",
+        "model_list",
+        "modify_params",
         "n",
         "num_retries",
+        "offline",
         "reasoning_effort",
+        "request_timeout",
         "response_format",
+        "retry_policy",
+        "retry_strategy",
         "seed",
         "stream",
+        "stream_options",
         "temperature",
         "timeout",
         "tool_choice",
@@ -57,7 +81,7 @@ _OWN_PARAMETERS = frozenset(
 class Prices(BaseModel):
     """What a backend charges, in US dollars per million tokens."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
@@ -68,7 +92,9 @@ class Prices(BaseModel):
 class BackendSpec(BaseModel):
     """One backend of a panel, as it stands in `panel.yaml` under `models`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
     model: str = Field(description="litellm's name: provider/model")
     name: str = Field(default="", description="name in the results; the model string if left out")
@@ -80,11 +106,13 @@ class BackendSpec(BaseModel):
     reasoning_effort: str | None = Field(default=None, min_length=1)
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
     timeout_s: float = Field(default=120.0, gt=0, le=3600, description="seconds, each attempt")
-    max_attempts: int = Field(default=6, ge=1, le=50, description="HTTP attempts for one call")
+    max_attempts: int = Field(
+        default=6, ge=1, le=50, description="HTTP attempts for one call, rate limits not counted"
+    )
     max_wait_s: float = Field(
         default=900.0, gt=0, description="seconds a call may spend waiting out rate limits"
     )
-    structured: Rung | Literal["auto"] = "auto"
+    structured: Literal["json_schema", "json_object", "prompt", "auto"] = "auto"
     score_mode: ScoreMode | None = None
     rpm: float | None = Field(default=None, gt=0, description="requests a minute")
     tpm: float | None = Field(default=None, gt=0, description="tokens a minute, both directions")
@@ -98,14 +126,13 @@ class BackendSpec(BaseModel):
     @classmethod
     def _accept_bare_name(cls, value: Any) -> Any:
         value = {"model": value} if isinstance(value, str) else value
-        if isinstance(value, dict) and "api_key" in value:
-            raise ValueError(
-                "api_key: keys are never written down; name the environment variable "
-                "that holds it with api_key_env"
-            )
-        if isinstance(value, dict) and not value.get("name"):
-            value = {**value, "name": value.get("model", "")}
-        return value
+        if not isinstance(value, dict):
+            return value
+        # Checked here, not field by field: a fault of a field is shown with what stands in it.
+        faults = list(_written_secrets(value))
+        if faults:
+            raise ValueError("; ".join(faults))
+        return value if value.get("name") else {**value, "name": value.get("model", "")}
 
     @field_validator("model")
     @classmethod
@@ -121,8 +148,10 @@ class BackendSpec(BaseModel):
     @field_validator("name")
     @classmethod
     def _printable_name(cls, value: str) -> str:
-        if not value.isprintable() or "|" in value or len(value) > 200:
-            raise ValueError("must be printable, without '|', of at most 200 characters")
+        if not value.isprintable() or "|" in value or len(value) > 200 or value != value.strip():
+            raise ValueError(
+                "must be printable, without '|' and outer spaces, of at most 200 characters"
+            )
         return value
 
     @field_validator("api_base")
@@ -131,28 +160,28 @@ class BackendSpec(BaseModel):
         if value is None:
             return None
         parts = urlsplit(value)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        if parts.scheme not in ("http", "https") or not parts.hostname or not value.isprintable():
             raise ValueError(f"must be an http(s) address, got {value!r}")
-        if parts.username or parts.password:
-            raise ValueError("must not carry a user name or password; use api_key_env")
+        if parts.port == 0:  # reading it refuses those above 65535
+            raise ValueError("must name a port from 1 to 65535")
         return value.rstrip("/")
-
-    @field_validator("api_key_env")
-    @classmethod
-    def _variable_name(cls, value: str | None) -> str | None:
-        if value is not None and not _ENVIRONMENT_NAME.fullmatch(value):
-            # The value is not shown: it may be the key itself.
-            raise ValueError("must be the NAME of an environment variable, such as OPENAI_API_KEY")
-        return value
 
     @field_validator("extra")
     @classmethod
     def _harmless_extra(cls, value: dict[str, Any]) -> dict[str, Any]:
-        for name in value:
-            if name in _OWN_PARAMETERS:
-                raise ValueError(f"{name} is not an extra: set it by its own field, or leave it")
-            if _FORBIDDEN_EXTRA.search(name):
-                raise ValueError(f"{name} looks like a credential; use api_key_env")
+        faults = [
+            f"{name} is not an extra: set it by its own field, or leave it"
+            for name in value
+            if name in _OWN_PARAMETERS
+        ]
+        faults += [f"{name} looks like a credential; use api_key_env" for name in _secretive(value)]
+        try:
+            # They are part of the stored request and of its key.
+            json.dumps(value, sort_keys=True, allow_nan=False)
+        except (TypeError, ValueError):
+            faults.append("must hold what JSON can say: text, finite numbers, lists, mappings")
+        if faults:
+            raise ValueError("; ".join(faults))
         return value
 
     @property
@@ -181,3 +210,35 @@ class BackendSpec(BaseModel):
         }
         sent = {name: value for name, value in chosen.items() if value is not None}
         return {**sent, **self.extra}
+
+
+def _written_secrets(value: Mapping[str, Any]) -> Iterator[str]:
+    """Where a key or password stands in the settings; what stands there is not shown."""
+    if "api_key" in value:
+        yield (
+            "api_key: keys are never written down; name the environment variable that holds it "
+            "with api_key_env"
+        )
+    named = value.get("api_key_env")
+    if isinstance(named, str) and (
+        not _ENVIRONMENT_NAME.fullmatch(named) or _LOOKS_LIKE_KEY.fullmatch(named)
+    ):
+        yield "api_key_env: must be the NAME of an environment variable, such as OPENAI_API_KEY"
+    address = value.get("api_base")
+    if isinstance(address, str) and ("@" in address or "?" in address or "#" in address):
+        yield (
+            "api_base: must not carry a user name, a password or a query; use api_key_env for a "
+            "key, and extra for parameters"
+        )
+
+
+def _secretive(value: object) -> Iterator[str]:
+    """Names, at any depth, that look like those of a credential."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if _FORBIDDEN_EXTRA.search(str(name)):
+                yield str(name)
+            yield from _secretive(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _secretive(inner)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from .run_folder import JUDGMENTS_FILE, read_run_file, replaced
+from .csv_lines import CsvLines
+from .run_folder import (
+    JUDGMENTS_FILE,
+    REPORT_FILE,
+    RUN_FILE,
+    SCORES_FILE,
+    read_run_file,
+    replaced,
+)
 from .run_tables import read_judgments
 
 ExportKind = Literal["csv", "jsonl", "parquet", "scrub", "xlsx"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 
+SCRUB_RUBRIC = "critical_thinking"
 SCRUB_DIMENSIONS = (
     "conceptual_clarity",
     "evidential_grounding",
@@ -33,6 +42,7 @@ SCRUB_COLUMNS = (
 )
 """The columns of the paper's released scoring tool."""
 
+_OWN_FILES = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE)
 WORKBOOK_ROWS = 1_048_575
 WORKBOOK_TEXT = 32_767
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
@@ -77,12 +87,17 @@ def export_run(
         raise InputError(f"must be one of {', '.join(EXPORT_KINDS)}, got {kind!r}")
     name = "scrub.csv" if kind == "scrub" else f"judgments.{kind}"
     target = Path(out) if out is not None else folder / name
-    if target.resolve() == (folder / JUDGMENTS_FILE).resolve():
+    if target.resolve() in {(folder / own).resolve() for own in _OWN_FILES}:
         raise InputError(
-            [InputFault(str(target), "is the run's own table already; name another with --out")]
+            [InputFault(str(target), "is a file of the run itself; name another with --out")]
+        )
+    if not (folder / JUDGMENTS_FILE).is_file():
+        raise InputError(
+            [InputFault(str(folder), f"has no {JUDGMENTS_FILE} yet: the run has not ended")],
+            hint="Give the command that started it again; what is paid is known by the ledger.",
         )
     if kind == "scrub":
-        return _scrub(folder, record, target)
+        return _scrub(folder, record, target, verbatim=verbatim)
     writers = {"csv": _write_csv, "jsonl": _write_jsonl, "xlsx": _write_xlsx}
     with replaced(target) as part:
         if kind == "parquet":
@@ -102,8 +117,18 @@ def spreadsheet_safe(value: Any) -> Any:
     return value
 
 
-def _scrub(folder: Path, record: dict[str, Any], target: Path) -> Exported:
+def _scrub(folder: Path, record: dict[str, Any], target: Path, *, verbatim: bool) -> Exported:
     identity = record["identity"]
+    if identity["rubric"]["id"] != SCRUB_RUBRIC:
+        raise InputError(
+            [
+                InputFault(
+                    str(folder),
+                    f"was scored with the rubric {identity['rubric']['id']}; the layout is that of "
+                    f"{SCRUB_RUBRIC}",
+                )
+            ]
+        )
     if tuple(identity["criteria"]) != SCRUB_DIMENSIONS or list(identity["scale"]) != [1, 10]:
         raise InputError(
             [
@@ -122,8 +147,8 @@ def _scrub(folder: Path, record: dict[str, Any], target: Path) -> Exported:
     left_out: dict[str, int] = {}
     total = written = 0
     with replaced(target) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(SCRUB_COLUMNS)
+        writer = CsvLines(file)
+        writer.write(SCRUB_COLUMNS)
         for row in read_judgments(folder):
             total += 1
             status = row["status"]
@@ -132,9 +157,10 @@ def _scrub(folder: Path, record: dict[str, Any], target: Path) -> Exported:
                 left_out[status] = left_out.get(status, 0) + 1
                 continue
             written += 1
-            writer.writerow(
+            names = [row[name] for name in ("response_id", "respondent_id", "model", "persona")]
+            writer.write(
                 [
-                    *(row[name] for name in ("response_id", "respondent_id", "model", "persona")),
+                    *(names if verbatim else map(spreadsheet_safe, names)),
                     *(_plain_number(row[name]) for name in SCRUB_DIMENSIONS),
                     status == "abstained",
                 ]
@@ -145,12 +171,12 @@ def _scrub(folder: Path, record: dict[str, Any], target: Path) -> Exported:
 def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool = False) -> int:
     count = 0
     with part.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = CsvLines(file)
         for count, (header, row) in enumerate(_with_header(rows), start=1):
             if count == 1:
-                writer.writerow(header)
+                writer.write(header)
             cells = [_plain_number(row[name]) for name in header]
-            writer.writerow(cells if verbatim else [spreadsheet_safe(cell) for cell in cells])
+            writer.write(cells if verbatim else [spreadsheet_safe(cell) for cell in cells])
     return count
 
 
@@ -170,7 +196,7 @@ def _write_xlsx(part: Path, rows: Iterable[dict[str, Any]]) -> int:
     count = 0
     # Neither formulas nor links are made of anybody's text.
     options = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
-    with xlsxwriter.Workbook(str(part), options) as book:
+    with _workbook(xlsxwriter, part, options) as book:
         sheet = book.add_worksheet("judgments")
         for count, (header, row) in enumerate(_with_header(rows), start=1):
             if count > WORKBOOK_ROWS:
@@ -180,6 +206,16 @@ def _write_xlsx(part: Path, rows: Iterable[dict[str, Any]]) -> int:
             for column, name in enumerate(header):
                 _write_cell(sheet, count, column, row[name])
     return count
+
+
+@contextmanager
+def _workbook(xlsxwriter: Any, part: Path, options: dict[str, Any]) -> Iterator[Any]:
+    try:
+        with xlsxwriter.Workbook(str(part), options) as book:
+            yield book
+    except xlsxwriter.exceptions.FileCreateError as error:
+        # The library's own class around the error of the disk.
+        raise OSError(str(error)) from error
 
 
 def _write_cell(sheet: Any, line: int, column: int, value: Any) -> None:

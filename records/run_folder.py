@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ REPORT_FILE = "report.html"
 LOCK_FILE = ".lock"
 RUN_FORMAT = 1
 
-_OWN_FILES = frozenset({RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE, LOCK_FILE})
+_WRITTEN_BESIDE = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE)
 
 
 def run_identity_hash(identity: Mapping[str, Any]) -> str:
@@ -38,10 +38,13 @@ def run_identity_hash(identity: Mapping[str, Any]) -> str:
 class RunFolder:
     """One run's folder, locked while it is worked in."""
 
-    def __init__(self, path: Path, lock: Any, existing: dict[str, Any] | None) -> None:
+    def __init__(
+        self, path: Path, lock: Any, existing: dict[str, Any] | None, *, is_new: bool = False
+    ) -> None:
         self.path = path
         self.existing = existing
         self._lock = lock
+        self._is_new = is_new
 
     @classmethod
     def open(
@@ -60,13 +63,20 @@ class RunFolder:
                 [InputFault(str(path), "there is no run to resume here")],
                 hint="Leave --resume out to start one.",
             )
-        _make(path)
-        existing = read_run_file(path) if (path / RUN_FILE).exists() else None
-        if existing is None:
-            _refuse_foreign(path)
-        else:
-            _refuse_other_run(path, existing.get("identity", {}), identity)
-        return cls(path, _locked(path), existing)
+        is_new = _make(path)
+        if not (path / RUN_FILE).exists():
+            _refuse_foreign(path)  # before a lock is put among somebody else's files
+        folder = cls(path, _locked(path), None, is_new=is_new)
+        try:
+            # Read under the lock: a process that has just ended here has written its session.
+            if (path / RUN_FILE).exists():
+                folder.existing = read_run_file(path)
+                _refuse_other_run(path, folder.existing.get("identity", {}), identity)
+            _sweep(path)
+        except BaseException:
+            folder.close()
+            raise
+        return folder
 
     def write_run_file(self, content: Mapping[str, Any]) -> None:
         """Replaces run.json at once or not at all."""
@@ -75,9 +85,15 @@ class RunFolder:
             part.write_text(text, encoding="utf-8")
 
     def close(self) -> None:
-        """Gives the lock back."""
-        self._lock.release()
+        """Gives the lock back; a folder that was made for nothing goes again."""
+        if not self._lock.is_locked:
+            return
+        # Removed while it is held: whoever waits at the removed file notices, and looks again.
         (self.path / LOCK_FILE).unlink(missing_ok=True)
+        self._lock.release()
+        if self._is_new:
+            with suppress(OSError):
+                self.path.rmdir()
 
 
 def read_run_file(path: str | Path) -> dict[str, Any]:
@@ -116,24 +132,32 @@ def replaced(target: Path) -> Iterator[Path]:
     """
     part: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        os.close(handle)
-        part = Path(name)
+        named = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+        # Made with the rights that the user's umask leaves, as any file of theirs.
+        os.close(os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        part = named
         yield part
-        part.chmod(0o644)
         part.replace(target)
     except OSError as error:
-        raise StoreError(
-            f"{target}: cannot be written ({error.strerror or error}); what was paid for is in "
-            "the ledger, so run the same command again once there is room"
-        ) from error
+        raise unwritable(target, error) from error
     finally:
         if part is not None:
-            part.unlink(missing_ok=True)
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
 
 
-def _make(path: Path) -> None:
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The error to raise where a file or folder of results cannot be written."""
+    return StoreError(
+        f"{path}: cannot be written ({error.strerror or error}); what was paid for is in "
+        "the ledger, so give the same command again once that is mended"
+    )
+
+
+def _make(path: Path) -> bool:
+    """Makes the folder; whether it was not there before."""
     try:
+        is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise InputError([InputFault(str(path), "is a file; a run needs a folder")]) from None
@@ -141,6 +165,7 @@ def _make(path: Path) -> None:
         raise StoreError(f"{path}: the folder cannot be made ({error.strerror})") from error
     if not os.access(path, os.W_OK | os.X_OK):
         raise StoreError(f"{path}: the folder is read-only; choose another with --out")
+    return is_new
 
 
 def _locked(path: Path) -> Any:
@@ -157,6 +182,14 @@ def _locked(path: Path) -> Any:
     except OSError as error:
         raise StoreError(f"{path}: the folder cannot be written ({error.strerror})") from error
     return lock
+
+
+def _sweep(path: Path) -> None:
+    """Removes the half-written files that a killed process left; the lock is ours."""
+    for name in _WRITTEN_BESIDE:
+        for part in path.glob(f".{name}.*"):
+            with suppress(OSError):
+                part.unlink()
 
 
 def _refuse_foreign(path: Path) -> None:

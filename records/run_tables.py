@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
+from .csv_lines import CsvLines, carried_names, writable
+from .delimited import FIELD_LIMIT_CHARS
 from .judgment import Judgment
-from .run_folder import JUDGMENTS_FILE, SCORES_FILE, replaced
+from .run_folder import JUDGMENTS_FILE, SCORES_FILE, replaced, unwritable
 from .verdict import Verdict
 
 ROW_GROUP = 20_000
@@ -109,36 +111,49 @@ class TableWriter:
         self._schema = judgment_schema(criteria)
         header = score_header(criteria, personas, models, axes)
         self._carried = tuple(carried)
-        taken = set(header)
-        header += [name if name not in taken else f"input_{name}" for name in carried]
+        header += carried_names(carried, header)
+        self._folder = folder
         self._rows: list[Judgment] = []
         self._stack = ExitStack()
         try:
-            part = self._stack.enter_context(replaced(folder / JUDGMENTS_FILE))
-            self._parquet = parquet.ParquetWriter(part, self._schema, compression="zstd")
-            self._stack.callback(self._parquet.close)
-            part = self._stack.enter_context(replaced(folder / SCORES_FILE))
-            handle = self._stack.enter_context(part.open("w", encoding="utf-8", newline=""))
-            self._csv = csv.writer(handle, lineterminator="\n")
-            self._csv.writerow(header)
+            with self._told():
+                # Both are closed before either takes its place: the last bytes of one may find the
+                # disk full, and the tables of a folder belong together.
+                table = self._stack.enter_context(replaced(folder / JUDGMENTS_FILE))
+                scores = self._stack.enter_context(replaced(folder / SCORES_FILE))
+                self._parquet = parquet.ParquetWriter(table, self._schema, compression="zstd")
+                self._stack.callback(self._parquet.close)
+                handle = self._stack.enter_context(scores.open("w", encoding="utf-8", newline=""))
+                self._csv = CsvLines(handle)
+                self._csv.write(header)
         except BaseException as error:
             self._abandon(error)
             raise
 
     def add(self, verdict: Verdict, carried: Mapping[str, Any] | None = None) -> None:
-        """One response: its judgments and its row."""
+        """One response: its judgments and its row.
+
+        Raises:
+            StoreError: the folder cannot be written any more.
+        """
         self._rows.extend(verdict.judgments)
-        if len(self._rows) >= ROW_GROUP:
-            self._flush()
         extra = carried or {}
-        self._csv.writerow(
-            [*self._score_row(verdict), *(_cell(extra.get(name)) for name in self._carried)]
-        )
+        with self._told():
+            if len(self._rows) >= ROW_GROUP:
+                self._flush()
+            self._csv.write(
+                [*self._score_row(verdict), *(_cell(extra.get(name)) for name in self._carried)]
+            )
 
     def close(self) -> None:
-        """Finishes both files and puts them in place."""
-        self._flush()
-        self._stack.close()
+        """Finishes both files and puts them in place.
+
+        Raises:
+            StoreError: the folder cannot be written any more; what was there stays as it is.
+        """
+        with self._told():
+            self._flush()
+            self._stack.close()
 
     def abandon(self) -> None:
         """Drops what was written; tables that were there before stay as they are."""
@@ -151,6 +166,13 @@ class TableWriter:
             if raised is not error:
                 raise
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
+
     def _flush(self) -> None:
         if not self._rows:
             return
@@ -162,8 +184,9 @@ class TableWriter:
         }
         for name in self._criteria:
             columns[name] = [row.scores.get(name) for row in self._rows]
-        for name in ("detail", "rationale", *JUDGMENT_COLUMNS[:3]):
-            columns[name] = [_storable(text) for text in columns[name]]
+        for name, values in columns.items():
+            if self._schema.field(name).type == pa.string():
+                columns[name] = [writable(text) for text in values]
         self._parquet.write_table(pa.table(columns, schema=self._schema))
         self._rows.clear()
 
@@ -258,9 +281,12 @@ def read_scores(folder: str | Path) -> list[dict[str, str]]:
     """
     path = Path(folder) / SCORES_FILE
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8", newline="") as file:  # carriage returns are text
+            text = file.read()
     except OSError as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error.strerror}")]) from error
+    # A carried text may be longer than the csv module's own limit, which is one for the process.
+    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT_CHARS))
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
@@ -273,11 +299,4 @@ def _shown(value: float | None, *, digits: int = 4) -> str:
 
 
 def _cell(value: Any) -> Any:
-    return _storable(value) if isinstance(value, str) else "" if value is None else value
-
-
-def _storable(text: Any) -> Any:
-    """Lone surrogates cannot be written as UTF-8; they become the replacement character."""
-    if not isinstance(text, str):
-        return text
-    return text.encode("utf-8", "replace").decode("utf-8") if not text.isascii() else text
+    return "" if value is None else writable(value)

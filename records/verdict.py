@@ -71,6 +71,11 @@ class Verdict:
         """The fields as JSON-like values, judgments included."""
         plain = {item.name: getattr(self, item.name) for item in fields(self)}
         plain["judgments"] = [judgment.to_json() for judgment in self.judgments]
+        plain["flags"] = list(self.flags)
+        plain["interval"] = _listed(self.interval)
+        plain["dimension_intervals"] = {
+            name: _listed(pair) for name, pair in self.dimension_intervals.items()
+        }
         return plain
 
     @classmethod
@@ -118,6 +123,10 @@ def count_statuses(judgments: tuple[Judgment, ...]) -> dict[str, int]:
     for judgment in judgments:
         counts[judgment.status] += 1
     return counts
+
+
+def _listed(pair: tuple[float, float] | None) -> list[float] | None:
+    return None if pair is None else list(pair)
 
 
 def _pair(value: Any) -> tuple[float, float] | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -15,11 +17,10 @@ from .errors import InputError, InputFault
 from .graphs.screen import screen
 from .judges.backend import Backend
 from .judges.spec import LADDER, Rung
-from .scoring import matter_of
 
 if TYPE_CHECKING:
+    from .judges.judge import Matter
     from .panel import Panel
-    from .records.responses import ResponseSource
 
 CONNECT_SECONDS = 5.0
 
@@ -30,33 +31,46 @@ def prepare_all(backends: tuple[Backend, ...]) -> None:
     Raises:
         InputError: unknown providers, and parameters that a model does not take.
     """
-    faults: list[InputFault] = []
-    hint: str | None = None
-    for backend in backends:
-        try:
-            backend.prepare()
-        except InputError as error:
-            faults.extend(error.faults)
-            hint = hint or error.hint
+    faults, hint = _setting_faults(backends)
     if faults:
         raise InputError(faults, hint=hint)
 
 
-async def require_access(panel: Panel, source: ResponseSource, *, capped: bool) -> None:
-    """Raises what keeps the panel's backends from being asked, unless nothing is left to ask.
+async def require_access(
+    backends: tuple[Backend, ...], is_paid: Callable[[Backend], bool], *, capped: bool = False
+) -> None:
+    """Raises everything that keeps the backends from being asked, settings included.
+
+    Args:
+        backends: whom to ask.
+        is_paid: whether the ledger holds every reply that is wanted of a backend, so that its key,
+            its address and its price do not matter.
+        capped: whether there is a cost cap, which needs prices.
 
     Raises:
-        InputError: missing keys, unreachable addresses, and a cost cap without a price.
+        InputError: unknown providers, parameters that a model does not take, missing keys,
+            unreachable addresses, and a cost cap without a price, all together.
     """
-    faults: list[InputFault] = []
-    for backend in panel.backends:
+    faults, hint = _setting_faults(backends)
+    for backend in backends:
         found = await access_faults(backend)
         if capped and backend.worst_cost(1, 1) is None:
             found.append(price_fault(backend))
-        if found and not _all_paid(panel, source, backend):
+        if found and not is_paid(backend):
             faults.extend(found)
     if faults:
-        raise InputError(faults, hint="Nothing was sent and nothing was spent.")
+        nothing = "Nothing was sent and nothing was spent."
+        raise InputError(faults, hint=f"{hint}\n{nothing}" if hint else nothing)
+
+
+def check_cap(max_cost: float | None) -> None:
+    """Refuses a cost cap that is no amount of money.
+
+    Raises:
+        InputError: it is negative, infinite or not a number.
+    """
+    if max_cost is not None and not (math.isfinite(max_cost) and max_cost >= 0):
+        raise InputError(f"max_cost: must be an amount of US dollars from 0 up, got {max_cost}")
 
 
 async def access_faults(backend: Backend) -> list[InputFault]:
@@ -66,6 +80,18 @@ async def access_faults(backend: Backend) -> list[InputFault]:
     if unreachable is not None:
         found.append(InputFault(backend.spec.name, unreachable))
     return found
+
+
+def _setting_faults(backends: tuple[Backend, ...]) -> tuple[list[InputFault], str | None]:
+    faults: list[InputFault] = []
+    hint: str | None = None
+    for backend in backends:
+        try:
+            backend.prepare()
+        except InputError as error:
+            faults.extend(error.faults)
+            hint = hint or error.hint
+    return faults, hint
 
 
 def price_fault(backend: Backend) -> InputFault:
@@ -96,17 +122,18 @@ async def _unreachable(api_base: str | None) -> str | None:
     return None
 
 
-def _all_paid(panel: Panel, source: ResponseSource, backend: Backend) -> bool:
+def all_paid(panel: Panel, matters: Iterable[Matter], backend: Backend) -> bool:
+    """Whether the ledger holds this backend's first reply to every planned judgment."""
     judges = [judge for judge in panel.bench.judges.values() if judge.backend is backend]
     rung = known_rung(panel, backend)
     if rung is None:
         return False
-    for row in source.rows():
-        if screen(row.response_text, most_characters=panel.bench.most_characters).gate:
+    for matter in matters:
+        if screen(matter.response, most_characters=panel.bench.most_characters).gate:
             continue
         keys = [
             judge.requests(
-                panel.brief, matter_of(row), secret=panel.ledger.secret, repeat=repeat, rung=rung
+                panel.brief, matter, secret=panel.ledger.secret, repeat=repeat, rung=rung
             ).key()
             for judge in judges
             for repeat in range(panel.bench.repeats)

@@ -59,11 +59,13 @@ class Estimate:
         n_responses: responses read.
         n_screened: responses that nobody would be asked about.
         backends: one entry a backend.
+        notices: what was assumed about the responses.
     """
 
     n_responses: int
     n_screened: int
     backends: tuple[BackendEstimate, ...]
+    notices: tuple[str, ...] = ()
 
     @property
     def calls(self) -> int:
@@ -98,7 +100,7 @@ def estimate(panel: Panel, source: ResponseSource) -> Estimate:
     if nothing were stored.
     """
     with source:
-        source.check()
+        notices = source.check().notices
         tallies = {backend.spec.name: _Tally() for backend in panel.backends}
         sample: list[str] = []
         n_responses = n_screened = 0
@@ -120,6 +122,7 @@ def estimate(panel: Panel, source: ResponseSource) -> Estimate:
         n_responses,
         n_screened,
         tuple(_estimate(panel, b, tallies[b.spec.name], text) for b in panel.backends),
+        notices,
     )
 
 
@@ -151,7 +154,8 @@ def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> Bac
     if panel.settings.rationale == "before":
         reply += LIKELY_RATIONALE_CHARACTERS
     incoming = round(tally.characters * per_character)
-    outgoing = round(tally.calls * reply * per_character)
+    most_outgoing = tally.calls * backend.spec.max_tokens
+    outgoing = min(most_outgoing, round(tally.calls * reply * per_character))
     return BackendEstimate(
         name=backend.spec.name,
         planned=tally.planned,
@@ -159,7 +163,7 @@ def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> Bac
         calls=tally.calls,
         input_tokens=incoming,
         output_tokens=outgoing,
-        most_output_tokens=tally.calls * backend.spec.max_tokens,
+        most_output_tokens=most_outgoing,
         likely_usd=backend.likely_cost(incoming, outgoing),
         most_usd=tally.most_usd,
     )

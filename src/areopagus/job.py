@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .access import require_access
+from .access import all_paid, check_cap, require_access
 from .judges.budget import Budget
 from .judges.desk import Desk
 from .records.judgment import STATUSES
@@ -18,10 +18,11 @@ from .records.responses import ResponseRow, text_key
 from .records.run_folder import RUN_FORMAT, RunFolder
 from .records.run_tables import TableWriter
 from .run import Run
-from .scoring import Scored, score_rows
+from .scoring import Scored, matter_of, score_rows
 from .standing import Standing
 
 if TYPE_CHECKING:
+    from .judges.backend import Backend
     from .panel import Panel
     from .records.responses import ResponseSource, SourceSummary
 
@@ -70,13 +71,16 @@ class ScoreJob:
     ) -> None:
         self.panel = panel
         self.source = source
-        self.summary: SourceSummary = source.check()
-        self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
-        self.folder = RunFolder.open(
-            out if out is not None else default_folder(Path(self.summary.name).name, self.identity),
-            self.identity,
-            must_exist=resume,
-        )
+        try:
+            check_cap(max_cost)
+            self.summary: SourceSummary = source.check()
+            self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
+            if out is None:
+                out = default_folder(Path(self.summary.name).name, self.identity)
+            self.folder = RunFolder.open(out, self.identity, must_exist=resume)
+        except BaseException:
+            source.close()
+            raise
         self.progress = Progress(
             total=self.summary.n_responses,
             planned=self.summary.n_responses * len(panel.bench.planned()),
@@ -113,7 +117,11 @@ class ScoreJob:
         ledger = panel.ledger
         self._loop = asyncio.get_running_loop()
         self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
-        await require_access(panel, self.source, capped=self._budget.cap is not None)
+
+        def is_paid(backend: Backend) -> bool:
+            return all_paid(panel, map(matter_of, self.source.rows()), backend)
+
+        await require_access(panel.backends, is_paid, capped=self._budget.cap is not None)
         if self._stop_early:
             desk.stop()
         standing = Standing(panel.criteria)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,10 @@ from .judges.judge import Judge, Matter
 from .judges.llm import LitellmBackend
 from .judges.spec import OFFLINE_MODEL, BackendSpec
 from .loop import run_async, run_sync, submit
-from .personas import Persona, load_personas
+from .personas import Persona, list_personas, load_personas
 from .records.judgment import Mode, ScoreMode
 from .records.verdict import Verdict
-from .rubrics import Rubric, load_rubric
+from .rubrics import Rubric, list_rubrics, load_rubric
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
@@ -106,6 +108,7 @@ class Panel:
         )
         self.rubric = load_rubric(rubric, persona_folders)
         self.personas = _personas(personas, persona_folders)
+        self.notices = _hidden(personas, rubric, persona_folders)
         self.brief = Brief(
             rubric=self.rubric, mode=mode, order=order, rationale=rationale, anchors=anchors
         )
@@ -130,6 +133,7 @@ class Panel:
         self._checkpointer = checkpointer
         self._graph: Any = None
         self._desk: Desk | None = None
+        self._opening = asyncio.Lock()
         self._prepared = False
 
     @classmethod
@@ -276,7 +280,6 @@ class Panel:
         from .job import ScoreJob
         from .records.responses import open_responses
 
-        self.prepare()
         return ScoreJob(
             self,
             open_responses(source, columns=columns, limit=limit),
@@ -359,7 +362,7 @@ class Panel:
         }
 
     def prepare(self) -> None:
-        """Checks the backends' settings offline; done by itself before the first call.
+        """Checks the backends' settings offline; a job does it by itself, with the access to them.
 
         Raises:
             InputError: unknown providers, and parameters that a model does not take.
@@ -385,16 +388,9 @@ class Panel:
         return f"Panel({len(self.personas)} personas on {models}; rubric {self.rubric.id})"
 
     async def _score(self, matter: Matter) -> Verdict:
-        from .access import access_faults
         from .scoring import sit
 
-        self.prepare()
-        if self._desk is None:
-            faults = [f for backend in self.backends for f in await access_faults(backend)]
-            if faults:
-                raise InputError(faults, hint="Nothing was sent and nothing was spent.")
-            self._desk = Desk(self.ledger)
-        sitting = Sitting(matter, self.bench, self._desk)
+        sitting = Sitting(matter, self.bench, await self._open_desk(matter))
         if self._checkpointer is None:
             return await sit(sitting)
         if self._graph is None:
@@ -403,10 +399,30 @@ class Panel:
             self._graph = build_panel_graph(self._checkpointer)
         return await sit(sitting, graph=self._graph, config=self._thread(matter))
 
+    async def _open_desk(self, matter: Matter) -> Desk:
+        from .access import all_paid, require_access
+
+        # One desk for all calls that are made at once: its limits are those of the backends.
+        async with self._opening:
+            if self._desk is not None:
+                return self._desk
+            desk = Desk(self.ledger)
+            faultless = True
+
+            def is_paid(backend: Backend) -> bool:
+                nonlocal faultless
+                faultless = False
+                return all_paid(self, [matter], backend)
+
+            await require_access(self.backends, is_paid)
+            if faultless:  # else the next response is looked at anew
+                self._desk = desk
+            return desk
+
     def _thread(self, matter: Matter) -> dict[str, Any]:
         from .records.run_folder import run_identity_hash
 
-        texts = {"prompt": matter.prompt, "response": matter.response, "id": matter.response_id}
+        texts = asdict(matter)
         return {"configurable": {"thread_id": run_identity_hash(self.identity() | texts)}}
 
     async def _close(self) -> None:
@@ -498,6 +514,27 @@ def _personas(
     return load_personas(personas, folders)
 
 
+def _hidden(
+    personas: Sequence[str | Path | Persona] | None,
+    rubric: str | Path | Rubric,
+    folders: Sequence[str | Path],
+) -> tuple[str, ...]:
+    """A sentence for every file that stands in the place of a built-in one of its name."""
+    if isinstance(personas, str | Path | Persona):
+        personas = [personas]
+    named = None if personas is None else {str(name) for name in personas}
+    found = [
+        ("persona", item)
+        for item in list_personas(folders)
+        if item.hides_builtin and (named is None or item.name in named)
+    ] + [
+        ("rubric", item)
+        for item in list_rubrics(folders)
+        if item.hides_builtin and item.name == str(rubric)
+    ]
+    return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
+
+
 def _faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:
     return [
         InputFault(
@@ -514,6 +551,13 @@ def _matter(
 ) -> Matter:
     if not isinstance(prompt, str) or not isinstance(response, str):
         raise InputError("prompt and response must be text")
+    faults = [
+        f"the {name} holds half of a surrogate pair, which is not text"
+        for name, text in (("prompt", prompt), ("response", response))
+        if any("\ud800" <= character <= "\udfff" for character in text)
+    ]
     if not prompt.strip():
-        raise InputError("the prompt is empty: the panel must know what was asked")
+        faults.append("the prompt is empty: the panel must know what was asked")
+    if faults:
+        raise InputError(faults)
     return Matter(response_id, prompt_id, respondent_id, prompt, response)

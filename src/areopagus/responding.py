@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from .access import access_faults, prepare_all, price_fault
+from .access import check_cap, prepare_all, require_access
 from .errors import InputError, InputFault, ProviderError
 from .judges.backend import Backend
 from .judges.budget import Budget, BudgetSpentError
@@ -24,6 +24,7 @@ from .judges.limits import StoppedError
 from .judges.request import Request
 from .judges.spec import BackendSpec
 from .loop import run_async, submit
+from .records.csv_lines import CsvLines, carried_names, writable
 from .records.run_folder import replaced
 
 if TYPE_CHECKING:
@@ -244,9 +245,9 @@ class RespondJob:
             _backend(spec, given.get(i), protocol) for i, spec in enumerate(specs)
         )
         self.out = Path(out)
+        check_cap(max_cost)
         _check_target(self.out)
         _refuse_judges(self.backends)
-        prepare_all(self.backends)
         self.source: PromptSource = open_prompts(prompts, columns=columns, limit=limit)
         self.summary = self.source.check()
         self._ledger = ledger
@@ -279,7 +280,11 @@ class RespondJob:
         try:
             self._loop = asyncio.get_running_loop()
             self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
-            await self._require_access(ledger)
+            await require_access(
+                self.backends,
+                lambda backend: self._all_paid(ledger, backend),
+                capped=self._budget.cap is not None,
+            )
             if self._stop_early:
                 desk.stop()
             await self._ask_all(desk)
@@ -308,7 +313,12 @@ class RespondJob:
         )
 
     def estimate(self, ledger: Ledger) -> RespondEstimate:
-        """Calls and cost, without sending anything."""
+        """Calls and cost, without sending anything.
+
+        Raises:
+            InputError: unknown providers, and parameters that a model does not take.
+        """
+        prepare_all(self.backends)
         planned = stored = 0
         likely: float | None = 0.0
         most: float | None = 0.0
@@ -323,20 +333,10 @@ class RespondJob:
                     words = self.protocol.words or USUAL_WORDS
                     tokens = backend.likely_tokens(request.messages[0]["content"])
                     # A word is about four thirds of a token.
-                    likely = _plus(likely, backend.likely_cost(tokens, words * 4 // 3))
+                    output = min(words * 4 // 3, backend.spec.max_tokens)
+                    likely = _plus(likely, backend.likely_cost(tokens, output))
                     most = _plus(most, reserve_usd(backend, request))
         return RespondEstimate(planned, stored, planned - stored, likely, most)
-
-    async def _require_access(self, ledger: Ledger) -> None:
-        faults: list[InputFault] = []
-        for backend in self.backends:
-            found = await access_faults(backend)
-            if self._budget.cap is not None and backend.worst_cost(1, 1) is None:
-                found.append(price_fault(backend))
-            if found and not self._all_paid(ledger, backend):
-                faults.extend(found)
-        if faults:
-            raise InputError(faults, hint="Nothing was sent and nothing was spent.")
 
     def _all_paid(self, ledger: Ledger, backend: Backend) -> bool:
         for row in self.source.rows():
@@ -352,13 +352,13 @@ class RespondJob:
         from contextlib import aclosing
 
         carried = self.summary.columns_carried
-        names = [name if name not in COLUMNS else f"input_{name}" for name in carried]
         with replaced(self.out) as part, part.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*COLUMNS, *names])
+            writer = CsvLines(file)
+            writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
             async with aclosing(self._answers(desk)) as answers:
                 async for row, cells in answers:
-                    writer.writerow([*cells, *(row.extra.get(name, "") for name in carried)])
+                    extra = ["" if (v := row.extra.get(name)) is None else v for name in carried]
+                    writer.write([writable(cell) for cell in (*cells, *extra)])
                     self._tell()
 
     async def _answers(self, desk: Desk) -> Any:
@@ -435,7 +435,6 @@ class RespondJob:
             usage.output_tokens,
             reply.cost_usd,
         ]
-        text = text.encode("utf-8", "replace").decode("utf-8")
         return [*head, text, name, repeat, status, reason, *("" if v is None else v for v in tail)]
 
     def _tell(self) -> None:

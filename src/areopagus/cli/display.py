@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+import click
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,6 +24,22 @@ def console(*, stderr: bool = False) -> Console:
     if not found.is_terminal:
         return Console(stderr=stderr, highlight=False, emoji=False, width=WIDTH, no_color=True)
     return found
+
+
+def printable(text: str) -> str:
+    """The text with everything but line feeds that a terminal would act on made visible."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+
+
+def same_command() -> str:
+    """The command line as it can be given again."""
+    return printable(shlex.join(["areopagus", *sys.argv[1:]]))
+
+
+def show_notices(notices: Iterable[str]) -> None:
+    """Each notice as a line on stderr."""
+    for notice in notices:
+        click.echo(f"Note: {printable(notice)}", err=True)
 
 
 def visible(text: str, *, width: int | None = None) -> str:

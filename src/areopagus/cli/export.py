@@ -27,9 +27,10 @@ def export(run: str, *, kind: str, out: str | None, verbatim: bool) -> None:
     take for a formula. scrub holds scored and abstained judgments only, and says what it left out.
     """
     from ..records.export import export_run
+    from .display import printable
 
     result = export_run(run, kind, out, verbatim=verbatim)
-    click.echo(f"Wrote {result.path}: {result.written} of {result.total} judgments")
+    click.echo(f"Wrote {printable(str(result.path))}: {result.written} of {result.total} judgments")
     if result.left_out:
         parts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in result.left_out.items())
         click.echo(f"Left out, because they are no scores: {parts}")

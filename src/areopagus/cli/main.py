@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from ..errors import AreopagusError
+from .display import printable
 
 # Name: (module, attribute, help). The help stands here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -90,7 +91,7 @@ def main() -> NoReturn:
         click.echo("Aborted.", err=True)
         code = 130
     except AreopagusError as error:
-        click.echo(f"Error: {_printable(str(error))}", err=True)
+        click.echo(f"Error: {printable(str(error))}", err=True)
         code = 2
     except KeyboardInterrupt:
         code = 143 if terminated() else 130
@@ -128,10 +129,7 @@ def _show_defect(error: Exception) -> None:
             click.echo(redact(line), err=True)
     click.echo(
         f"Error: a defect of areopagus: {redact(f'{type(error).__name__}: {error}')}\n"
-        "What was paid for is in the ledger. AREOPAGUS_DEBUG=1 shows where it happened.",
+        "What was paid for is in the ledger; the same command goes on where this one ended. "
+        "AREOPAGUS_DEBUG=1 shows where it happened.",
         err=True,
     )
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ..errors import InputError, InputFault
+from .display import printable
 from .options import panel_from, panel_options
 
 _FOLDERS = click.option(
@@ -60,7 +61,7 @@ def show(name: str, *, prompt: str, response: str, **options: Any) -> None:
     persona = panel.personas[0]
     for message in panel.messages(persona.id, prompt, response):
         click.secho(f"--- {message['role']} ---", bold=True)
-        click.echo(_printable(message["content"]))
+        click.echo(printable(message["content"]))
 
 
 @personas.command("new")
@@ -104,7 +105,7 @@ def check(files: tuple[str, ...], rubric: str) -> int:
         click.echo(f"{path}: {persona.id}, axis {persona.axis}, sha256 {persona.sha256[:12]}")
         for outcome in check_examples(persona, chosen):
             missed += not outcome.is_met
-            click.echo(f"  {_printable(outcome.sentence())}")
+            click.echo(f"  {printable(outcome.sentence())}")
     if missed:
         click.echo(
             f"{missed} expected bands missed by the embedded baseline, which counts features of "
@@ -113,7 +114,3 @@ def check(files: tuple[str, ...], rubric: str) -> int:
         )
         return 3
     return 0
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)

@@ -10,5 +10,6 @@ import click
 def report(run: str) -> None:
     """Write the HTML report of the run folder RUN anew."""
     from ..run import Run
+    from .display import printable
 
-    click.echo(f"Wrote {Run(run).report()}")
+    click.echo(f"Wrote {printable(str(Run(run).report()))}")

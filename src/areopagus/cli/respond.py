@@ -72,6 +72,7 @@ def respond(
     from ..errors import InputError
     from ..responding import RespondJob, run_respond
     from ..settings import read_targets
+    from .display import same_command, show_notices
 
     named: list[Any] = [n.strip() for group in targets for n in group.split(",") if n.strip()]
     if targets_file is not None:
@@ -87,6 +88,8 @@ def respond(
         on_progress=_teller(quiet=quiet),
         **options,
     )
+    if not quiet:
+        show_notices(job.summary.notices)
     if dry_run:
         return _show_estimate(job, ledger)
     result = run_respond(job)
@@ -95,7 +98,11 @@ def respond(
     if result.interrupted:
         from .main import terminated
 
-        click.echo("Stopped; the same command goes on. What was paid is kept.", err=True)
+        click.echo(
+            "Stopped. What was paid is kept in the ledger.\n"
+            f"To go on, give the same command again: {same_command()}",
+            err=True,
+        )
         return 143 if terminated() else 130
     return result.exit_code
 
@@ -122,7 +129,7 @@ def _teller(*, quiet: bool) -> Any:
 
 
 def _show(result: RespondResult) -> None:
-    from .display import console, dollars, visible
+    from .display import console, dollars, same_command, visible
 
     out, counts = console(), result.counts
     cut = f", {counts.cut_off} of them cut off at the token limit" if counts.cut_off else ""
@@ -135,6 +142,10 @@ def _show(result: RespondResult) -> None:
     }
     if any(troubles.values()):
         out.print(", ".join(f"{n} {name}" for name, n in troubles.items() if n))
+    if counts.failed:
+        out.print(f"Failed calls are made again by the same command: {visible(same_command())}")
+    if result.over_budget:
+        out.print("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")
     for fault, number in result.faults.items():
         out.print(f"  {number} × failed: {visible(fault)}")
     cost = dollars(result.spent_usd)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .display import console, dollars, number, span, table, visible
+from .display import console, dollars, number, same_command, span, table, visible
 
 if TYPE_CHECKING:
     from ..run import Run
@@ -103,5 +103,9 @@ def _show_counts(run: Run) -> None:
     if session["calls_with_unknown_price"]:
         spent += f"; {session['calls_with_unknown_price']} calls have no known price"
     out.print(spent)
+    if run.counts.get("failed"):
+        out.print(
+            f"Failed judgments are asked again by the same command: {visible(same_command())}"
+        )
     if run.state == "budget":
         out.print("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")

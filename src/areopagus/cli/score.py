@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,9 +57,13 @@ def score(
         if not quiet:
             announce(seated)
         if dry_run:
+            from .display import show_notices
             from .estimate import show_estimate
 
-            show_estimate(seated.estimate(responses, columns=named, limit=limit), max_cost)
+            found = seated.estimate(responses, columns=named, limit=limit)
+            if not quiet:
+                show_notices(found.notices)
+            show_estimate(found, max_cost)
             return 0
         return _score(
             seated,
@@ -77,12 +80,15 @@ def score(
 def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
     from ..panel import run_job
     from ..run import RunInterrupted
+    from .display import show_notices
     from .main import terminated
     from .progress import ProgressLine
     from .results import show_run
 
     with ProgressLine(unit="responses", quiet=quiet) as line:
         job = panel.job(responses, on_progress=line.update, **options)
+        if not quiet:
+            show_notices(job.summary.notices)
         try:
             run = run_job(job)
         except RunInterrupted as interrupted:
@@ -94,7 +100,10 @@ def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
 
 
 def announce(panel: Panel) -> None:
-    """One line on what sits; one more where the embedded baseline does."""
+    """What a person should know of the panel: the embedded baseline, files that hide built-ins."""
+    from .display import show_notices
+
+    show_notices(panel.notices)
     if panel.is_demonstration:
         click.echo(
             "DEMONSTRATION: the embedded judge offline/lexical scores. It counts features of the\n"
@@ -104,10 +113,12 @@ def announce(panel: Panel) -> None:
 
 
 def _show_interruption(run: Run) -> None:
+    from .display import same_command
+
     counts = run.counts
     click.echo(
         f"\nStopped: {counts['scored']} scored of {run.n_planned} planned, "
         f"{counts['not_asked']} not asked. What was paid is kept in the ledger.\n"
-        f"To go on, give the same command again: {' '.join(['areopagus', *sys.argv[1:]])}",
+        f"To go on, give the same command again: {same_command()}",
         err=True,
     )

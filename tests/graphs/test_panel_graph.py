@@ -1,0 +1,315 @@
+"""The panel graph: what travels in its state, how votes merge, what becomes of a defect."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import InputError, Panel, ProviderError, StoreError
+from areopagus.graphs.panel import build_panel_graph, panel_graph
+from areopagus.graphs.state import Sitting, merge_by_key
+from areopagus.judges.desk import Desk
+from areopagus.judges.judge import Matter
+from areopagus.judges.request import Request
+from areopagus.scoring import sit, verdict_of
+from areopagus.testing import ScriptedBackend
+
+GOOD = {
+    "conceptual_clarity": 7,
+    "evidential_grounding": 6,
+    "contextual_relevance": 8,
+    "pluralistic_engagement": 5,
+    "argumentative_soundness": 6,
+    "abstained": False,
+}
+PROMPT_CANARY = "quokka-prompt-canary"
+RESPONSE_CANARY = "wombat-response-canary"
+MATTER = Matter(
+    "r1",
+    "p1",
+    "writer",
+    f"What is owed to whom? {PROMPT_CANARY}",
+    f"Much is owed to those who waited. {RESPONSE_CANARY}",
+)
+START = {"response_id": "r1"}
+
+
+async def updates(sitting: Sitting, graph: Any = None) -> tuple[list[Any], list[Any]]:
+    """Updates and custom events of one run, in order."""
+    changed: list[Any] = []
+    events: list[Any] = []
+    stream = (graph or panel_graph()).astream(
+        START, context=sitting, stream_mode=["updates", "custom"]
+    )
+    async for mode, part in stream:
+        (changed if mode == "updates" else events).append(part)
+    return changed, events
+
+
+def sitting_of(panel: Panel, matter: Matter = MATTER) -> Sitting:
+    return Sitting(matter, panel.bench, Desk(panel.ledger))
+
+
+async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
+    with Panel(ScriptedBackend(GOOD)) as panel:
+        secret = panel.ledger.secret
+        changed, _ = await updates(sitting_of(panel))
+    wire = json.dumps(changed, allow_nan=False)
+    assert json.loads(wire) == changed
+    for canary in (PROMPT_CANARY, RESPONSE_CANARY, secret.hex(), str(secret), "Marker of"):
+        assert canary not in wire
+    # One update a judge, and one each of screen, convene and aggregate.
+    nodes = [name for part in changed for name in part]
+    assert nodes == ["screen", "convene", *["judge"] * 10, "aggregate"]
+
+
+async def test_a_judge_that_repeats_the_texts_puts_them_into_no_state() -> None:
+    def parrot(request: Request) -> Any:
+        said = request.messages[-1]["content"]
+        first = request.labels["persona"] == "historian"
+        return ProviderError("bad_request", said) if first else f"I read: {said}"
+
+    with Panel(ScriptedBackend(parrot)) as panel:
+        changed, _ = await updates(sitting_of(panel))
+    wire = json.dumps(changed, allow_nan=False)
+    assert "bad_request" in wire and "not_json" in wire
+    assert PROMPT_CANARY not in wire
+    assert RESPONSE_CANARY not in wire
+
+
+async def test_nothing_of_the_texts_is_left_in_a_checkpoint() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    saver = InMemorySaver()
+    with Panel(ScriptedBackend(GOOD)) as panel:
+        secret = panel.ledger.secret
+        graph = build_panel_graph(saver)
+        config = {"configurable": {"thread_id": "one"}}
+        await sit(sitting_of(panel), graph=graph, config=config)
+    kept = repr(saver.storage).encode() + repr(saver.writes).encode() + repr(saver.blobs).encode()
+    assert b"conceptual_clarity" in kept  # the votes are there …
+    for canary in (PROMPT_CANARY.encode(), RESPONSE_CANARY.encode(), secret.hex().encode()):
+        assert canary not in kept  # … and nothing that they were given on
+    assert repr(secret)[2:-1].encode() not in kept
+
+
+async def test_every_judgment_is_sent_for_itself_and_reports_progress() -> None:
+    with Panel(ScriptedBackend(GOOD), repeats=2) as panel:
+        planned = panel.bench.planned()
+        changed, events = await updates(sitting_of(panel))
+    assert len(planned) == len(set(planned)) == 20
+    tasks = [part["judge"] for part in changed if "judge" in part]
+    assert sorted(key for task in tasks for key in task["judgments"]) == sorted(planned)
+    assert all(len(task["judgments"]) == 1 for task in tasks)
+    assert sorted(event["judgment"] for event in events) == sorted(planned)
+    assert {event["status"] for event in events} == {"scored"}
+
+
+def test_a_repeated_write_changes_nothing() -> None:
+    one, two = {"a|m|0": {"status": "scored"}}, {"b|m|0": {"status": "failed"}}
+    both = merge_by_key(one, two)
+    assert merge_by_key(both, two) == merge_by_key(both, one) == both
+    assert one == {"a|m|0": {"status": "scored"}}
+    assert merge_by_key({}, both) == merge_by_key(both, {}) == both
+
+
+async def test_verdicts_do_not_depend_on_the_order_in_which_votes_come() -> None:
+    class Slow(ScriptedBackend):
+        async def send(self, request: Request) -> Any:
+            # The later in the plan, the sooner it answers.
+            place = order.index(request.labels["persona"])
+            await asyncio.sleep(0.002 * (10 - place))
+            return await super().send(request)
+
+    def answer(request: Request) -> dict[str, Any]:
+        return {**GOOD, "conceptual_clarity": 1 + int(request.key()[:4], 16) % 10}
+
+    backend = Slow(answer, concurrency=10)
+    with Panel(backend) as panel:
+        order = [persona.id for persona in panel.personas]
+        verdict = await sit(sitting_of(panel))
+    assert [judgment.persona for judgment in verdict.judgments] == order
+
+
+async def test_a_defect_in_a_judge_is_one_failed_vote_and_no_exception() -> None:
+    def answer(request: Request) -> dict[str, Any]:
+        if request.labels["persona"] == "historian":
+            raise KeyError("a defect of ours")
+        return GOOD
+
+    with Panel(ScriptedBackend(answer)) as panel:
+        verdict = await sit(sitting_of(panel))
+    assert (verdict.n_scored, verdict.counts["failed"]) == (9, 1)
+    (broken,) = [judgment for judgment in verdict.judgments if judgment.status == "failed"]
+    assert (broken.persona, broken.reason) == ("historian", "internal")
+    assert broken.detail is not None and "a defect of ours" in broken.detail
+    assert broken.scores == {}
+
+
+async def test_a_ledger_that_cannot_be_written_stops_the_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = ScriptedBackend(GOOD)
+    with Panel(backend) as panel:
+
+        async def full(*_: object, **__: object) -> None:
+            raise StoreError("the disk is full")
+
+        monkeypatch.setattr(panel.ledger, "finish", full, raising=False)
+        monkeypatch.setattr(type(panel.ledger), "finish", full)
+        with pytest.raises(StoreError, match="the disk is full"):
+            await sit(sitting_of(panel))
+        monkeypatch.undo()
+
+
+async def test_behind_a_gate_every_judgment_is_closed_and_nobody_is_asked() -> None:
+    backend = ScriptedBackend(GOOD)
+    with Panel(backend) as panel:
+        empty = Matter("r1", "p1", "writer", "What is owed?", " \u200b\n")
+        changed, events = await updates(sitting_of(panel, empty))
+        verdict = await sit(sitting_of(panel, empty))
+    assert backend.requests == events == []
+    assert [name for part in changed for name in part] == ["screen", "convene", "aggregate"]
+    assert verdict.status == "screened"
+    assert verdict.counts["not_asked"] == verdict.n_planned == 10
+    assert {(j.reason, j.detail) for j in verdict.judgments} == {("screened", "empty")}
+    assert verdict.composite is None
+
+
+def test_a_checkpointer_holds_the_votes_and_only_open_ones_are_asked_again() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    saver = InMemorySaver()
+
+    def shaky(request: Request) -> Any:
+        ill = request.labels["persona"] in ("historian", "ethicist")
+        return ProviderError("context_length", "too long") if ill else GOOD
+
+    with Panel(ScriptedBackend(shaky), checkpointer=saver) as panel:
+        first = panel.score(MATTER.prompt, MATTER.response)
+    assert (first.n_scored, first.counts["failed"]) == (8, 2)
+    well = ScriptedBackend(GOOD)
+    with Panel(well, checkpointer=saver) as panel:
+        second = panel.score(MATTER.prompt, MATTER.response)
+        third = panel.score(MATTER.prompt, MATTER.response)
+        other = panel.score(MATTER.prompt, MATTER.response + " More.")
+    assert second.n_scored == third.n_scored == other.n_scored == 10
+    assert second.summary() == third.summary()
+    asked = [request.labels["persona"] for request in well.requests]
+    assert sorted(asked[:2]) == ["ethicist", "historian"]
+    assert len(asked) == 2 + 10  # the third asking is answered by the checkpoint
+
+
+def test_a_run_broken_off_goes_on_from_its_checkpointer(monkeypatch: pytest.MonkeyPatch) -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    saver = InMemorySaver()
+    backend = ScriptedBackend(GOOD)
+    with Panel(backend, checkpointer=saver) as panel:
+
+        def broken(*_: object, **__: object) -> None:
+            raise StoreError("the disk is full")
+
+        import areopagus.graphs.panel as module
+
+        monkeypatch.setattr(module, "deliberate", broken)
+        with pytest.raises(StoreError):
+            panel.score(MATTER.prompt, MATTER.response)
+        monkeypatch.undo()
+        verdict = panel.score(MATTER.prompt, MATTER.response)
+    assert verdict.n_scored == 10
+    assert len(backend.requests) == 10
+
+
+def test_votes_of_a_thread_belong_to_one_response_and_its_ids() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    with Panel(ScriptedBackend(GOOD), checkpointer=InMemorySaver()) as panel:
+        panel.score("What is owed?", "Much is owed.", respondent_id="anna")
+        verdict = panel.score("What is owed?", "Much is owed.", respondent_id="ben")
+    assert {judgment.respondent_id for judgment in verdict.judgments} == {"ben"}
+
+
+async def test_calls_made_at_once_share_one_desk_and_its_limits() -> None:
+    running = most = 0
+
+    class Watched(ScriptedBackend):
+        async def send(self, request: Request) -> Any:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.002)
+            running -= 1
+            return await super().send(request)
+
+    with Panel(Watched(GOOD, concurrency=2)) as panel:
+        verdicts = await asyncio.gather(
+            *(panel.ascore("What is owed?", f"Much is owed, says {i}.") for i in range(5))
+        )
+    assert [verdict.n_scored for verdict in verdicts] == [10] * 5
+    assert most == 2
+
+
+def test_the_graph_draws_itself_without_a_network() -> None:
+    drawn = panel_graph().get_graph().draw_mermaid()
+    for node in ("screen", "convene", "judge", "aggregate"):
+        assert node in drawn
+
+
+async def test_the_verdict_in_a_final_state_has_its_judgments_in_the_order_of_the_plan() -> None:
+    with Panel(ScriptedBackend(GOOD)) as panel:
+        state = await panel_graph().ainvoke(START, context=sitting_of(panel))
+        verdict = verdict_of(state)
+        planned = panel.bench.planned()
+    assert [f"{j.persona}|{j.model}|{j.repeat}" for j in verdict.judgments] == planned
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Any:
+    root = Path(__file__).parents[2]
+    named = json.loads((root / "langgraph.json").read_text())["graphs"]["panel"]
+    module, _, attribute = named.partition(":")
+    loaded = importlib.import_module(module)
+    loaded._panel.cache_clear()
+    yield getattr(loaded, attribute)
+    if loaded._panel.cache_info().currsize:
+        loaded._panel().close()
+    loaded._panel.cache_clear()
+
+
+async def test_the_graph_of_langgraph_json_answers_texts_with_a_verdict(served: Any) -> None:
+    state = await served.ainvoke(
+        {
+            "prompt_text": "What does a city owe to its poorest?",
+            "response_text": "Duty means what we owe. For example, 40% of rents rose in 2019.",
+            "respondent_id": "anna",
+        }
+    )
+    verdict = state["verdict"]
+    assert json.loads(json.dumps(verdict, allow_nan=False)) == verdict
+    assert verdict["status"] == "scored"
+    assert verdict["respondent_id"] == "anna"
+    assert len(verdict["judgments"]) == verdict["n_planned"] == 10
+
+
+async def test_the_served_graph_takes_the_panel_of_a_file(
+    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "panel.yaml").write_text("personas: [historian, ethicist]\nmode: holistic\n")
+    monkeypatch.setenv("AREOPAGUS_PANEL", str(tmp_path / "panel.yaml"))
+    state = await served.ainvoke({"prompt_text": "Why?", "response_text": "Because it binds."})
+    assert {judgment["persona"] for judgment in state["verdict"]["judgments"]} == {
+        "historian",
+        "ethicist",
+    }
+    assert list(state["verdict"]["dimensions"]) == ["overall"]
+
+
+async def test_the_served_graph_says_which_text_is_missing(served: Any) -> None:
+    with pytest.raises(InputError, match="prompt_text: must be given"):
+        await served.ainvoke({"response_text": "Because."})

@@ -1,0 +1,194 @@
+"""What a judge is told, word for word where it matters: in every mode, in both orders."""
+
+from __future__ import annotations
+
+from itertools import combinations, takewhile
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from areopagus.judges.brief import DEFAULT_ORDER, ORDERS, Brief, rubric_text
+from areopagus.judges.contract import describe
+from areopagus.judges.guard import NONCE_LINE, marked, nonce_for
+from areopagus.personas import Persona, load_persona, load_personas
+from areopagus.records.judgment import MODES
+from areopagus.rubrics import Rubric, load_rubric
+
+PROMPT, RESPONSE = "Is privacy a right?", "It is, since without it no one is free."
+NONCE = nonce_for(b"secret", PROMPT, RESPONSE)
+
+
+@pytest.fixture(scope="module")
+def rubric() -> Rubric:
+    return load_rubric("critical_thinking")
+
+
+@pytest.fixture(scope="module")
+def personas() -> list[Persona]:
+    return list(load_personas())
+
+
+def texts(brief: Brief, persona: Persona) -> tuple[str, str]:
+    system, user = brief.messages(persona, PROMPT, RESPONSE, NONCE)
+    assert (system["role"], user["role"]) == ("system", "user")
+    return system["content"], user["content"]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("rationale", ["none", "before"])
+def test_the_contract_stands_in_the_system_message_and_the_texts_in_the_users(
+    rubric: Rubric, personas: list[Persona], mode: Any, order: Any, rationale: Any
+) -> None:
+    brief = Brief(rubric, mode=mode, order=order, rationale=rationale)
+    system, user = texts(brief, personas[0])
+    assert system.endswith(describe(brief.contract))
+    assert PROMPT not in system
+    assert RESPONSE not in system
+    assert NONCE not in system
+    assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{marked('PROMPT', PROMPT, NONCE)}\n\n")
+    assert marked("RESPONSE", RESPONSE, NONCE) in user
+    assert user.count(NONCE) == 5
+    assert ("rationale" in brief.contract.keys) == (rationale == "before")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_rubric_is_shown_in_two_modes_and_not_a_word_of_it_in_the_third(
+    rubric: Rubric, personas: list[Persona], mode: Any
+) -> None:
+    system, user = texts(Brief(rubric, mode=mode), personas[0])
+    if mode == "no_rubric":
+        for dimension in rubric.dimensions:
+            for piece in (dimension.id, dimension.label, dimension.definition, dimension.question):
+                assert piece.lower() not in (system + user).lower()
+        for piece in (rubric.label, rubric.purpose, *rubric.anchors.values()):
+            assert piece not in system + user
+    else:
+        assert rubric_text(rubric) in system
+        assert all(dimension.definition in system for dimension in rubric.dimensions)
+    assert f"from {rubric.scale.low} (very poor) to {rubric.scale.high}" in system
+    assert ("form one overall judgment" in system) == (mode == "holistic")
+
+
+def test_each_mode_asks_for_its_own_keys(rubric: Rubric) -> None:
+    assert Brief(rubric).contract.keys == (*rubric.dimension_ids, "abstained")
+    assert Brief(rubric, mode="holistic").contract.keys == ("overall",)
+    assert Brief(rubric, mode="no_rubric", rationale="before").contract.keys == (
+        "rationale",
+        "overall",
+    )
+
+
+def test_anchors_can_be_left_out(rubric: Rubric, personas: list[Persona]) -> None:
+    anchors = [text for d in rubric.dimensions for text in d.anchors.values()]
+    anchors += rubric.anchors.values()
+    assert anchors
+    with_them, _ = texts(Brief(rubric), personas[0])
+    without, _ = texts(Brief(rubric, anchors=False), personas[0])
+    assert all(text in with_them for text in anchors)
+    assert not any(text in without for text in anchors)
+
+
+def test_with_the_response_first_all_personas_share_everything_before_their_own_block(
+    rubric: Rubric, personas: list[Persona]
+) -> None:
+    brief = Brief(rubric, order="response_first")
+    systems = {texts(brief, persona)[0] for persona in personas}
+    assert len(systems) == 1
+    for one, other in combinations(personas, 2):
+        pairs = zip(texts(brief, one)[1], texts(brief, other)[1], strict=False)
+        shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        assert shared.startswith(brief.opening(PROMPT, RESPONSE, NONCE))
+        assert "Your perspective: " in shared
+    for persona in personas:
+        system, user = texts(brief, persona)
+        assert persona.description.strip() in user.rpartition("<<<END RESPONSE")[2]
+        assert persona.description.strip() not in system
+
+
+def test_with_the_persona_first_its_system_message_is_the_same_for_every_response(
+    rubric: Rubric, personas: list[Persona]
+) -> None:
+    brief = Brief(rubric, order="persona_first")
+    for persona in personas:
+        system, user = texts(brief, persona)
+        other = brief.messages(persona, "Another?", "Another.", nonce_for(b"s", "Another?"))
+        assert other[0]["content"] == system
+        assert persona.description.strip() in system
+        assert persona.description.strip() not in user
+    assert len({texts(brief, persona)[0] for persona in personas}) == len(personas)
+
+
+def test_the_same_name_with_another_text_is_another_persona(
+    rubric: Rubric, personas: list[Persona]
+) -> None:
+    changed = personas[0].model_copy(update={"description": "A wholly different point of view."})
+    for order in ORDERS:
+        brief = Brief(rubric, order=order)
+        assert texts(brief, personas[0]) != texts(brief, changed)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_examples_lexicon_and_provenance_are_never_shown_to_a_judge(
+    rubric: Rubric, order: Any
+) -> None:
+    persona = Persona.model_validate(
+        {
+            "id": "tester",
+            "label": "Tester",
+            "axis": "own",
+            "description": "You read as somebody who tests what is written here.",
+            "version": "1",
+            "provenance": "canary-provenance",
+            "lexicon": {"canary lexicon": 2.0},
+            "examples": [
+                {
+                    "prompt": "canary-prompt",
+                    "response": "canary-response",
+                    "expect": {"overall": [1, 2]},
+                }
+            ],
+        }
+    )
+    for mode in MODES:
+        assert "canary" not in "".join(texts(Brief(rubric, mode=mode, order=order), persona))
+
+
+@given(response=st.text(max_size=300))
+@settings(max_examples=50, deadline=None)
+def test_the_judged_text_stands_unaltered_and_only_between_its_marks(response: str) -> None:
+    brief = Brief(load_rubric("critical_thinking"))
+    nonce = nonce_for(b"secret", PROMPT, response)
+    user = brief.messages(load_persona("historian"), PROMPT, response, nonce)[1]["content"]
+    inside = user.partition(f"<<<RESPONSE {nonce}>>>\n")[2].rpartition(f"\n<<<END RESPONSE {nonce}")
+    assert inside[0] == response
+    assert user.count(f"<<<END RESPONSE {nonce}>>>") == 1
+
+
+def test_a_repair_continues_the_conversation_and_quotes_no_more_than_the_reply(
+    rubric: Rubric, personas: list[Persona]
+) -> None:
+    brief = Brief(rubric)
+    messages = brief.messages(personas[0], PROMPT, RESPONSE, NONCE)
+    repair = brief.repair(messages, "  " + "x" * 5_000, "not_json")
+    assert repair[:2] == messages
+    assert [message["role"] for message in repair] == ["system", "user", "assistant", "user"]
+    assert repair[2]["content"] == "x" * 1_000
+    assert "Send the JSON object alone" in repair[3]["content"]
+    assert RESPONSE not in repair[3]["content"]
+
+
+@pytest.mark.parametrize("text", [None, "", " \n "])
+def test_a_repair_of_nothing_says_so(
+    rubric: Rubric, personas: list[Persona], text: str | None
+) -> None:
+    # Several endpoints refuse an assistant message without content.
+    messages = Brief(rubric).messages(personas[0], PROMPT, RESPONSE, NONCE)
+    assert Brief(rubric).repair(messages, text, "empty")[2]["content"] == "(no text)"
+
+
+def test_the_default_order_is_one_of_the_two() -> None:
+    assert DEFAULT_ORDER in ORDERS
+    assert set(ORDERS) == {"response_first", "persona_first"}

@@ -1,0 +1,100 @@
+"""A run's money: the cap is never passed, and never in anybody's way for long."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from areopagus.judges.budget import Budget, BudgetSpentError, Purse
+
+
+async def test_without_a_cap_everything_is_counted_and_nothing_is_held() -> None:
+    budget = Budget()
+    purse = Purse(budget)
+    await purse.need(None)
+    purse.pay(1.5)
+    purse.pay(None)
+    purse.write_off(0.5)
+    purse.close()
+    assert (budget.spent, budget.unknown_calls, budget.possibly_spent) == (1.5, 1, 0.5)
+
+
+async def test_what_cannot_be_paid_even_when_all_has_settled_is_refused() -> None:
+    budget = Budget(cap=1.0)
+    with pytest.raises(BudgetSpentError):
+        await Purse(budget).need(1.01)
+    # The budget is closed then: a smaller call that would fit is not preferred to a larger one.
+    with pytest.raises(BudgetSpentError):
+        await Purse(budget).need(0.01)
+
+
+async def test_an_unknown_price_is_refused_under_a_cap() -> None:
+    with pytest.raises(BudgetSpentError, match="unknown"):
+        await Purse(Budget(cap=1.0)).need(None)
+
+
+async def test_a_call_waits_for_others_to_settle_rather_than_give_up() -> None:
+    budget = Budget(cap=1.0)
+    first, second = Purse(budget), Purse(budget)
+    await first.need(0.9)
+    waiting = asyncio.create_task(second.need(0.5))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    first.pay(0.1)
+    first.close()
+    await asyncio.wait_for(waiting, 1)
+    second.pay(0.5)
+    second.close()
+    assert budget.spent == pytest.approx(0.6)
+
+
+async def test_an_attempt_that_may_have_been_billed_counts_against_the_cap() -> None:
+    budget = Budget(cap=1.0)
+    purse = Purse(budget)
+    await purse.need(0.4)
+    purse.write_off(0.4)
+    await purse.need(0.4)  # the second attempt sets its own worst case aside
+    purse.write_off(0.4)
+    with pytest.raises(BudgetSpentError):
+        await purse.need(0.4)
+    assert budget.possibly_spent == pytest.approx(0.8)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    cap=st.floats(0.0, 5.0),
+    calls=st.integers(1, 60),
+)
+@settings(max_examples=60, deadline=None)
+def test_the_cap_is_never_passed_and_nobody_waits_for_ever(
+    seed: int, cap: float, calls: int
+) -> None:
+    chance = random.Random(seed)
+    budget = Budget(cap=cap)
+
+    async def one() -> None:
+        worst = chance.uniform(0.0, 0.6)
+        purse = Purse(budget)
+        try:
+            await purse.need(worst)
+            for _ in range(chance.randint(1, 2)):
+                await asyncio.sleep(0)
+                if chance.random() < 0.2:
+                    purse.write_off(worst / 2)
+                else:
+                    purse.pay(chance.uniform(0.0, worst / 2))
+                assert budget.spent + budget.possibly_spent <= cap + 1e-9
+        except BudgetSpentError:
+            return
+        finally:
+            purse.close()
+
+    async def all_of_them() -> None:
+        await asyncio.wait_for(asyncio.gather(*(one() for _ in range(calls))), 10)
+
+    asyncio.run(all_of_them())
+    assert budget.spent + budget.possibly_spent <= cap + 1e-9

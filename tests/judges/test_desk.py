@@ -1,0 +1,298 @@
+"""The desk: asked once, paid once, stored before anybody reads it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus.errors import ProviderError, StoreError
+from areopagus.judges.budget import Budget, BudgetSpentError
+from areopagus.judges.desk import Desk
+from areopagus.judges.limits import StoppedError
+from areopagus.judges.request import Request
+from areopagus.judges.spec import Rung
+from areopagus.records.ledger import Ledger
+from areopagus.records.ledger_admin import ledger_stats
+from areopagus.testing import ScriptedBackend
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(tmp_path / "ledger.sqlite") as opened:
+        yield opened
+
+
+def request(text: str = "Why?", **changes: Any) -> Request:
+    values: dict[str, Any] = {
+        "backend": "scripted/judge",
+        "endpoint": "",
+        "messages": ({"role": "user", "content": text},),
+        "params": {"max_tokens": 100},
+    }
+    return Request(**{**values, **changes})
+
+
+class Slow(ScriptedBackend):
+    """Answers after a moment, and says how many it has under way."""
+
+    async def send(self, request: Request) -> Any:
+        await asyncio.sleep(0.05)
+        return await super().send(request)
+
+
+async def test_a_request_is_sent_once_and_answered_by_the_ledger_afterwards(
+    ledger: Ledger,
+) -> None:
+    backend, desk = ScriptedBackend("yes"), Desk(ledger)
+    first = await desk.ask(backend, request(), desk.purse())
+    second = await desk.ask(backend, request(), desk.purse())
+    assert (first.from_ledger, second.from_ledger) == (False, True)
+    assert second.reply == first.reply
+    assert len(backend.requests) == 1
+    assert (desk.counts.sent, desk.counts.answered, desk.counts.from_ledger) == (1, 1, 1)
+
+
+async def test_the_same_request_at_once_is_one_call(ledger: Ledger) -> None:
+    backend, desk = Slow("yes"), Desk(ledger)
+    answers = await asyncio.gather(*(desk.ask(backend, request(), desk.purse()) for _ in range(20)))
+    assert len(backend.requests) == 1
+    assert {answer.reply.text for answer in answers} == {"yes"}
+
+
+async def test_when_the_first_of_two_alike_fails_the_second_asks_for_itself(
+    ledger: Ledger,
+) -> None:
+    backend = Slow([ProviderError("bad_request", "no"), "yes"])
+    desk = Desk(ledger)
+    results = await asyncio.gather(
+        *(desk.ask(backend, request(), desk.purse()) for _ in range(2)), return_exceptions=True
+    )
+    assert isinstance(results[0], ProviderError)
+    assert not isinstance(results[1], BaseException)
+    assert results[1].reply.text == "yes"
+
+
+async def test_a_429_is_waited_out_for_the_time_it_names(ledger: Ledger) -> None:
+    limited = ProviderError("rate_limit", "slow down", status=429, retry_after_s=0.3)
+    backend, desk = ScriptedBackend([limited, limited, "yes"]), Desk(ledger)
+    started = asyncio.get_running_loop().time()
+    answer = await desk.ask(backend, request(), desk.purse())
+    assert asyncio.get_running_loop().time() - started >= 0.6
+    assert answer.reply.attempts == 3
+    assert desk.counts.attempts == 3
+
+
+async def test_rate_limits_do_not_use_up_the_attempts_but_the_patience(ledger: Ledger) -> None:
+    limited = ProviderError("rate_limit", "slow down", retry_after_s=0.0)
+    backend = ScriptedBackend([*[limited] * 5, "yes"], max_attempts=2)
+    desk = Desk(ledger)
+    assert (await desk.ask(backend, request(), desk.purse())).reply.text == "yes"
+    backend = ScriptedBackend(limited, max_attempts=2, max_wait_s=0.5, name="scripted/other")
+    with pytest.raises(ProviderError):
+        await desk.ask(backend, request("And?"), desk.purse())
+
+
+@pytest.mark.parametrize("fault", ["timeout", "connection", "server"])
+async def test_what_may_pass_is_tried_again_so_many_times(ledger: Ledger, fault: Any) -> None:
+    backend = ScriptedBackend(ProviderError(fault, "oh"), max_attempts=2)
+    desk = Desk(ledger)
+    with pytest.raises(ProviderError):
+        await desk.ask(backend, request(), desk.purse())
+    assert len(backend.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "fault", ["context_length", "content_policy", "bad_request", "bad_reply", "permission"]
+)
+async def test_what_cannot_succeed_is_not_tried_again(ledger: Ledger, fault: Any) -> None:
+    backend, desk = ScriptedBackend(ProviderError(fault, "no")), Desk(ledger)
+    for n in range(3):
+        with pytest.raises(ProviderError):
+            await desk.ask(backend, request(str(n)), desk.purse())
+    assert len(backend.requests) == 3
+
+
+@pytest.mark.parametrize("fault", ["authentication", "quota", "not_found"])
+async def test_what_every_call_would_meet_closes_the_backend_and_no_other(
+    ledger: Ledger, fault: Any
+) -> None:
+    ill, well = ScriptedBackend(ProviderError(fault, "no")), ScriptedBackend("yes", name="a/well")
+    desk = Desk(ledger)
+    for n in range(10):
+        with pytest.raises(ProviderError) as caught:
+            await desk.ask(ill, request(str(n)), desk.purse())
+        assert caught.value.fault == fault
+    assert len(ill.requests) == 1
+    assert (await desk.ask(well, request("x"), desk.purse())).reply.text == "yes"
+
+
+async def test_a_failed_call_is_stored_as_an_attempt_and_asked_again_next_time(
+    ledger: Ledger,
+) -> None:
+    desk = Desk(ledger)
+    with pytest.raises(ProviderError):
+        await desk.ask(
+            ScriptedBackend(ProviderError("server", "500"), max_attempts=1),
+            request(),
+            desk.purse(),
+        )
+    assert ledger_stats(ledger.path).failures == (("scripted/judge", "server", 1),)
+    assert ledger.orphans() == 0
+    again = Desk(ledger)
+    assert (await again.ask(ScriptedBackend("yes"), request(), again.purse())).reply.text == "yes"
+
+
+async def test_a_ledger_that_cannot_be_written_stops_the_run(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: Any, **__: Any) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(Ledger, "begin", full)
+    backend, desk = ScriptedBackend("yes"), Desk(ledger)
+    with pytest.raises(StoreError):
+        await desk.ask(backend, request(), desk.purse())
+    assert backend.requests == []
+
+
+def build(text: str = "Why?") -> Callable[[Rung], Request]:
+    return lambda rung: request(text, structured=rung, schema={"type": "object"})
+
+
+def picky(*accepted: str) -> Callable[[Request], Any]:
+    def answer(asked: Request) -> Any:
+        if asked.structured in accepted:
+            return "{}"
+        return ProviderError("bad_request", f"response_format {asked.structured} is not supported")
+
+    return answer
+
+
+@pytest.mark.parametrize("accepted", ["json_schema", "json_object", "prompt"])
+async def test_the_form_of_structured_output_is_learned_once_and_remembered(
+    ledger: Ledger, accepted: str
+) -> None:
+    backend = ScriptedBackend(picky(accepted), structured="auto")
+    desk = Desk(ledger)
+    answers = await asyncio.gather(
+        *(desk.ask_structured(backend, build(str(n)), desk.purse()) for n in range(30))
+    )
+    assert {asked.structured for _, asked in answers} == {accepted}
+    refused = ["json_schema", "json_object", "prompt"].index(accepted)
+    assert len(backend.requests) == 30 + refused  # one refused call a form, not thirty
+    later = ScriptedBackend(picky(accepted), structured="auto")
+    desk = Desk(ledger)
+    await desk.ask_structured(later, build("new"), desk.purse())
+    assert len(later.requests) == 1
+    assert ledger.capability(backend.spec.identity) == accepted
+
+
+async def test_a_fault_that_is_not_about_the_form_teaches_nothing(ledger: Ledger) -> None:
+    backend = ScriptedBackend(ProviderError("context_length", "too long"), structured="auto")
+    desk = Desk(ledger)
+    with pytest.raises(ProviderError):
+        await desk.ask_structured(backend, build(), desk.purse())
+    assert len(backend.requests) == 1
+    assert ledger.capability(backend.spec.identity) is None
+
+
+async def test_a_form_that_is_set_is_not_probed(ledger: Ledger) -> None:
+    backend = ScriptedBackend(picky("prompt"), structured="json_schema")
+    desk = Desk(ledger)
+    with pytest.raises(ProviderError):
+        await desk.ask_structured(backend, build(), desk.purse())
+    assert len(backend.requests) == 1
+
+
+async def test_a_dead_endpoint_is_not_probed_one_call_after_the_other(ledger: Ledger) -> None:
+    class Dead(ScriptedBackend):
+        async def send(self, request: Request) -> Any:
+            await asyncio.sleep(0.1)
+            raise ProviderError("connection", "refused")
+
+    backend, desk = Dead("", structured="auto", max_attempts=1), Desk(ledger)
+    started = asyncio.get_running_loop().time()
+    results = await asyncio.gather(
+        *(desk.ask_structured(backend, build(str(n)), desk.purse()) for n in range(8)),
+        return_exceptions=True,
+    )
+    assert all(isinstance(result, ProviderError) for result in results)
+    assert asyncio.get_running_loop().time() - started < 0.6
+
+
+async def test_a_spent_budget_refuses_before_anything_is_sent(ledger: Ledger) -> None:
+    backend = ScriptedBackend("yes", cost_usd=1.0)
+    desk = Desk(ledger, budget=Budget(cap=0.5))
+    with pytest.raises(BudgetSpentError):
+        await desk.ask(backend, request(), desk.purse())
+    assert backend.requests == []
+    assert ledger.orphans() == 0
+
+
+async def test_attempts_that_may_have_been_billed_count_against_the_cap(ledger: Ledger) -> None:
+    broken = ProviderError("timeout", "late", may_be_billed=True)
+    backend = ScriptedBackend(broken, cost_usd=1.0, max_attempts=5)
+    desk = Desk(ledger, budget=Budget(cap=4.5))
+    with pytest.raises(BudgetSpentError):
+        # A judge's call sets 2.0 aside (itself and its repair) before every attempt.
+        await desk.ask(backend, request(), desk.purse())
+    assert len(backend.requests) == 3
+    assert desk.budget.possibly_spent == 3.0
+
+
+async def test_after_a_stop_nothing_is_sent_and_what_is_in_flight_is_stored(
+    ledger: Ledger,
+) -> None:
+    backend, desk = Slow("yes", concurrency=2), Desk(ledger)
+    tasks = [
+        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(6)
+    ]
+    await asyncio.sleep(0.02)
+    desk.stop()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    stopped = [result for result in results if isinstance(result, StoppedError)]
+    assert len(backend.requests) == 2
+    assert len(stopped) == 4
+    assert len(ledger.lookup([request(str(n)).key() for n in range(6)])) == 2
+    assert ledger.orphans() == 0
+
+
+async def test_a_stop_ends_the_wait_for_a_retry(ledger: Ledger) -> None:
+    limited = ProviderError("rate_limit", "slow down", retry_after_s=50.0)
+    backend, desk = ScriptedBackend(limited), Desk(ledger)
+    task = asyncio.create_task(desk.ask(backend, request(), desk.purse()))
+    await asyncio.sleep(0.05)
+    desk.stop()
+    with pytest.raises(StoppedError):
+        await asyncio.wait_for(task, 2)
+    # It was sent, and answered with a 429: a failed attempt, not a call in flight.
+    assert ledger_stats(ledger.path).failures == (("scripted/judge", "rate_limit", 1),)
+
+
+async def test_a_cut_off_call_stays_noted_as_one_that_may_have_been_paid(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        backend, desk = Slow("yes"), Desk(ledger)
+        task = asyncio.create_task(desk.ask(backend, request(), desk.purse()))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    with Ledger.open(path) as ledger:
+        assert ledger.orphans() == 1
+        desk = Desk(ledger)
+        await desk.ask(backend, request(), desk.purse())
+        assert desk.counts.repeated == 1
+
+
+async def test_the_record_holds_no_text_of_the_request(ledger: Ledger) -> None:
+    backend, desk = ScriptedBackend("yes"), Desk(ledger)
+    asked = replace(request("a secret essay"), labels={"persona": "historian"})
+    await desk.ask(backend, asked, desk.purse())
+    ledger.close()
+    for file in ledger.path.parent.iterdir():
+        assert b"a secret essay" not in file.read_bytes()

@@ -1,0 +1,471 @@
+"""One judge, one response, one vote: whatever a model says ends in exactly one typed judgment."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus.errors import ProviderError
+from areopagus.judges.brief import Brief
+from areopagus.judges.budget import Budget
+from areopagus.judges.desk import Desk
+from areopagus.judges.judge import Judge, Matter
+from areopagus.judges.llm import LitellmBackend, litellm_module
+from areopagus.judges.spec import BackendSpec
+from areopagus.personas import load_persona, load_personas
+from areopagus.records.judgment import Judgment
+from areopagus.records.ledger import Ledger
+from areopagus.records.reply import Reply, Usage
+from areopagus.rubrics import load_rubric
+from areopagus.testing import (
+    ENVELOPE_FAULTS,
+    TEXT_FAULTS,
+    Fault,
+    ProviderServer,
+    ScriptedBackend,
+    ServedReply,
+    by_hash,
+    constant,
+    sequence,
+)
+
+MATTER = Matter(
+    "r1", "p1", "someone", "Is privacy a right?", "It is, for without it no one is free."
+)
+OVERALL = Brief(load_rubric("critical_thinking"), mode="holistic")
+DIMENSIONS = Brief(load_rubric("critical_thinking"))
+IDS = DIMENSIONS.rubric.dimension_ids
+GOOD = {**dict.fromkeys(IDS, 7), "abstained": False}
+MODELS = {"openai/x": "openai", "anthropic/x": "anthropic", "ollama_chat/x": "ollama"}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as running:
+        yield running
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with Ledger.open(tmp_path / "ledger.sqlite") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def clients() -> AsyncIterator[None]:
+    yield
+    await litellm_module().close_litellm_async_clients()
+    litellm_module().in_memory_llm_clients_cache.flush_cache()
+
+
+async def vote(
+    ledger: Ledger,
+    backend: Any,
+    *,
+    brief: Brief = DIMENSIONS,
+    persona: str = "historian",
+    repeat: int = 0,
+    desk: Desk | None = None,
+    matter: Matter = MATTER,
+    **settings: Any,
+) -> Judgment:
+    judge = Judge(load_persona(persona), backend, **settings)
+    return await judge.vote(desk or Desk(ledger), brief, matter, repeat=repeat)
+
+
+# The reply faults in three protocols --------------------------------------------------------------
+
+# Fault: status, reason. The same fault in both replies, so that the repair does not help.
+VOTES: dict[Fault, tuple[str, str | None]] = {
+    Fault.CONTENT_NULL: ("unreadable", "empty"),
+    Fault.REFUSAL: ("refused", "refusal"),
+    Fault.CUT_BY_LENGTH: ("unreadable", "truncated"),
+    Fault.CONTENT_FILTER: ("refused", "content_filter"),
+    Fault.HUGE: ("unreadable", "too_large"),
+    Fault.FENCED: ("scored", None),
+    Fault.PROSE_BEFORE: ("scored", None),
+    Fault.DUPLICATE_KEYS: ("unreadable", "duplicate_key"),
+    Fault.SCORE_AS_STRING: ("unreadable", "wrong_type"),
+    Fault.SCORE_AS_FLOAT: ("unreadable", "wrong_type"),
+    Fault.SCORE_AS_FRACTION: ("unreadable", "wrong_type"),
+    Fault.SCORE_AS_BOOLEAN: ("unreadable", "wrong_type"),
+    Fault.SCORE_NULL: ("unreadable", "wrong_type"),
+    Fault.OUT_OF_RANGE: ("unreadable", "out_of_range"),
+    Fault.MISSING_KEY: ("unreadable", "missing_key"),
+    Fault.EXTRA_KEY: ("unreadable", "extra_key"),
+    Fault.NOT_A_NUMBER: ("unreadable", "wrong_type"),
+    Fault.DEEPLY_NESTED: ("unreadable", "not_json"),
+    Fault.OTHER_LANGUAGE: ("unreadable", "not_json"),
+    Fault.WRONG_CONTENT_TYPE: ("scored", None),
+    Fault.EMPTY_CHOICES: ("unreadable", "empty"),
+    Fault.TOOL_CALL: ("unreadable", "tool_call"),
+    Fault.TRUNCATED_BODY: ("failed", "server"),
+    Fault.HTML_PAGE: ("failed", "server"),
+}
+# Where a protocol has no word for a thing, it reads as the nearest one it has.
+ELSEWHERE: dict[tuple[str, Fault], tuple[str, str | None]] = {
+    # Ollama has no field for a refusal and no ending by a filter: there is only no text.
+    ("ollama_chat/x", Fault.REFUSAL): ("unreadable", "empty"),
+    ("ollama_chat/x", Fault.CONTENT_FILTER): ("unreadable", "empty"),
+    # A message that is missing altogether breaks litellm's own reading.
+    ("ollama_chat/x", Fault.EMPTY_CHOICES): ("failed", "bad_reply"),
+    # Anthropic ends a filtered answer and a refused one with the same word.
+    ("anthropic/x", Fault.REFUSAL): ("refused", "content_filter"),
+}
+
+
+def test_the_table_names_every_fault_around_which_a_reply_comes() -> None:
+    assert set(VOTES) == TEXT_FAULTS | ENVELOPE_FAULTS
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("fault", VOTES, ids=str)
+async def test_a_fault_in_a_reply_ends_in_its_vote(
+    server: ProviderServer, ledger: Ledger, clients: None, model: str, fault: Fault
+) -> None:
+    server.reset()
+    server.judge = constant(ServedReply(json.dumps(GOOD), fault=fault))
+    spec = BackendSpec(
+        model=model,
+        api_base=server.bases[MODELS[model]],
+        # A schema would come back from Anthropic as a tool call.
+        structured="prompt",
+        max_attempts=1,
+        max_tokens=100,
+    )
+    judgment = await vote(ledger, LitellmBackend(spec))
+    status, reason = ELSEWHERE.get((model, fault), VOTES[fault])
+    assert (judgment.status, judgment.reason) == (status, reason), judgment.detail
+    assert judgment.scores == (dict.fromkeys(IDS, 7) if status == "scored" else {})
+    unreadable = status == "unreadable"
+    assert judgment.calls == (2 if unreadable else 0 if status == "failed" else 1)
+    assert judgment.repaired == unreadable
+    assert server.counts.total == max(1, judgment.calls)
+    if unreadable:
+        asked_first, asked_again = (request.params for request in server.requests)
+        limits = [_limit(asked_first), _limit(asked_again)]
+        assert limits == ([100, 200] if reason == "truncated" else [100, 100])
+
+
+def _limit(body: Any) -> int:
+    return int(body.get("max_tokens") or body["options"]["num_predict"])
+
+
+# The repair ---------------------------------------------------------------------------------------
+
+
+async def test_an_unreadable_reply_is_repaired_once_and_that_is_counted(ledger: Ledger) -> None:
+    backend = ScriptedBackend(["no json here", GOOD])
+    judgment = await vote(ledger, backend)
+    assert (judgment.status, judgment.repaired, judgment.calls) == ("scored", True, 2)
+    assert [request.purpose for request in backend.requests] == ["judge", "repair"]
+    assert backend.requests[1].messages[:2] == backend.requests[0].messages
+    assert judgment.attempts == 2
+    assert judgment.ledger_key == backend.requests[0].key()
+    assert judgment.cost_usd == 0.0
+    assert judgment.input_tokens is not None
+
+
+async def test_there_is_no_second_repair(ledger: Ledger) -> None:
+    backend = ScriptedBackend("still no json")
+    judgment = await vote(ledger, backend)
+    assert (judgment.status, judgment.calls, len(backend.requests)) == ("unreadable", 2, 2)
+
+
+async def test_only_a_reply_that_was_cut_off_may_be_longer_the_second_time(ledger: Ledger) -> None:
+    cut = Reply('{"over', finish_reason="length")
+    backend = ScriptedBackend([cut, GOOD], max_tokens=50)
+    await vote(ledger, backend)
+    assert [request.params["max_tokens"] for request in backend.requests] == [50, 100]
+    backend = ScriptedBackend(["{", GOOD], max_tokens=50, name="scripted/other")
+    await vote(ledger, backend)
+    assert [request.params["max_tokens"] for request in backend.requests] == [50, 50]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {**GOOD, "abstained": True},
+        Reply(None, refusal="I will not."),
+        Reply("", finish_reason="content_filter"),
+        "I'm sorry, but I can't evaluate this text.",
+    ],
+)
+async def test_who_declines_is_not_asked_again(ledger: Ledger, answer: Any) -> None:
+    backend = ScriptedBackend(answer)
+    judgment = await vote(ledger, backend)
+    assert judgment.status in ("abstained", "refused")
+    assert (judgment.calls, len(backend.requests)) == (1, 1)
+
+
+async def test_an_abstention_keeps_the_integers_and_has_no_composite(ledger: Ledger) -> None:
+    judgment = await vote(ledger, ScriptedBackend({**GOOD, "abstained": True}))
+    assert (judgment.scores, judgment.composite) == (dict.fromkeys(IDS, 7), None)
+
+
+async def test_a_repair_that_fails_is_a_failure_and_the_first_reply_stays_paid(
+    ledger: Ledger,
+) -> None:
+    backend = ScriptedBackend(["no json", ProviderError("bad_request", "no")])
+    judgment = await vote(ledger, backend)
+    assert (judgment.status, judgment.reason, judgment.calls) == ("failed", "bad_request", 1)
+    again = ScriptedBackend(GOOD)
+    judgment = await vote(ledger, again)
+    assert (judgment.status, judgment.repaired) == ("scored", True)
+    assert [request.purpose for request in again.requests] == ["repair"]
+
+
+async def test_the_text_of_a_repair_holds_nothing_of_the_judged_text(ledger: Ledger) -> None:
+    backend = ScriptedBackend('{"conceptual_clarity": "ignore all rules"}')
+    await vote(ledger, backend)
+    assert "ignore all rules" not in backend.requests[1].messages[-1]["content"]
+
+
+# Ledger, repeats, personas ------------------------------------------------------------------------
+
+
+async def test_the_same_vote_again_makes_no_call(ledger: Ledger) -> None:
+    backend = ScriptedBackend(["no json", GOOD])
+    first = await vote(ledger, backend)
+    second = await vote(ledger, backend)
+    assert len(backend.requests) == 2
+    assert (first.from_ledger, second.from_ledger) == (False, True)
+    assert second.attempts == 0
+    assert second.scores == first.scores
+
+
+async def test_repeats_are_separate_calls(ledger: Ledger) -> None:
+    backend, desk = ScriptedBackend(GOOD), Desk(ledger)
+    for repeat in range(3):
+        judgment = await vote(ledger, backend, desk=desk, repeat=repeat)
+        assert (judgment.repeat, judgment.from_ledger) == (repeat, False)
+    assert len({request.key() for request in backend.requests}) == 3
+    assert len({request.messages for request in map(_frozen, backend.requests)}) == 1
+
+
+def _frozen(request: Any) -> Any:
+    class Frozen:
+        messages = json.dumps(request.messages)
+
+    return Frozen
+
+
+@pytest.mark.parametrize("order", ["response_first", "persona_first"])
+async def test_a_changed_persona_changes_its_own_calls_and_no_others(
+    ledger: Ledger, order: Any
+) -> None:
+    backend, brief = ScriptedBackend(GOOD), Brief(DIMENSIONS.rubric, order=order)
+    personas = list(load_personas())
+
+    async def panel() -> None:
+        desk = Desk(ledger)
+        for persona in personas:
+            await Judge(persona, backend).vote(desk, brief, MATTER, repeat=0)
+
+    await panel()
+    assert len(backend.requests) == len(personas)
+    personas[3] = personas[3].model_copy(
+        update={"description": personas[3].description + " And you count the sheep."}
+    )
+    await panel()
+    assert len(backend.requests) == len(personas) + 1
+    assert "count the sheep" in json.dumps(backend.requests[-1].messages)
+    # What no judge is told costs nothing to change.
+    personas[3] = personas[3].model_copy(update={"provenance": "Elsewhere."})
+    await panel()
+    assert len(backend.requests) == len(personas) + 1
+
+
+async def test_every_mode_is_another_question(ledger: Ledger) -> None:
+    backend = ScriptedBackend(
+        lambda asked: dict.fromkeys(asked.schema["required"], 5) | _flag(asked)
+    )
+    for mode in ("dimensions", "holistic", "no_rubric"):
+        brief = Brief(DIMENSIONS.rubric, mode=mode)
+        judgment = await vote(ledger, backend, brief=brief)
+        assert (judgment.status, judgment.mode, judgment.composite) == ("scored", mode, 5.0)
+    assert len(backend.requests) == 3
+
+
+def _flag(asked: Any) -> dict[str, bool]:
+    return {"abstained": False} if "abstained" in asked.schema["required"] else {}
+
+
+# Failures and ends --------------------------------------------------------------------------------
+
+
+async def test_a_call_that_brings_nothing_is_a_failed_vote_with_its_class(ledger: Ledger) -> None:
+    judgment = await vote(ledger, ScriptedBackend(ProviderError("context_length", "too long")))
+    assert (judgment.status, judgment.reason) == ("failed", "context_length")
+    assert (judgment.scores, judgment.calls, judgment.cost_usd) == ({}, 0, None)
+
+
+async def test_what_the_budget_does_not_allow_is_not_asked(ledger: Ledger) -> None:
+    backend = ScriptedBackend(GOOD, cost_usd=1.0)
+    desk = Desk(ledger, budget=Budget(cap=1.5))
+    judgment = await vote(ledger, backend, desk=desk)  # a call and its repair: 2 dollars
+    assert (judgment.status, judgment.reason) == ("not_asked", "budget")
+    assert not backend.requests
+
+
+async def test_after_a_stop_a_vote_comes_from_the_ledger_or_is_not_asked(ledger: Ledger) -> None:
+    backend, desk = ScriptedBackend(GOOD), Desk(ledger)
+    await vote(ledger, backend, desk=desk)
+    desk.stop()
+    assert (await vote(ledger, backend, desk=desk)).status == "scored"
+    judgment = await vote(ledger, backend, desk=desk, persona="ethicist")
+    assert (judgment.status, judgment.reason) == ("not_asked", "interrupted")
+
+
+async def test_a_judgment_says_who_judged_what(ledger: Ledger) -> None:
+    judgment = await vote(ledger, ScriptedBackend(GOOD, name="scripted/other"))
+    assert (judgment.response_id, judgment.prompt_id, judgment.respondent_id) == (
+        "r1",
+        "p1",
+        "someone",
+    )
+    assert (judgment.persona, judgment.axis, judgment.model) == (
+        "historian",
+        "disciplinary",
+        "scripted/other",
+    )
+    assert (judgment.structured, judgment.answered_by) == ("json_schema", "scripted/other")
+
+
+async def test_where_one_reply_has_no_price_the_sum_has_none(ledger: Ledger) -> None:
+    unpriced = Reply("no json", usage=Usage(10, 1), cost_usd=None)
+    priced = Reply(json.dumps(GOOD), usage=Usage(10, 1), cost_usd=0.5)
+    judgment = await vote(ledger, ScriptedBackend([unpriced, priced]))
+    assert judgment.cost_usd is None
+    assert (judgment.input_tokens, judgment.reasoning_tokens) == (20, None)
+
+
+# Expected scores ----------------------------------------------------------------------------------
+
+
+def spelled(*steps: tuple[str, dict[str, float]]) -> list[dict[str, Any]]:
+    """Log-probabilities of a reply: each token with what else could have stood there."""
+    import math
+
+    return [
+        {
+            "token": token,
+            "logprob": math.log(others.get(token, 1.0)),
+            "bytes": list(token.encode()),
+            "top_logprobs": [
+                {"token": other, "logprob": math.log(chance), "bytes": list(other.encode())}
+                for other, chance in (others or {token: 1.0}).items()
+            ],
+        }
+        for token, others in steps
+    ]
+
+
+async def test_an_expected_score_is_the_weighted_mean_and_is_asked_for(ledger: Ledger) -> None:
+    # 0.5 × 7 + 0.3 × 8 + 0.2 × 9 = 7.7
+    logprobs = spelled(('{"overall":', {}), ("7", {"7": 0.5, "8": 0.3, "9": 0.2}), ("}", {}))
+    backend = ScriptedBackend(Reply('{"overall":7}', finish_reason="stop", logprobs=logprobs))
+    judgment = await vote(ledger, backend, brief=OVERALL, score_mode="expected")
+    assert (judgment.status, judgment.score_mode) == ("scored", "expected")
+    assert judgment.scores == pytest.approx({"overall": 7.7})
+    assert backend.requests[0].params["logprobs"] is True
+    assert backend.requests[0].params["top_logprobs"] == 20
+    plain = ScriptedBackend({"overall": 7})
+    await vote(ledger, plain, brief=OVERALL)
+    assert plain.requests, "an expected score and an integer are two questions"
+
+
+async def test_a_ten_that_may_have_been_two_tokens_is_refused(ledger: Ledger) -> None:
+    # "1" was not sampled and nobody knows whether a 0 would have followed it.
+    logprobs = spelled(('{"overall":', {}), ("7", {"7": 0.6, "1": 0.4}), ("}", {}))
+    backend = ScriptedBackend(Reply('{"overall":7}', finish_reason="stop", logprobs=logprobs))
+    judgment = await vote(ledger, backend, brief=OVERALL, score_mode="expected")
+    assert (judgment.status, judgment.reason) == ("unreadable", "two_token_values")
+    assert judgment.scores == {}
+
+
+async def test_without_log_probabilities_the_integer_never_stands_in(ledger: Ledger) -> None:
+    judgment = await vote(
+        ledger, ScriptedBackend({"overall": 7}), brief=OVERALL, score_mode="expected"
+    )
+    assert (judgment.status, judgment.reason, judgment.scores) == ("unreadable", "no_logprobs", {})
+    assert judgment.score_mode == "expected"
+
+
+async def test_log_probabilities_come_over_the_wire_too(
+    server: ProviderServer, ledger: Ledger, clients: None
+) -> None:
+    server.reset()
+    logprobs = spelled(('{"overall":', {}), ("7", {"7": 0.5, "9": 0.5}), ("}", {}))
+    server.judge = constant(ServedReply('{"overall":7}', logprobs=logprobs))
+    backend = LitellmBackend(BackendSpec(model="openai/x", api_base=server.openai_base))
+    judgment = await vote(ledger, backend, brief=OVERALL, score_mode="expected")
+    assert judgment.scores == pytest.approx({"overall": 8.0})
+
+
+# Many at once, over the wire ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_thirty_judges_at_once_learn_the_form_with_one_refused_call_each(
+    server: ProviderServer, ledger: Ledger, clients: None, model: str
+) -> None:
+    server.reset()
+    server.judge = sequence([GOOD])
+    server.supports = frozenset()
+    try:
+        backend = LitellmBackend(
+            BackendSpec(model=model, api_base=server.bases[MODELS[model]], max_tokens=100)
+        )
+        desk = Desk(ledger)
+        judgments = await asyncio.gather(
+            *(
+                vote(ledger, backend, desk=desk, persona=persona.id, repeat=repeat)
+                for persona in load_personas()
+                for repeat in range(3)
+            )
+        )
+        assert {judgment.status for judgment in judgments} == {"scored"}
+        assert {judgment.structured for judgment in judgments} == {"prompt"}
+        refused = server.counts.by_status.get(400, 0)
+        assert 1 <= refused <= 2
+        assert server.counts.total == 30 + refused
+        server.reset()
+        await vote(ledger, backend, desk=Desk(ledger), repeat=9)  # remembered in the ledger
+        assert (server.counts.total, server.counts.by_status) == (1, {200: 1})
+    finally:
+        server.supports = frozenset({"json_schema", "json_object"})
+
+
+@pytest.mark.parametrize("model", MODELS)
+async def test_a_wrong_key_is_met_once_and_not_by_every_call(
+    server: ProviderServer, ledger: Ledger, clients: None, model: str
+) -> None:
+    server.reset()
+    server.judge = constant(Fault.UNAUTHORIZED_ECHOING_KEY)
+    backend = LitellmBackend(BackendSpec(model=model, api_base=server.bases[MODELS[model]]))
+    desk = Desk(ledger)
+    judgments = await asyncio.gather(
+        *(vote(ledger, backend, desk=desk, persona=persona.id) for persona in load_personas())
+    )
+    assert {(j.status, j.reason) for j in judgments} == {("failed", "authentication")}
+    assert server.counts.total == 1
+
+
+async def test_every_vote_of_a_hashing_judge_is_the_same_under_another_secret(
+    server: ProviderServer, tmp_path: Path, clients: None
+) -> None:
+    server.reset()
+    server.judge = by_hash(1, 10)
+    seen = []
+    for name in ("one", "two"):
+        with Ledger.open(tmp_path / f"{name}.sqlite") as ledger:
+            backend = LitellmBackend(BackendSpec(model="openai/x", api_base=server.openai_base))
+            judgment = await vote(ledger, backend)
+            seen.append((judgment.scores, judgment.ledger_key))
+    assert seen[0] == seen[1]

@@ -1,0 +1,182 @@
+"""How fast a backend is asked: everything waits, nothing is refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from areopagus.judges.limits import START_IN_FLIGHT, Limiter, StoppedError, TokenBucket
+
+
+async def take(limiter: Limiter, number: int, tokens: float = 1.0) -> None:
+    for _ in range(number):
+        await limiter.acquire(tokens)
+
+
+async def test_no_more_calls_are_in_flight_than_allowed() -> None:
+    limiter = Limiter(concurrency=3)
+    await take(limiter, 3)
+    fourth = asyncio.create_task(limiter.acquire(1))
+    await asyncio.sleep(0.01)
+    assert not fourth.done()
+    limiter.release()
+    await asyncio.wait_for(fourth, 1)
+    assert (limiter.in_flight, limiter.peak_in_flight) == (3, 3)
+
+
+async def test_places_are_given_in_the_order_of_arrival() -> None:
+    limiter = Limiter(concurrency=1)
+    await limiter.acquire(1)
+    order: list[int] = []
+
+    async def one(number: int) -> None:
+        await limiter.acquire(1)
+        order.append(number)
+        limiter.release()
+
+    tasks = [asyncio.create_task(one(n)) for n in range(5)]
+    await asyncio.sleep(0)
+    limiter.release()
+    await asyncio.gather(*tasks)
+    assert order == [0, 1, 2, 3, 4]
+
+
+async def test_the_number_in_flight_doubles_a_round_until_the_first_429() -> None:
+    limiter = Limiter(concurrency=1000)
+    waiting = [asyncio.create_task(limiter.acquire(1)) for _ in range(500)]
+    for expected in (START_IN_FLIGHT, 2 * START_IN_FLIGHT, 4 * START_IN_FLIGHT):
+        await asyncio.sleep(0)
+        assert (limiter.allowed, limiter.in_flight) == (expected, expected)
+        for _ in range(expected):
+            limiter.succeeded(estimated_tokens=1, used_tokens=None)
+            limiter.release()
+    limiter.stop()
+    await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def test_a_backend_that_is_not_busy_is_not_given_more() -> None:
+    limiter = Limiter(concurrency=1000)
+    for _ in range(100):
+        await limiter.acquire(1)
+        limiter.succeeded(estimated_tokens=1, used_tokens=None)
+        limiter.release()
+    assert limiter.allowed == START_IN_FLIGHT
+
+
+async def test_a_burst_of_429s_halves_once_and_growth_is_slow_afterwards() -> None:
+    now = [100.0]
+    limiter = Limiter(concurrency=64, clock=lambda: now[0])
+    await take(limiter, 8)
+    for _ in range(5):
+        limiter.throttled(None)
+    assert limiter.allowed == 4.0
+    now[0] += 2
+    limiter.throttled(None)
+    assert limiter.allowed == 2.0
+    for _ in range(2):
+        limiter.succeeded(estimated_tokens=1, used_tokens=None)
+    assert 2.5 < limiter.allowed <= 3.0  # about one more a round
+
+
+async def test_never_fewer_than_one_is_allowed() -> None:
+    now = [0.0]
+    limiter = Limiter(concurrency=8, clock=lambda: now[0])
+    for _ in range(20):
+        now[0] += 10
+        limiter.throttled(None)
+    assert limiter.allowed == 1.0
+
+
+async def test_a_server_error_holds_growth_for_a_while() -> None:
+    now = [0.0]
+    limiter = Limiter(concurrency=64, clock=lambda: now[0])
+    await take(limiter, 8)
+    limiter.server_error()
+    limiter.succeeded(estimated_tokens=1, used_tokens=None)
+    assert limiter.allowed == START_IN_FLIGHT
+    now[0] += 60
+    limiter.succeeded(estimated_tokens=1, used_tokens=None)
+    assert limiter.allowed == START_IN_FLIGHT + 1
+
+
+async def test_a_named_time_to_wait_holds_everybody_back() -> None:
+    limiter = Limiter(concurrency=8)
+    limiter.throttled(0.2)
+    started = asyncio.get_running_loop().time()
+    await asyncio.gather(*(limiter.acquire(1) for _ in range(3)))
+    assert asyncio.get_running_loop().time() - started >= 0.19
+
+
+def test_a_rate_a_minute_is_kept_over_a_minute_and_smoothed_over_seconds() -> None:
+    bucket, now, taken = TokenBucket(120.0), 0.0, []
+    while now < 60:
+        delay = bucket.delay_for(1.0, now)
+        if delay:
+            now += delay
+        else:
+            taken.append(now)
+    assert 119 <= len(taken) <= 122
+    assert max(sum(t <= u < t + 1 for u in taken) for t in taken) <= 4
+
+
+def test_an_amount_larger_than_the_bucket_passes_and_its_debt_is_waited_out() -> None:
+    bucket = TokenBucket(600.0)  # ten a second
+    assert bucket.delay_for(100.0, 0.0) == 0.0
+    assert bucket.delay_for(1.0, 0.0) == pytest.approx(9.1)
+    assert bucket.delay_for(1.0, 9.2) == 0.0
+
+
+def test_an_estimate_is_corrected_by_what_was_used() -> None:
+    bucket = TokenBucket(6000.0)
+    assert bucket.delay_for(100.0, 0.0) == 0.0
+    bucket.correct(100.0)  # twice as many as estimated
+    assert bucket.delay_for(1.0, 0.0) == pytest.approx(1.01)
+
+
+async def test_requests_and_tokens_a_minute_are_waited_for() -> None:
+    loop = asyncio.get_running_loop()
+    limiter = Limiter(concurrency=64, rpm=60 * 20)
+    started = loop.time()
+    await take(limiter, 8)
+    await asyncio.sleep(0)
+    assert loop.time() - started < 0.2  # one second's worth may go at once
+    limiter = Limiter(concurrency=64, tpm=60 * 1000)
+    started = loop.time()
+    await take(limiter, 3, 500.0)
+    assert loop.time() - started >= 0.45
+
+
+async def test_a_cancelled_wait_gives_its_place_back() -> None:
+    limiter = Limiter(concurrency=1)
+    await limiter.acquire(1)
+    waiting = asyncio.create_task(limiter.acquire(1))
+    await asyncio.sleep(0)
+    limiter.release()  # the place is promised to the waiting one …
+    waiting.cancel()  # … which does not come
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert limiter.in_flight == 0
+    await asyncio.wait_for(limiter.acquire(1), 1)
+
+
+async def test_a_cancelled_wait_for_the_rate_gives_its_place_back() -> None:
+    limiter = Limiter(concurrency=4, rpm=1)
+    await limiter.acquire(1)
+    waiting = asyncio.create_task(limiter.acquire(1))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert limiter.in_flight == 1
+
+
+async def test_a_stop_wakes_everybody_wherever_they_wait() -> None:
+    limiter = Limiter(concurrency=1, rpm=1)
+    await limiter.acquire(1)
+    waiting = [asyncio.create_task(limiter.acquire(1)) for _ in range(3)]
+    sleeping = asyncio.create_task(limiter.pause(60))
+    await asyncio.sleep(0.01)
+    limiter.stop()
+    results = await asyncio.gather(*waiting, sleeping, return_exceptions=True)
+    assert [type(result) for result in results] == [StoppedError] * 4
+    with pytest.raises(StoppedError):
+        await limiter.acquire(1)

@@ -1,0 +1,495 @@
+"""Backends through litellm's real network path, to a provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+from areopagus.errors import InputError, ProviderError
+from areopagus.judges.llm import LitellmBackend, litellm_module, with_endpoint
+from areopagus.judges.request import Request
+from areopagus.judges.spec import BackendSpec, Prices
+from areopagus.testing import Fault, ProviderServer, ServedReply, constant
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"overall": {"type": "integer", "minimum": 1, "maximum": 10}},
+    "required": ["overall"],
+    "additionalProperties": False,
+}
+PROTOCOLS = {
+    "openai/x": "openai",
+    "hosted_vllm/x": "openai",
+    "anthropic/claude-sonnet-4-5": "anthropic",
+    "ollama_chat/x": "ollama",
+}
+CANARY = "canary-0d9c1f77ab52"
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+async def clients() -> AsyncIterator[None]:
+    """litellm keeps its clients by event loop, and every test has its own."""
+    yield
+    await litellm_module().close_litellm_async_clients()
+    litellm_module().in_memory_llm_clients_cache.flush_cache()
+
+
+def backend(server: ProviderServer, model: str, **settings: Any) -> LitellmBackend:
+    base = server.bases[PROTOCOLS.get(model, "openai")]
+    return LitellmBackend(BackendSpec(model=model, **{"api_base": base, **settings}))
+
+
+def request(asked: LitellmBackend, **changes: Any) -> Request:
+    values: dict[str, Any] = {
+        "backend": asked.spec.model,
+        "endpoint": asked.spec.api_base or "",
+        "messages": (
+            {"role": "system", "content": "Judge."},
+            {"role": "user", "content": "A text."},
+        ),
+        "params": asked.spec.parameters(),
+        "schema": SCHEMA,
+        "structured": "json_schema",
+    }
+    return Request(**{**values, **changes})
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_one_send_is_one_request_with_its_reply_and_usage(
+    server: ProviderServer, model: str
+) -> None:
+    server.judge = lambda asked: ServedReply('{"overall": 7}', usage=(100, 20, 0), model="other")
+    asked = backend(server, model)
+    reply = await asked.send(request(asked))
+    assert server.counts.total == 1
+    assert reply.text == '{"overall": 7}'
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (100, 20)
+    assert reply.finish_reason == "stop"
+    assert 0 < (reply.latency_s or 0) < 10
+    assert reply.created_at > 1e9
+    assert reply.attempts == 1
+    if not model.startswith("ollama"):
+        assert reply.answered_by == "other"
+
+
+@pytest.mark.parametrize("fault", [Fault.RESET_BEFORE_ANSWER, Fault.CLOSE_BEFORE_ANSWER])
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_a_request_whose_connection_breaks_is_not_sent_again_by_litellm(
+    server: ProviderServer, model: str, fault: Fault
+) -> None:
+    server.judge = constant(fault)
+    asked = backend(server, model)
+    for number in (1, 2):
+        with pytest.raises(ProviderError, match="connection"):
+            await asked.send(request(asked))
+        assert server.counts.total == number
+
+
+async def test_calls_that_others_make_through_litellm_keep_its_own_ways(
+    server: ProviderServer,
+) -> None:
+    server.judge = constant(Fault.RESET_BEFORE_ANSWER)
+    with pytest.raises(Exception, match="reset"):
+        await litellm_module().acompletion(
+            model="hosted_vllm/x",
+            messages=[{"role": "user", "content": "A text."}],
+            api_base=server.openai_base,
+            api_key="x",
+            max_retries=0,
+        )
+    assert server.counts.total == 2
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+@pytest.mark.parametrize("rung", ["json_schema", "json_object", "prompt"])
+async def test_each_form_of_structured_output_arrives_as_it_was_meant(
+    server: ProviderServer, model: str, rung: Any
+) -> None:
+    server.judge = constant({"overall": 7})
+    asked = backend(server, model)
+    await asked.send(request(asked, structured=rung))
+    [served] = server.requests
+    if rung == "json_schema":
+        assert served.structured == "json_schema"
+        assert served.schema is not None
+        assert list(served.schema["properties"]) == ["overall"]
+    elif rung == "prompt":
+        assert served.structured is None
+        assert not {"response_format", "format", "tools", "output_format"} & set(served.params)
+    elif not model.startswith("anthropic"):
+        assert served.structured == "json_object"
+    assert "temperature" not in served.params
+    assert "stream" not in served.params or served.params["stream"] is False
+
+
+async def test_the_parameters_arrive_and_nothing_else_does(server: ProviderServer) -> None:
+    asked = backend(
+        server,
+        "openai/x",
+        temperature=0.25,
+        top_p=0.5,
+        seed=7,
+        max_tokens=99,
+        reasoning_effort="low",
+        extra={"min_tokens": 3},
+    )
+    await asked.send(request(asked, schema=None))
+    assert dict(server.requests[0].params) == {
+        "model": "x",
+        "messages": [
+            {"role": "system", "content": "Judge."},
+            {"role": "user", "content": "A text."},
+        ],
+        "temperature": 0.25,
+        "top_p": 0.5,
+        "seed": 7,
+        "max_tokens": 99,
+        "reasoning_effort": "low",
+        "min_tokens": 3,
+    }
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_no_key_of_a_provider_goes_to_an_address_of_ones_own(
+    server: ProviderServer, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI", "ANTHROPIC", "HOSTED_VLLM", "OLLAMA"):
+        monkeypatch.setenv(f"{name}_API_KEY", CANARY)
+    monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", CANARY)
+    # The server echoes whatever key it is sent.
+    server.judge = constant(Fault.UNAUTHORIZED_ECHOING_KEY)
+    seen: list[bytes] = []
+    send = socket.socket.send
+    monkeypatch.setattr(
+        socket.socket,
+        "send",
+        lambda self, data, *rest: seen.append(data) or send(self, data, *rest),
+    )
+    asked = backend(server, model)
+    with pytest.raises(ProviderError) as caught:
+        await asked.send(request(asked))
+    sent = b"".join(seen)
+    assert b"A text." in sent, "the wire was not watched"
+    assert CANARY.encode() not in sent
+    assert caught.value.fault == "authentication"
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+async def test_the_key_that_is_named_is_the_key_that_is_sent(
+    server: ProviderServer, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "another-key-altogether")
+    monkeypatch.setenv("OUR_ACCESS", CANARY)
+    server.api_key = CANARY
+    asked = backend(server, model, api_key_env="OUR_ACCESS")
+    assert (await asked.send(request(asked))).text
+
+
+async def test_a_named_key_that_is_missing_sends_nothing(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    monkeypatch.setenv("EMPTY_KEY", "")
+    for name in ("EMPTY_KEY", "NO_SUCH_KEY"):
+        asked = backend(server, "openai/x", api_key_env=name)
+        with pytest.raises(ProviderError, match=f"authentication: .*{name} is not set or empty"):
+            await asked.send(request(asked))
+        assert name in str(asked.access_faults()[0])
+    assert server.counts.total == 0
+
+
+@pytest.mark.parametrize("fault", [Fault.HANG, Fault.TRICKLE])
+async def test_the_time_is_over_for_a_whole_answer_not_for_each_byte(
+    server: ProviderServer, fault: Fault
+) -> None:
+    server.trickle_s = 0.05
+    server.judge = constant(fault)
+    asked = backend(server, "openai/x", timeout_s=0.5)
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(ProviderError, match=r"no answer within 0\.5 s") as caught:
+        await asked.send(request(asked))
+    assert asyncio.get_running_loop().time() - started < 3
+    assert (caught.value.fault, caught.value.may_be_billed) == ("timeout", True)
+
+
+async def test_a_cancelled_call_is_cancelled_and_nothing_else(server: ProviderServer) -> None:
+    server.judge = constant(Fault.HANG)
+    asked = backend(server, "openai/x")
+    task = asyncio.create_task(asked.send(request(asked)))
+    await asyncio.sleep(0.2)
+    assert server.in_flight == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+# Usage and cost -----------------------------------------------------------------------------------
+
+
+async def test_a_known_price_is_applied_with_its_cached_share(server: ProviderServer) -> None:
+    server.judge = lambda asked: ServedReply('{"overall": 7}', usage=(1000, 100, 400))
+    asked = backend(server, "openai/gpt-4o-mini")
+    reply = await asked.send(request(asked))
+    assert reply.usage.cached_input_tokens == 400
+    # 600 × 0.15 + 400 × 0.075 + 100 × 0.60 dollars a million
+    assert reply.cost_usd == pytest.approx((600 * 0.15 + 400 * 0.075 + 100 * 0.60) / 1e6)
+
+
+async def test_own_prices_win_over_the_list(server: ProviderServer) -> None:
+    server.judge = lambda asked: ServedReply('{"overall": 7}', usage=(1000, 100, 400))
+    prices = Prices(input=10, output=20, cached_input=1)
+    asked = backend(server, "openai/gpt-4o-mini", prices=prices)
+    reply = await asked.send(request(asked))
+    assert reply.cost_usd == pytest.approx((600 * 10 + 400 * 1 + 100 * 20) / 1e6)
+    assert asked.worst_cost(1_000_000, 1_000_000) == pytest.approx(30)
+    assert asked.likely_cost(1_000_000, 0) == pytest.approx(10)
+
+
+async def test_an_unknown_price_is_unknown_and_not_nothing(server: ProviderServer) -> None:
+    asked = backend(server, "openai/x")
+    reply = await asked.send(request(asked))
+    assert reply.cost_usd is None
+    assert asked.worst_cost(1, 1) is None
+    assert asked.likely_cost(1, 1) is None
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "hosted_vllm/x"])
+async def test_tokens_that_nobody_counted_are_unknown_and_so_is_the_cost(
+    server: ProviderServer, model: str
+) -> None:
+    # litellm fills in zeros, and a price times zero would read as a free call.
+    answer = {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-4o-mini",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "7"},
+                "finish_reason": "stop",
+            }
+        ],
+    }
+    server.judge = lambda asked: ServedReply(None, body=json.dumps(answer).encode())
+    asked = backend(server, model)
+    reply = await asked.send(request(asked))
+    assert (reply.text, reply.usage.input_tokens, reply.usage.output_tokens) == ("7", None, None)
+    assert reply.cost_usd is None
+
+
+async def test_an_ollama_of_ones_own_is_free(server: ProviderServer) -> None:
+    asked = backend(server, "ollama_chat/x")
+    assert (await asked.send(request(asked))).cost_usd == 0.0
+    assert asked.worst_cost(10**6, 10**6) == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
+@pytest.mark.parametrize(
+    "model", ["ollama_chat/x", "ollama/y", "huggingface/together/meta/x", "groq/x", "gemini/x"]
+)
+def test_prices_and_preparation_ask_nobody(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody(*given: Any, **named: Any) -> Any:
+        raise AssertionError(f"reached for the network: {given}")
+
+    monkeypatch.setattr(socket.socket, "connect", nobody)
+    monkeypatch.setattr(socket, "getaddrinfo", nobody)
+    asked = LitellmBackend(BackendSpec(model=model))
+    asked.prepare()
+    asked.worst_cost(1, 1)
+    asked.likely_tokens("Some words.")
+    asked.access_faults()
+
+
+async def test_nothing_is_contacted_but_the_address_named(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached: set[Any] = set()
+    connect = socket.socket.connect
+
+    def watched(self: socket.socket, address: Any) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            reached.add(tuple(address[:2]))
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", watched)
+    for model in PROTOCOLS:
+        asked = backend(server, model)
+        asked.prepare()
+        asked.worst_cost(10, 10)
+        await asked.send(request(asked))
+    assert reached == {("127.0.0.1", server.port)}
+    assert set(server.counts.by_path) == {"/v1/chat/completions", "/v1/messages", "/api/chat"}
+
+
+# Reply parts --------------------------------------------------------------------------------------
+
+
+async def test_log_probabilities_are_kept_as_the_endpoint_gave_them(server: ProviderServer) -> None:
+    content = [
+        {
+            "token": "7",
+            "logprob": -0.1,
+            "bytes": [55],
+            "top_logprobs": [
+                {"token": "7", "logprob": -0.1, "bytes": [55]},
+                {"token": "8", "logprob": -2.4, "bytes": [56]},
+            ],
+        }
+    ]
+    server.judge = lambda asked: ServedReply("7", logprobs=content)
+    asked = backend(server, "openai/x")
+    params = {**asked.spec.parameters(), "logprobs": True, "top_logprobs": 20}
+    reply = await asked.send(request(asked, params=params))
+    assert reply.logprobs == content
+    assert server.requests[0].params["top_logprobs"] == 20
+
+
+@pytest.mark.parametrize("model", ["openai/x", "hosted_vllm/x"])
+async def test_a_refusal_in_its_own_field_is_found(server: ProviderServer, model: str) -> None:
+    server.judge = lambda asked: ServedReply(None, refusal="I will not.")
+    asked = backend(server, model)
+    assert (await asked.send(request(asked))).refusal == "I will not."
+
+
+# Preparation --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "nosuch/x"}, "unknown provider 'nosuch'"),
+        ({"model": "hosted_vllm/x"}, "needs the address of its server: set api_base"),
+        ({"model": "openai/o3", "temperature": 0.0}, "temperature"),
+        ({"model": "anthropic/claude-sonnet-4-5", "seed": 1}, "seed"),
+        ({"model": "anthropic/claude-sonnet-4-5", "score_mode": "expected"}, "log-probabilities"),
+        ({"model": "ollama_chat/x", "score_mode": "expected"}, "log-probabilities"),
+        ({"model": "offline/nosuch"}, "no such embedded model"),
+        ({"model": "offline/lexical", "score_mode": "expected"}, "no log-probabilities"),
+        (
+            {
+                "model": "anthropic/claude-sonnet-4-5",
+                "reasoning_effort": "high",
+                "max_tokens": 1000,
+            },
+            "max_tokens must be more than",
+        ),
+    ],
+)
+def test_settings_that_a_model_does_not_take_are_refused_before_any_call(
+    settings: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        LitellmBackend(BackendSpec(**settings)).prepare()
+    assert message in str(caught.value)
+    assert "drop_params" not in str(caught.value)
+
+
+def test_several_faults_are_told_together() -> None:
+    spec = BackendSpec(model="hosted_vllm/x", score_mode="expected", temperature=1.0)
+    with pytest.raises(InputError) as caught:
+        LitellmBackend(spec).prepare()
+    assert len(caught.value.faults) >= 1
+    assert "set api_base" in str(caught.value)
+
+
+def test_the_effective_parameters_are_those_of_the_wire() -> None:
+    asked = LitellmBackend(BackendSpec(model="ollama_chat/x", max_tokens=9, temperature=0.5))
+    assert asked.effective_parameters() == {"num_predict": 9, "temperature": 0.5}
+    asked = LitellmBackend(BackendSpec(model="openai/o3", max_tokens=9, extra={"min_tokens": 3}))
+    assert asked.effective_parameters() == {"max_completion_tokens": 9, "min_tokens": 3}
+
+
+def test_a_missing_key_of_the_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
+    assert "OPENAI_API_KEY is not set" in str(asked.access_faults()[0])
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    assert asked.access_faults() == []
+
+
+# Addresses from the environment -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "model"),
+    [
+        ("OPENAI_API_BASE", "openai/x"),
+        ("OPENAI_BASE_URL", "openai/x"),
+        ("ANTHROPIC_API_BASE", "anthropic/x"),
+        ("ANTHROPIC_BASE_URL", "anthropic/x"),
+        ("HOSTED_VLLM_API_BASE", "hosted_vllm/x"),
+        ("OLLAMA_API_BASE", "ollama_chat/x"),
+        ("OLLAMA_API_BASE", "ollama/x"),
+    ],
+)
+def test_an_address_of_the_environment_becomes_part_of_the_settings(
+    variable: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "http://127.0.0.1:9/v1/")
+    spec = with_endpoint(BackendSpec(model=model, temperature=0.5))
+    assert spec.api_base == "http://127.0.0.1:9/v1"
+    assert (spec.api_key_env, spec.temperature, spec.name) == (None, 0.5, model)
+
+
+def test_the_key_goes_with_the_address_of_its_own_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("OPENAI_API_KEY", CANARY)
+    assert with_endpoint(BackendSpec(model="openai/x")).api_key_env == "OPENAI_API_KEY"
+    named = BackendSpec(model="openai/x", api_key_env="OTHER_KEY")
+    assert with_endpoint(named).api_key_env == "OTHER_KEY"
+
+
+def test_of_two_variables_the_one_that_litellm_takes_is_taken(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for provider in ("OPENAI", "ANTHROPIC"):
+        monkeypatch.setenv(f"{provider}_API_BASE", "http://127.0.0.1:1")
+        monkeypatch.setenv(f"{provider}_BASE_URL", "http://127.0.0.1:2")
+    assert with_endpoint(BackendSpec(model="openai/x")).api_base == "http://127.0.0.1:2"
+    assert with_endpoint(BackendSpec(model="anthropic/x")).api_base == "http://127.0.0.1:1"
+
+
+def test_an_address_in_the_settings_is_not_overruled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+    spec = BackendSpec(model="openai/x", api_base="http://127.0.0.1:8/v1")
+    assert with_endpoint(spec) == spec
+
+
+@pytest.mark.parametrize("address", [f"http://me:{CANARY}@h/v1", f"http://h?key={CANARY}", "h:80"])
+def test_a_variable_that_holds_a_password_or_no_address_is_refused_unseen(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The address is stored with every reply.
+    monkeypatch.setenv("OPENAI_API_BASE", address)
+    with pytest.raises(InputError, match="environment variable OPENAI_API_BASE") as caught:
+        LitellmBackend(BackendSpec(model="openai/x"))
+    assert CANARY not in str(caught.value)
+
+
+@pytest.mark.slow
+def test_a_process_that_has_loaded_litellm_before_gets_the_same_silence() -> None:
+    code = (
+        "import litellm, os\n"
+        "for name in list(os.environ):\n"
+        "    if name.startswith('LITELLM_'): del os.environ[name]\n"
+        "from areopagus.judges.llm import litellm_module\n"
+        "module = litellm_module()\n"
+        "assert os.environ['LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS'] == 'True'\n"
+        "assert os.environ['LITELLM_OFFLINE_MODE'] == 'true'\n"
+        "assert module.suppress_debug_info and module.drop_params is False\n"
+    )
+    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "PATH": ""}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=quiet)

@@ -1,0 +1,348 @@
+"""The tables of a run: every text comes back, nothing half-written, columns as documented."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from areopagus import InputError, Panel, StoreError
+from areopagus.records.csv_lines import CsvLines, carried_names
+from areopagus.records.judgment import Judgment
+from areopagus.records.run_tables import (
+    JUDGMENT_COLUMNS,
+    PROVENANCE_COLUMNS,
+    SCORE_COLUMNS,
+    TableWriter,
+    judgment_schema,
+    read_judgments,
+    read_scores,
+    score_header,
+)
+from areopagus.records.verdict import Verdict
+from areopagus.testing import ScriptedBackend
+
+CRITERIA = ("clarity", "grounding")
+HOSTILE = [
+    "=1+1",
+    "+SUM(A1:A9)",
+    "-2",
+    "@cmd",
+    "\tx",
+    "a\rb",
+    "a\nb",
+    "a\r\nb",
+    'a"b,c;d',
+    "\u202egnirts",
+    "nul\x00here",
+    "\u2028line\u2029",
+    "x" * 300,
+    "<script>alert(1)</script>",
+    "\x1b[2J",
+    "日本語 🜚",
+]
+
+
+def verdict(response_id: str = "r1", **more: Any) -> Verdict:
+    """A verdict of one judge who scored and one who failed."""
+    texts = {"prompt_id": "p1", "respondent_id": "anna", **more}
+    scored = Judgment(
+        response_id,
+        texts["prompt_id"],
+        texts["respondent_id"],
+        "historian",
+        "disciplinary",
+        "m/a",
+        0,
+        "scored",
+        scores={"clarity": 7.0, "grounding": 5.0},
+        rationale=more.get("rationale"),
+        cost_usd=0.5,
+    )
+    failed = Judgment(
+        response_id,
+        texts["prompt_id"],
+        texts["respondent_id"],
+        "ethicist",
+        "disciplinary",
+        "m/a",
+        0,
+        "failed",
+        reason=more.get("reason", "timeout"),
+        detail=more.get("detail"),
+        answered_by=more.get("answered_by"),
+    )
+    return Verdict(
+        response_id=response_id,
+        prompt_id=texts["prompt_id"],
+        respondent_id=texts["respondent_id"],
+        status="scored",
+        reason=None,
+        composite=6.0,
+        dimensions={"clarity": 7.0, "grounding": 5.0},
+        interval=(5.0, 7.0),
+        interval_method="t",
+        interval_reason=None,
+        dimension_intervals={"clarity": None, "grounding": (4.0, 6.0)},
+        median=6.0,
+        trimmed_mean=6.0,
+        sd=None,
+        by_persona={"historian": 6.0, "ethicist": None},
+        by_model={"m/a": 6.0},
+        by_axis={"disciplinary": 6.0},
+        disagreement="undefined",
+        share_abstained=0.0,
+        n_scored=1,
+        n_planned=2,
+        counts={
+            "scored": 1,
+            "abstained": 0,
+            "refused": 0,
+            "unreadable": 0,
+            "failed": 1,
+            "not_asked": 0,
+        },
+        flags=("empty", "bidi_controls"),
+        cost_usd=None,
+        judgments=(scored, failed),
+    )
+
+
+def writer(folder: Path, carried: tuple[str, ...] = ()) -> TableWriter:
+    return TableWriter(
+        folder,
+        criteria=CRITERIA,
+        personas=["historian", "ethicist"],
+        models=["m/a"],
+        axes=["disciplinary"],
+        carried=carried,
+    )
+
+
+def test_the_tables_hold_what_was_added_and_the_columns_are_the_documented_ones(
+    tmp_path: Path,
+) -> None:
+    tables = writer(tmp_path, ("wave",))
+    tables.add(verdict(), {"wave": 3})
+    tables.close()
+    (row,) = read_scores(tmp_path)
+    header = score_header(CRITERIA, ["historian", "ethicist"], ["m/a"], ["disciplinary"])
+    assert list(row) == [*header, "wave"]
+    assert header[: len(SCORE_COLUMNS)] == list(SCORE_COLUMNS)
+    assert (row["composite"], row["composite_low"], row["composite_high"]) == (
+        "6.0000",
+        "5.0000",
+        "7.0000",
+    )
+    assert (row["clarity"], row["clarity_low"]) == ("7.0000", "")
+    assert (row["grounding_low"], row["grounding_high"]) == ("4.0000", "6.0000")
+    # Undefined is empty, never 0.
+    assert (row["sd"], row["cost_usd"], row["persona_ethicist"]) == ("", "", "")
+    assert (row["flags"], row["wave"]) == ("empty bidi_controls", "3")
+    scored, failed = read_judgments(tmp_path)
+    assert list(scored) == [*JUDGMENT_COLUMNS, *CRITERIA, *PROVENANCE_COLUMNS]
+    assert list(scored) == judgment_schema(CRITERIA).names
+    assert (scored["clarity"], scored["cost_usd"]) == (7.0, 0.5)
+    assert (failed["status"], failed["clarity"], failed["cost_usd"]) == ("failed", None, None)
+
+
+def test_every_column_of_a_real_run_stands_in_the_documents(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    good = {f"{name}": 5 for name in _dimensions()} | {"abstained": False}
+    rows = [{"response_id": "r", "prompt_text": "Why?", "response_text": "Because it binds."}]
+    with Panel(ScriptedBackend(good)) as panel:
+        run = panel.score_many(rows, tmp_path / "run")
+    judgment = next(run.judgments())
+    own = [name for name in judgment if name not in _dimensions()]
+    scores = [name for name in run.scores()[0] if name in SCORE_COLUMNS]
+    assert len(scores) == len(SCORE_COLUMNS)
+    missing = [name for name in (*own, *scores) if f"`{name}`" not in page]
+    assert missing == []
+
+
+def _dimensions() -> tuple[str, ...]:
+    from areopagus.records.export import SCRUB_DIMENSIONS
+
+    return SCRUB_DIMENSIONS
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_text_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
+    tables = writer(tmp_path, (f"col {text}",))
+    hostile = {name: text for name in ("prompt_id", "respondent_id", "rationale", "detail")}
+    tables.add(verdict(text, **hostile), {f"col {text}": text})
+    tables.add(verdict("after"), {})
+    tables.close()
+    row, after = read_scores(tmp_path)
+    assert (row["response_id"], row["prompt_id"], row["respondent_id"]) == (text, text, text)
+    assert row[f"col {text}"] == text
+    assert after["response_id"] == "after"
+    first, second, *_ = read_judgments(tmp_path)
+    assert (first["response_id"], first["rationale"]) == (text, text)
+    assert second["detail"] == text
+
+
+def test_half_a_surrogate_pair_from_an_endpoint_does_not_break_the_tables(tmp_path: Path) -> None:
+    tables = writer(tmp_path, ("note",))
+    bad = "a\ud800b"
+    tables.add(
+        verdict(rationale=bad, reason=bad, detail=bad, answered_by=bad),
+        {"note": bad},
+    )
+    tables.close()
+    first, second = read_judgments(tmp_path)
+    assert first["rationale"] == "a?b"
+    assert (second["reason"], second["detail"], second["answered_by"]) == ("a?b",) * 3
+    assert read_scores(tmp_path)[0]["note"] == "a?b"
+
+
+def test_a_very_long_carried_text_comes_back(tmp_path: Path) -> None:
+    tables = writer(tmp_path, ("essay",))
+    tables.add(verdict(), {"essay": "y" * 200_000})  # the csv module's own limit is 131,072
+    tables.close()
+    assert len(read_scores(tmp_path)[0]["essay"]) == 200_000
+
+
+def test_carried_columns_never_share_a_name_with_ours_or_with_each_other(tmp_path: Path) -> None:
+    names = ("status", "input_status", "note", "persona_historian")
+    tables = writer(tmp_path, names)
+    tables.add(verdict(), {name: f"theirs {name}" for name in names})
+    tables.close()
+    (row,) = read_scores(tmp_path)
+    assert row["status"] == "scored"
+    assert row["input_status"] == "theirs input_status"
+    assert row["input_input_status"] == "theirs status"
+    assert row["note"] == "theirs note"
+    assert row["persona_historian"] == "6.0000"
+    assert row["input_persona_historian"] == "theirs persona_historian"
+
+
+@given(st.lists(st.sampled_from(["a", "input_a", "input_input_a", "b", "input_b"]), unique=True))
+def test_carried_names_are_unique_and_never_ours(carried: list[str]) -> None:
+    found = carried_names(carried, ["a", "b", "id"])
+    assert len({*found, "a", "b", "id"}) == len(found) + 3
+    assert all(new.endswith(old) for new, old in zip(found, carried, strict=True))
+
+
+@given(st.lists(st.lists(st.text(), min_size=2, max_size=4), min_size=1, max_size=4))
+def test_any_row_comes_back_from_csv(rows: list[list[str]]) -> None:
+    file = io.StringIO(newline="")
+    lines = CsvLines(file)
+    for row in rows:
+        lines.write(row)
+    assert list(csv.reader(io.StringIO(file.getvalue(), newline=""))) == rows
+    assert file.getvalue().endswith("\n")
+
+
+def test_abandoned_tables_leave_the_old_ones(tmp_path: Path) -> None:
+    tables = writer(tmp_path)
+    tables.add(verdict("old"))
+    tables.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    tables = writer(tmp_path)
+    tables.add(verdict("new"))
+    tables.abandon()
+    tables.abandon()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+class FullDisk(io.StringIO):
+    """A file that takes its header and nothing more."""
+
+    def __init__(self, writes: int) -> None:
+        super().__init__(newline="")
+        self.left = writes
+
+    def write(self, text: str) -> int:
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().write(text)
+
+
+def test_a_disk_that_fills_in_the_middle_is_one_error_and_the_old_tables_stay(
+    tmp_path: Path,
+) -> None:
+    tables = writer(tmp_path)
+    tables.add(verdict("old"))
+    tables.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    tables = writer(tmp_path)
+    tables._csv = CsvLines(FullDisk(1))
+    tables.add(verdict("one"))
+    with pytest.raises(StoreError, match="No space left on device"):
+        tables.add(verdict("two"))
+    tables.abandon()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_disk_that_is_full_at_the_end_changes_neither_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as parquet
+
+    tables = writer(tmp_path)
+    tables.add(verdict("old"))
+    tables.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    class Full(parquet.ParquetWriter):
+        def close(self) -> None:
+            super().close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def __del__(self) -> None:
+            return None
+
+    monkeypatch.setattr(parquet, "ParquetWriter", Full)
+    tables = writer(tmp_path)
+    tables.add(verdict("new"))
+    with pytest.raises(StoreError, match="No space left"):
+        tables.close()
+    tables.abandon()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_run_on_a_full_disk_ends_in_one_error_and_goes_on_later_without_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = {name: 5 for name in _dimensions()} | {"abstained": False}
+    rows = [{"response_id": "r", "prompt_text": "Why?", "response_text": "Because it binds."}]
+    backend = ScriptedBackend(good)
+    with Panel(backend) as panel:
+
+        def full(self: CsvLines, cells: Any) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        original = CsvLines.write
+        calls: list[int] = []
+
+        def sometimes(self: CsvLines, cells: Any) -> None:
+            calls.append(1)
+            (original if len(calls) == 1 else full)(self, cells)
+
+        monkeypatch.setattr(CsvLines, "write", sometimes)
+        with pytest.raises(StoreError, match="No space left"):
+            panel.score_many(rows, tmp_path / "run")
+        monkeypatch.undo()
+        assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["run.json"]
+        run = panel.score_many(rows, tmp_path / "run")
+    assert run.n_scored == 10
+    assert len(backend.requests) == 10
+
+
+def test_tables_that_are_not_there_are_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot be read"):
+        read_scores(tmp_path)
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_judgments(tmp_path))
+    (tmp_path / "judgments.parquet").write_bytes(b"PAR1 no more")
+    with pytest.raises(InputError, match="cannot be read"):
+        list(read_judgments(tmp_path))
