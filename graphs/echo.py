@@ -1,4 +1,4 @@
-"""Error messages of endpoints that repeat what was sent: the repeated text stays out of the state."""
+"""Error messages that repeat what was sent: the repeated text stays out of the state."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def panel_graph() -> Any:
 
 def _is_open(judgment: JudgmentRow) -> bool:
     status, reason = judgment["status"], judgment["reason"]
-    return status == "failed" or (status == "not_asked" and reason != "screened")
+    return bool(status == "failed" or (status == "not_asked" and reason != "screened"))
 
 
 def _defect(sitting: Sitting, key: str, error: Exception) -> Judgment:

@@ -222,7 +222,7 @@ class Desk:
         try:
             async for attempt in retrying:
                 with attempt:
-                    reply = await self._attempt(call, limiter)
+                    return await self._attempt(call, limiter)
         except ProviderError as error:
             self.counts.failed += 1
             if error.fault in CLOSES_BACKEND:
@@ -240,7 +240,7 @@ class Desk:
             raise
         finally:
             self._on_change()
-        return reply
+        raise AssertionError("the retries end with a reply or an error")
 
     async def _attempt(self, call: _Call, limiter: Limiter) -> Reply:
         self._refuse_if_closed(call)

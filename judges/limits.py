@@ -188,5 +188,6 @@ class Limiter:
             raise StoppedError
 
     async def _until_allowed(self) -> None:
-        while (wait := self._not_before - self._clock()) > 0:
+        # Timers may go off a nanosecond early: what is left then is no reason to sleep again.
+        while (wait := self._not_before - self._clock()) > 1e-6:
             await self.pause(wait)

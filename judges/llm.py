@@ -1,43 +1,29 @@
-"""Backends through litellm: the only module that imports it, late, with its surprises switched off.
+"""Backends through litellm: one `send` is one HTTP attempt.
 
-On import litellm would otherwise fetch its price map, read `.env` files, and on later calls fetch
-headers and tokenizers, ask a local Ollama or the Hugging Face hub about a model's price, and send
-a request again by itself when its connection broke; one call could become five by stacked retries.
-Here one `send` is one HTTP attempt, and nothing but that attempt leaves the machine. Prices are
-those of the installed litellm.
+Nothing but that attempt leaves the machine. litellm would also ask a local Ollama or the Hugging
+Face hub about a model's price, and stack retries until one call became five. Prices are those of
+the installed litellm.
 """
 
 from __future__ import annotations
 
 import asyncio
-import atexit
-import contextlib
-import logging
 import math
 import os
-import sys
 from collections.abc import Mapping
-from contextvars import ContextVar
-from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..errors import InputError, InputFault, ProviderError
-from ..loop import submit
 from ..records.reply import Reply
 from .faults import classify
 from .prices import FREE, TokenPrices, cost_of, prices_of
+from .quiet_litellm import litellm_module, one_attempt
 from .reply_parts import reply_of, usage_of
 from .request import Request
 from .spec import BackendSpec
 
-_SWITCHES = {
-    "LITELLM_MODE": "PRODUCTION",  # no .env file is read into the environment
-    "LITELLM_OFFLINE_MODE": "true",
-    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
-    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
-}
 _NO_KEY = "no-key-needed"
 # Ollama runs on a machine of one's own: its tokens have no price.
 _LOCAL = frozenset({"ollama", "ollama_chat"})
@@ -58,54 +44,6 @@ _NEED_ADDRESS = frozenset(
         "xinference",
     }
 )
-
-
-_one_attempt: ContextVar[bool] = ContextVar("one_attempt", default=False)
-
-
-@cache
-def litellm_module() -> Any:
-    """The litellm module, with everything off that talks to anybody by itself."""
-    # Some are read on import, some at a later call: they are set even where it is loaded already.
-    os.environ.update(_SWITCHES)
-    atexit.register(_close_clients)
-    import litellm
-
-    _send_once()
-    litellm.suppress_debug_info = True
-    litellm.disable_hf_tokenizer_download = True
-    litellm.drop_params = False
-    litellm.telemetry = False
-    logging.getLogger("LiteLLM").setLevel(logging.ERROR)
-    return litellm
-
-
-def _send_once() -> None:
-    """Stops litellm's HTTP handler from sending a request again after a broken connection.
-
-    The provider may have done the work, and been paid, when the connection breaks; whether to ask
-    again is decided, counted and stored by the desk. Calls that others make through litellm in the
-    same process keep its behaviour.
-    """
-    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
-
-    handler: Any = AsyncHTTPHandler
-    again = handler.single_connection_post_request
-
-    async def not_again(self: Any, *given: Any, **named: Any) -> Any:
-        if _one_attempt.get():
-            raise  # noqa: PLE0704 - what the first attempt met: litellm calls this in its handler
-        return await again(self, *given, **named)
-
-    handler.single_connection_post_request = not_again
-
-
-def _close_clients() -> None:
-    """Closes pooled connections at the end of the process, on the loop that they belong to."""
-    litellm = sys.modules.get("litellm")
-    if litellm is not None:
-        with contextlib.suppress(Exception):
-            submit(litellm.close_litellm_async_clients()).result(timeout=2.0)
 
 
 def with_endpoint(spec: BackendSpec) -> BackendSpec:
@@ -157,10 +95,9 @@ class LitellmBackend:
         _make_known(self.spec)
         arguments = self._arguments(request)
         started = asyncio.get_running_loop().time()
-        mark = _one_attempt.set(True)
         try:
             # litellm's own time-out is per read: a server that drips a byte a second passes it.
-            async with asyncio.timeout(self.spec.timeout_s):
+            async with one_attempt(), asyncio.timeout(self.spec.timeout_s):
                 answer = await litellm.acompletion(**arguments)
         except asyncio.CancelledError:
             raise
@@ -170,8 +107,6 @@ class LitellmBackend:
             ) from error
         except Exception as error:
             raise classify(error, secrets=self._secrets()) from error
-        finally:
-            _one_attempt.reset(mark)
         latency = asyncio.get_running_loop().time() - started
         return reply_of(answer, cost_usd=self._cost(answer), latency_s=latency)
 

@@ -47,7 +47,8 @@ _REFUSAL = re.compile(
     r"(?:i|we)(?: can'?t| can ?not| won'?t| will not|'?m (?:not able|unable) to| am (?:not able|"
     r"unable) to| am not (?:willing|going|comfortable)(?: to)?|'?m not (?:willing|going|"
     r"comfortable)(?: to)?| (?:must|have to|need to|will|would)(?: respectfully)? (?:decline|"
-    r"refuse)(?: to)?|'?d (?:prefer|rather) not(?: to)?| (?:respectfully )?(?:decline|refuse) to)"
+    r"refuse)(?: to)?|(?:'?d| would) (?:prefer|rather) not(?: to)?"
+    r"| (?:respectfully )?(?:decline|refuse) to)"
     r"(?: in good conscience)?\s+(?:evaluat|assess|scor|rat|grad|judg|help|assist|comply|provid|"
     r"complet|fulfil|engag|continu|participat|respond|review|do (?:this|that|so)|take part)",
     re.IGNORECASE,

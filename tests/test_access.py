@@ -1,4 +1,4 @@
-"""Whether a backend can be asked at all: everything wrong at once, and nothing where all is paid."""
+"""Whether a backend can be asked: everything wrong at once, and nothing where all is paid."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_everything_wrong_is_reported_together_before_any_call(
             assert "OPENAI_API_KEY is not set" in said
             assert "MY_OWN_KEY is not set" in said
             assert "unknown provider 'nosuchprovider'" in said
-            assert "openai/gpt-5: parameters:" in said and "temperature" in said
+            assert "openai/gpt-5: parameters:" in said
+            assert "temperature" in said
             assert f"127.0.0.1:{closed_port}/v1 cannot be reached" in said
             assert "Nothing was sent and nothing was spent." in said
             assert "drop_params" not in said

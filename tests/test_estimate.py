@@ -66,9 +66,11 @@ def test_an_unknown_price_stays_unknown_and_a_known_one_beside_it_is_told() -> N
     ]
     with Panel(models) as panel:
         found = panel.estimate(rows())
-    assert found.likely_usd is None and found.most_usd is None
+    assert found.likely_usd is None
+    assert found.most_usd is None
     known, unknown = found.backends
-    assert known.most_usd is not None and known.most_usd >= (known.likely_usd or 0) > 0
+    assert known.most_usd is not None
+    assert known.most_usd >= (known.likely_usd or 0) > 0
     assert unknown.likely_usd is unknown.most_usd is None
 
 
@@ -93,7 +95,8 @@ def test_the_likely_cost_is_never_above_the_most(max_tokens: int, rationale: Any
         )
     (item,) = found.backends
     assert item.output_tokens <= item.most_output_tokens == item.calls * max_tokens
-    assert found.likely_usd is not None and found.most_usd is not None
+    assert found.likely_usd is not None
+    assert found.most_usd is not None
     assert 0 < found.likely_usd <= found.most_usd
 
 

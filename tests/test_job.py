@@ -314,7 +314,7 @@ def test_an_interrupt_keeps_everything_and_a_rerun_goes_on(tmp_path: Path) -> No
     backend = Slow(GOOD, concurrency=4)
     with Panel(backend) as panel:
         job = panel.job(rows(60, 6), tmp_path / "run")
-        from areopagus.panel import run_job
+        from areopagus.job import run_job
 
         threading.Timer(0.3, job.stop).start()
         run = run_job(job)
@@ -346,7 +346,7 @@ def test_a_keyboard_interrupt_carries_the_run(
     with Panel(ScriptedBackend(GOOD)) as panel:
         job = panel.job(rows(), tmp_path / "run")
         monkeypatch.setattr(Future, "result", result)
-        from areopagus.panel import run_job
+        from areopagus.job import run_job
 
         with pytest.raises(RunInterrupted) as caught:
             run_job(job)

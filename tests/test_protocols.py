@@ -160,7 +160,7 @@ SCORED = {Fault.WRONG_CONTENT_TYPE, Fault.FENCED, Fault.PROSE_BEFORE}
 def ask(server: ProviderServer, fault: Fault) -> Verdict:
     server.judge = always(fault)
     server.reset()
-    settings = {"timeout_s": 1.0, "max_attempts": 2, "max_wait_s": 1.0}
+    settings = {"timeout_s": 3.0, "max_attempts": 2, "max_wait_s": 2.0}
     # A form of structured output that is set: the probe would ask in others.
     with Panel(three(server, structured="json_schema", **settings), personas=["historian"]) as p:
         return p.score(f"What of {fault}?", f"Of {fault} one may say that promises bind.")

@@ -14,7 +14,8 @@ from areopagus import InputError, Panel, ProviderError, StoreError, respond
 from areopagus.records.csv_lines import CsvLines
 from areopagus.records.reply import Reply, Usage
 from areopagus.records.responses import open_responses
-from areopagus.responding import COLUMNS, arespond
+from areopagus.respond_results import COLUMNS
+from areopagus.responding import arespond
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, constant, respondent
 
 PROMPTS = [

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from .access import all_paid, check_cap, require_access
 from .judges.budget import Budget
 from .judges.desk import Desk
+from .loop import submit
 from .records.judgment import STATUSES
 from .records.responses import ResponseRow, text_key
 from .records.run_folder import RUN_FORMAT, RunFolder
 from .records.run_tables import TableWriter
-from .run import Run
+from .run import Run, RunInterrupted
 from .scoring import Scored, matter_of, score_rows
 from .standing import Standing
 
@@ -226,6 +227,26 @@ class ScoreJob:
             "total": total.to_json(),
             "sessions": [*earlier, session],
         }
+
+
+def run_job(job: ScoreJob) -> Run:
+    """Runs a job to its end; a KeyboardInterrupt lets it finish what is in flight.
+
+    Raises:
+        RunInterrupted: after an interrupt, when the tables stand.
+        KeyboardInterrupt: after a second one; calls in flight are then lost.
+    """
+    future = submit(job.run())
+    try:
+        return future.result()
+    except KeyboardInterrupt:
+        job.stop()
+        try:
+            run = future.result()
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
+        raise RunInterrupted(run) from None
 
 
 def default_folder(name: str, identity: dict[str, Any]) -> Path:

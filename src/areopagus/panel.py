@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ from .judges.brief import DEFAULT_ORDER, TEMPLATE_VERSION, Brief, Order, Rationa
 from .judges.desk import Desk
 from .judges.judge import Judge, Matter
 from .judges.llm import LitellmBackend
-from .judges.spec import OFFLINE_MODEL, BackendSpec
-from .loop import run_async, run_sync, submit
+from .loop import run_async, run_sync
+from .named_models import Model, faults_of, sorted_models
 from .personas import Persona, list_personas, load_personas
 from .records.judgment import Mode, ScoreMode
 from .records.verdict import Verdict
@@ -26,16 +26,10 @@ from .rubrics import Rubric, list_rubrics, load_rubric
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
-    import concurrent.futures
-
     from .estimate import Estimate
     from .job import Progress, ScoreJob
     from .records.ledger import Ledger
     from .run import Run
-
-Model = Any
-"""A model string, a mapping or BackendSpec of settings, a langchain-core chat model (alone or as
-(name, chat model)), or any object that is a `Backend`."""
 
 
 class Panel:
@@ -97,7 +91,7 @@ class Panel:
                 quorum=quorum,
             )
         except ValidationError as error:
-            raise InputError(_faults_of(error)) from error
+            raise InputError(faults_of(error)) from error
         self.settings = settings
         self.backends: tuple[Backend, ...] = tuple(
             given.get(index)
@@ -240,6 +234,8 @@ class Panel:
             max_cost=max_cost,
             on_progress=on_progress,
         )
+        from .job import run_job
+
         return run_job(job)
 
     async def ascore_many(
@@ -434,78 +430,6 @@ class Panel:
         self._desk = None
 
 
-def run_job(job: ScoreJob) -> Run:
-    """Runs a job to its end; a KeyboardInterrupt lets it finish what is in flight.
-
-    Raises:
-        RunInterrupted: after an interrupt, when the tables stand.
-        KeyboardInterrupt: after a second one; calls in flight are then lost.
-    """
-    from .run import RunInterrupted
-
-    future: concurrent.futures.Future[Run] = submit(job.run())
-    try:
-        return future.result()
-    except KeyboardInterrupt:
-        job.stop()
-        try:
-            run = future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-        raise RunInterrupted(run) from None
-
-
-def sorted_models(models: Any) -> tuple[list[BackendSpec], dict[int, Backend]]:
-    """The settings of all backends, and those that came as objects, by their place."""
-    if models is None:
-        models = [OFFLINE_MODEL]
-    elif isinstance(models, str | Mapping | BackendSpec) or not isinstance(models, Iterable):
-        models = [models]
-    specs: list[BackendSpec] = []
-    given: dict[int, Backend] = {}
-    faults: list[InputFault] = []
-    for index, model in enumerate(models):
-        try:
-            if isinstance(model, BackendSpec):
-                specs.append(model)
-            elif isinstance(model, str | Mapping):
-                specs.append(BackendSpec.model_validate(model))
-            else:
-                backend = _backend_object(model)
-                given[index] = backend
-                specs.append(backend.spec)
-        except ValidationError as error:
-            faults.extend(_faults_of(error, f"models[{index}]"))
-        except InputError as error:
-            faults.extend(error.faults)
-    if not specs and not faults:
-        faults.append(InputFault("models", "must name at least one model"))
-    if faults:
-        raise InputError(faults)
-    return specs, given
-
-
-def _backend_object(model: Any) -> Backend:
-    if isinstance(model, Backend):
-        return model
-    from .judges.chat_model import ChatModelBackend, is_chat_model
-
-    if is_chat_model(model):
-        return ChatModelBackend(model)
-    if isinstance(model, tuple) and len(model) == 2 and is_chat_model(model[1]):
-        return ChatModelBackend(model[1], name=str(model[0]))
-    raise InputError(
-        [
-            InputFault(
-                "models",
-                "must be model strings, settings, langchain-core chat models or backends, "
-                f"got {type(model).__name__}",
-            )
-        ]
-    )
-
-
 def _personas(
     personas: Sequence[str | Path | Persona] | None, folders: Sequence[str | Path]
 ) -> tuple[Persona, ...]:
@@ -533,17 +457,6 @@ def _hidden(
         if item.hides_builtin and item.name == str(rubric)
     ]
     return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
-
-
-def _faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:
-    return [
-        InputFault(
-            where,
-            item["msg"].removeprefix("Value error, "),
-            ".".join(str(part) for part in item["loc"]) or None,
-        )
-        for item in error.errors(include_url=False, include_input=False)
-    ]
 
 
 def _matter(

@@ -7,13 +7,12 @@ again asks nothing again.
 from __future__ import annotations
 
 import asyncio
-import csv
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from .access import check_cap, prepare_all, require_access
 from .errors import InputError, InputFault, ProviderError
@@ -24,128 +23,25 @@ from .judges.limits import StoppedError
 from .judges.request import Request
 from .judges.spec import BackendSpec
 from .loop import run_async, submit
+from .named_models import sorted_models
 from .records.csv_lines import CsvLines, carried_names, writable
 from .records.run_folder import replaced
+from .respond_protocol import PRESETS, Protocol, Track, asked
+from .respond_results import (
+    COLUMNS,
+    RespondEstimate,
+    RespondResult,
+    ResponseCounts,
+    check_target,
+)
 
 if TYPE_CHECKING:
     from .records.ledger import Ledger
     from .records.responses import PromptRow, PromptSource
 
-Track = Literal["matched", "maximum"]
-TRACKS: tuple[Track, ...] = get_args(Track)
-
 RESPOND_TEMPLATE = "respond-1"
 USUAL_WORDS = 500
 _AHEAD = 4096
-
-COLUMNS = (
-    "response_id",
-    "prompt_id",
-    "prompt_text",
-    "response_text",
-    "respondent_id",
-    "repeat",
-    "status",
-    "reason",
-    "finish_reason",
-    "words",
-    "answered_by",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-)
-"""Columns of the responses table before those that the prompts carried."""
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """How targets are asked.
-
-    Attributes:
-        effort: reasoning effort, or None to leave it to the model.
-        words, most_words: length instruction added to the prompt, or None for none.
-        max_tokens: room for the visible answer and the reasoning before it.
-    """
-
-    effort: str | None = None
-    words: int | None = None
-    most_words: int | None = None
-    max_tokens: int = 16_000
-
-
-PRESETS: dict[Track, Protocol] = {
-    "matched": Protocol(effort="medium", words=400, most_words=440),
-    "maximum": Protocol(effort="high"),
-}
-"""The paper's two tracks: effort and length bounded as people were, and unbounded capability."""
-
-
-@dataclass(slots=True)
-class ResponseCounts:
-    """What became of the planned responses; the sum is `planned`.
-
-    `answered` includes what was cut off at the token limit, which is also counted in `cut_off`;
-    `empty` are replies without text.
-    """
-
-    planned: int = 0
-    answered: int = 0
-    empty: int = 0
-    refused: int = 0
-    failed: int = 0
-    not_asked: int = 0
-    cut_off: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RespondEstimate:
-    """What a job would call and cost.
-
-    Attributes:
-        planned, stored, calls: responses planned, those in the ledger, and those to be asked for.
-        likely_usd: cost at the length asked for (or of a usual essay), reasoning apart; None =
-            a price is unknown.
-        most_usd: cost if every reply used all the tokens it may.
-    """
-
-    planned: int
-    stored: int
-    calls: int
-    likely_usd: float | None
-    most_usd: float | None
-
-
-@dataclass(slots=True)
-class RespondResult:
-    """A finished table of responses.
-
-    Attributes:
-        path: the table, as `score` reads it.
-        counts: what became of the planned responses.
-        sent, from_ledger, repeated: calls of this session; see `CallCounts`.
-        spent_usd, possibly_spent_usd, unknown_price_calls: what they cost; see `Budget`.
-        faults: class of fault to number of failed calls.
-        interrupted, over_budget: why not everything was asked.
-    """
-
-    path: Path
-    counts: ResponseCounts
-    sent: int = 0
-    from_ledger: int = 0
-    repeated: int = 0
-    spent_usd: float = 0.0
-    possibly_spent_usd: float = 0.0
-    unknown_price_calls: int = 0
-    interrupted: bool = False
-    over_budget: bool = False
-    faults: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def exit_code(self) -> int:
-        """The command line's exit code for this outcome."""
-        if self.over_budget:
-            return 4
-        return 3 if self.counts.failed or self.counts.refused or self.counts.empty else 0
 
 
 def respond(
@@ -227,7 +123,6 @@ class RespondJob:
         Raises:
             InputError: everything wrong with the input.
         """
-        from .panel import sorted_models
         from .records.responses import open_prompts
 
         protocol = PRESETS[track] if track is not None else Protocol()
@@ -246,7 +141,7 @@ class RespondJob:
         )
         self.out = Path(out)
         check_cap(max_cost)
-        _check_target(self.out)
+        check_target(self.out)
         _refuse_judges(self.backends)
         self.source: PromptSource = open_prompts(prompts, columns=columns, limit=limit)
         self.summary = self.source.check()
@@ -361,7 +256,7 @@ class RespondJob:
                     writer.write([writable(cell) for cell in (*cells, *extra)])
                     self._tell()
 
-    async def _answers(self, desk: Desk) -> Any:
+    async def _answers(self, desk: Desk) -> AsyncGenerator[tuple[PromptRow, list[Any]], None]:
         width = sum(backend.spec.concurrency for backend in self.backends) + 8
         slots = asyncio.Semaphore(width)
         queue: deque[tuple[PromptRow, asyncio.Task[list[Any]]]] = deque()
@@ -448,16 +343,6 @@ class RespondJob:
         self._on_progress(self.result)
 
 
-def asked(prompt: str, protocol: Protocol) -> str:
-    """The user turn: the prompt, with the length instruction where there is one."""
-    if protocol.words is None:
-        return prompt
-    return (
-        f"{prompt}\n\nWrite about {protocol.words} words, and no more than "
-        f"{protocol.most_words or round(protocol.words * 1.1)}."
-    )
-
-
 def _backend(spec: BackendSpec, given: Backend | None, protocol: Protocol) -> Backend:
     if given is not None:
         return given
@@ -484,19 +369,3 @@ def _refuse_judges(backends: Sequence[Backend]) -> None:
     ]
     if faults:
         raise InputError(faults)
-
-
-def _check_target(out: Path) -> None:
-    if out.is_dir():
-        raise InputError([InputFault(str(out), "is a folder; name a CSV file to write")])
-    if out.suffix.lower() != ".csv":
-        raise InputError([InputFault(str(out), "must end in .csv")])
-    if not out.parent.is_dir():
-        raise InputError([InputFault(str(out.parent), "is not a folder")])
-    if out.exists():
-        with out.open(encoding="utf-8", errors="replace", newline="") as file:
-            if tuple(next(csv.reader(file), ()))[: len(COLUMNS)] != COLUMNS:
-                raise InputError(
-                    [InputFault(str(out), "exists and is no table of responses of ours")],
-                    hint="Nothing was overwritten; choose another name.",
-                )

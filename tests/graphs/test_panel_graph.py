@@ -77,7 +77,8 @@ async def test_a_judge_that_repeats_the_texts_puts_them_into_no_state() -> None:
     with Panel(ScriptedBackend(parrot)) as panel:
         changed, _ = await updates(sitting_of(panel))
     wire = json.dumps(changed, allow_nan=False)
-    assert "bad_request" in wire and "not_json" in wire
+    assert "bad_request" in wire
+    assert "not_json" in wire
     assert PROMPT_CANARY not in wire
     assert RESPONSE_CANARY not in wire
 
@@ -147,7 +148,8 @@ async def test_a_defect_in_a_judge_is_one_failed_vote_and_no_exception() -> None
     assert (verdict.n_scored, verdict.counts["failed"]) == (9, 1)
     (broken,) = [judgment for judgment in verdict.judgments if judgment.status == "failed"]
     assert (broken.persona, broken.reason) == ("historian", "internal")
-    assert broken.detail is not None and "a defect of ours" in broken.detail
+    assert broken.detail is not None
+    assert "a defect of ours" in broken.detail
     assert broken.scores == {}
 
 

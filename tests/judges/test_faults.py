@@ -20,7 +20,8 @@ from areopagus.judges.faults import (
     parse_retry_after,
     redact,
 )
-from areopagus.judges.llm import LitellmBackend, litellm_module
+from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec
 from areopagus.testing import (

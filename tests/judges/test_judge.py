@@ -15,7 +15,8 @@ from areopagus.judges.brief import Brief
 from areopagus.judges.budget import Budget
 from areopagus.judges.desk import Desk
 from areopagus.judges.judge import Judge, Matter
-from areopagus.judges.llm import LitellmBackend, litellm_module
+from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.spec import BackendSpec
 from areopagus.personas import load_persona, load_personas
 from areopagus.records.judgment import Judgment
@@ -99,7 +100,7 @@ VOTES: dict[Fault, tuple[str, str | None]] = {
     Fault.MISSING_KEY: ("unreadable", "missing_key"),
     Fault.EXTRA_KEY: ("unreadable", "extra_key"),
     Fault.NOT_A_NUMBER: ("unreadable", "wrong_type"),
-    Fault.DEEPLY_NESTED: ("unreadable", "not_json"),
+    Fault.DEEPLY_NESTED: ("unreadable", "too_large"),
     Fault.OTHER_LANGUAGE: ("unreadable", "not_json"),
     Fault.WRONG_CONTENT_TYPE: ("scored", None),
     Fault.EMPTY_CHOICES: ("unreadable", "empty"),
@@ -109,11 +110,12 @@ VOTES: dict[Fault, tuple[str, str | None]] = {
 }
 # Where a protocol has no word for a thing, it reads as the nearest one it has.
 ELSEWHERE: dict[tuple[str, Fault], tuple[str, str | None]] = {
-    # Ollama has no field for a refusal and no ending by a filter: there is only no text.
-    ("ollama_chat/x", Fault.REFUSAL): ("unreadable", "empty"),
+    # Ollama has no ending by a filter: there is only no text.
     ("ollama_chat/x", Fault.CONTENT_FILTER): ("unreadable", "empty"),
-    # A message that is missing altogether breaks litellm's own reading.
+    # A content or a message that is missing altogether breaks litellm's own reading.
     ("ollama_chat/x", Fault.EMPTY_CHOICES): ("failed", "bad_reply"),
+    ("ollama_chat/x", Fault.CONTENT_NULL): ("failed", "bad_reply"),
+    ("anthropic/x", Fault.CONTENT_NULL): ("failed", "bad_reply"),
     # Anthropic ends a filtered answer and a refused one with the same word.
     ("anthropic/x", Fault.REFUSAL): ("refused", "content_filter"),
 }
@@ -431,7 +433,9 @@ async def test_thirty_judges_at_once_learn_the_form_with_one_refused_call_each(
             )
         )
         assert {judgment.status for judgment in judgments} == {"scored"}
-        assert {judgment.structured for judgment in judgments} == {"prompt"}
+        # For a bare object litellm sends nothing to Anthropic that could be refused.
+        learned = "json_object" if model.startswith("anthropic") else "prompt"
+        assert {judgment.structured for judgment in judgments} == {learned}
         refused = server.counts.by_status.get(400, 0)
         assert 1 <= refused <= 2
         assert server.counts.total == 30 + refused

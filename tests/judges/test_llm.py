@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from areopagus.errors import InputError, ProviderError
-from areopagus.judges.llm import LitellmBackend, litellm_module, with_endpoint
+from areopagus.judges.llm import LitellmBackend, with_endpoint
+from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec, Prices
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
@@ -485,7 +486,7 @@ def test_a_process_that_has_loaded_litellm_before_gets_the_same_silence() -> Non
         "import litellm, os\n"
         "for name in list(os.environ):\n"
         "    if name.startswith('LITELLM_'): del os.environ[name]\n"
-        "from areopagus.judges.llm import litellm_module\n"
+        "from areopagus.judges.quiet_litellm import litellm_module\n"
         "module = litellm_module()\n"
         "assert os.environ['LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS'] == 'True'\n"
         "assert os.environ['LITELLM_OFFLINE_MODE'] == 'true'\n"

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +33,11 @@ def record(**more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def started(tmp_path: Path) -> Iterator[Path]:
+def started(tmp_path: Path) -> Path:
     folder = RunFolder.open(tmp_path / "run", IDENTITY)
     folder.write_run_file(record())
     folder.close()
-    yield folder.path
+    return folder.path
 
 
 def test_a_file_takes_its_place_whole_and_only_at_the_end(tmp_path: Path) -> None:
@@ -47,7 +46,8 @@ def test_a_file_takes_its_place_whole_and_only_at_the_end(tmp_path: Path) -> Non
     with replaced(target) as part:
         part.write_text("new")
         assert target.read_text() == "old"
-        assert part.parent == tmp_path and part.name.startswith(".table.csv.")
+        assert part.parent == tmp_path
+        assert part.name.startswith(".table.csv.")
     assert target.read_text() == "new"
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
@@ -55,9 +55,14 @@ def test_a_file_takes_its_place_whole_and_only_at_the_end(tmp_path: Path) -> Non
 def test_a_fault_in_between_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "table.csv"
     target.write_text("old")
-    with pytest.raises(RuntimeError), replaced(target) as part:
-        part.write_text("half")
-        raise RuntimeError
+
+    def break_off() -> None:
+        with replaced(target) as part:
+            part.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        break_off()
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 

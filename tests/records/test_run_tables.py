@@ -176,7 +176,7 @@ def _dimensions() -> tuple[str, ...]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
     tables = writer(tmp_path, (f"col {text}",))
-    hostile = {name: text for name in ("prompt_id", "respondent_id", "rationale", "detail")}
+    hostile = dict.fromkeys(("prompt_id", "respondent_id", "rationale", "detail"), text)
     tables.add(verdict(text, **hostile), {f"col {text}": text})
     tables.add(verdict("after"), {})
     tables.close()
@@ -313,7 +313,7 @@ def test_a_disk_that_is_full_at_the_end_changes_neither_table(
 def test_a_run_on_a_full_disk_ends_in_one_error_and_goes_on_later_without_a_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good = {name: 5 for name in _dimensions()} | {"abstained": False}
+    good = dict.fromkeys(_dimensions(), 5) | {"abstained": False}
     rows = [{"response_id": "r", "prompt_text": "Why?", "response_text": "Because it binds."}]
     backend = ScriptedBackend(good)
     with Panel(backend) as panel:

@@ -11,7 +11,8 @@ import click
 from .options import columns_from
 
 if TYPE_CHECKING:
-    from ..responding import RespondJob, RespondResult
+    from ..respond_results import RespondResult
+    from ..responding import RespondJob
 
 
 @click.command(context_settings={"max_content_width": 80})

@@ -78,7 +78,7 @@ def score(
 
 
 def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
-    from ..panel import run_job
+    from ..job import run_job
     from ..run import RunInterrupted
     from .display import show_notices
     from .main import terminated

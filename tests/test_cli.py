@@ -1,0 +1,439 @@
+"""The command line: help, exit codes, tables of 80 columns, and words made harmless."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from areopagus import Run
+from areopagus.cli.main import COMMANDS, cli, main
+from areopagus.testing import Fault, ProviderServer, by_hash, constant
+
+Outcome = tuple[Any, str, str]
+Call = Callable[..., Outcome]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Call]:
+    """Runs a command in this process; its exit code, output and errors."""
+
+    def run(*arguments: object) -> Outcome:
+        capsys.readouterr()
+        given = [str(argument) for argument in arguments]
+        monkeypatch.setattr(sys, "argv", ["areopagus", *given])
+        with pytest.raises(SystemExit) as left:
+            main()
+        written = capsys.readouterr()
+        return left.value.code, written.out, written.err
+
+    handler = signal.getsignal(signal.SIGTERM)
+    yield run
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.fixture
+def responses(tmp_path: Path) -> Path:
+    path = tmp_path / "responses.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(
+            ["response_id", "prompt_id", "prompt_text", "response_text", "respondent_id"]
+        )
+        for i in range(4):
+            text = f"In case {i} much is owed, because promises bind."
+            lines.writerow([f"r{i}", f"p{i % 2}", f"What is owed, {i % 2}?", text, f"w{i // 2}"])
+    return path
+
+
+def too_wide(text: str) -> list[str]:
+    return [line for line in text.splitlines() if len(line) > 80]
+
+
+def every_command() -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = [()]
+    context = click.Context(cli)
+    for name in COMMANDS:
+        found.append((name,))
+        command = cli.get_command(context, name)
+        if isinstance(command, click.Group):
+            found += [(name, sub) for sub in command.list_commands(context)]
+    return found
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_every_command_explains_itself_in_80_columns(call: Call, command: tuple[str, ...]) -> None:
+    code, out, err = call(*command, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith("Usage: ")
+    assert too_wide(out) == []
+
+
+def test_the_module_runs_and_tells_its_version(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "areopagus", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.startswith("areopagus ")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_first_command_scores_the_examples_into_a_table_of_80_columns(
+    call: Call, examples: Path, tmp_path: Path
+) -> None:
+    code, out, err = call("score", examples / "responses.csv", "--out", tmp_path / "run")
+    assert code == 0
+    assert too_wide(out) == []
+    assert "DEMONSTRATION" in out
+    assert "DEMONSTRATION" in err
+    assert "Mean score by respondent, scale 1 to 10" in out
+    assert "95% interval" in out
+    run = Run(tmp_path / "run")
+    assert f"{run.n_scored} scored of {run.n_planned} planned" in out
+    code, out, _ = call("score", examples / "responses.csv", "--out", tmp_path / "run")
+    assert code == 0
+    assert "0 calls sent" in out
+
+
+def test_a_dry_run_sends_nothing_and_makes_no_folder(
+    call: Call, responses: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ProviderServer(constant(7)) as server:
+        (tmp_path / "panel.yaml").write_text(
+            "models:\n"
+            f"  - {{model: openai/a, api_base: {server.openai_base}, "
+            "prices: {input: 1, output: 2}}\n"
+            f"  - {{model: openai/b, api_base: {server.openai_base}}}\n"
+        )
+        code, out, _ = call(
+            "score", responses, "--panel", "panel.yaml", "--dry-run", "--out", "run"
+        )
+        assert server.counts.total == 0
+    assert code == 0
+    assert "Dry run: nothing is sent" in out
+    assert "80 calls to send" in out
+    assert "Price unknown: openai/b" in out
+    assert too_wide(out) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["panel.yaml", "responses.csv"]
+
+
+def test_other_column_names_a_limit_and_a_run_to_resume(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "theirs.jsonl").write_text(
+        "".join(
+            json.dumps({"id": f"r{i}", "question": f"Why {i}?", "answer": f"It binds, {i}."}) + "\n"
+            for i in range(5)
+        )
+    )
+    columns = [f"--column={c}" for c in ("response_id=id", "prompt_text=question")]
+    columns.append("--column=response_text=answer")
+    given = ("score", tmp_path / "theirs.jsonl", *columns, "--limit", 2, "--out", tmp_path / "run")
+    code, out, err = call(*given, "--resume")
+    assert code == 2
+    assert "no run to resume" in err
+    code, out, err = call(*given)
+    assert code == 0
+    assert err.count("Note: no respondent_id") == err.count("Note: no prompt_id") == 1
+    assert Run(tmp_path / "run").n_planned == 20
+    code, out, err = call(*given, "--resume", "--quiet")
+    assert (code, out, err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--column", "prompt_text"], "must be OURS=THEIRS"),
+        (["--column", "prompt_text=a", "--column", "prompt_text=b"], "named twice"),
+        (["--column", "nothing=a"], "must name one of"),
+        (["--models", "gpt-4o"], "must be provider/model"),
+        (["--models", "openai/a,openai/a"], "two backends are called"),
+        (["--models", "nosuch/model"], "unknown provider 'nosuch'"),
+        (["--models", "openai/gpt-4o-mini"], "OPENAI_API_KEY is not set"),
+        (["--models", "hosted_vllm/x"], "needs the address"),
+        (["--persona", "nobody"], "nobody"),
+        (["--rubric", "nothing"], "nothing"),
+        (["--personas", "nowhere"], "is not a folder"),
+        (["--panel", "nowhere.yaml"], "nowhere.yaml"),
+        (["--mode", "other"], "--mode"),
+        (["--quorum", "2"], "--quorum"),
+        (["--repeats", "0"], "--repeats"),
+        (["--limit", "0"], "--limit"),
+        (["--max-cost", "nan"], "max_cost"),
+        (["--score-mode", "expected"], "log-probabilities"),
+        (["--nonsense"], "--nonsense"),
+    ],
+)
+def test_a_bad_option_is_exit_code_2_and_nothing_is_written(
+    call: Call,
+    responses: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _out, err = call("score", responses, "--out", "run", *arguments)
+    assert code == 2
+    assert said in err
+    assert "Traceback" not in err
+    assert [path.name for path in tmp_path.iterdir()] == ["responses.csv"]
+
+
+def test_bad_input_is_exit_code_2_with_every_fault(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("response_id,prompt_text,response_text\na,Why?,So.\na,Why?,So.\n,Why?,So.\n")
+    code, _, err = call("score", path, "--out", tmp_path / "run")
+    assert code == 2
+    assert err.count("bad.csv:") >= 2
+    code, _, err = call("score", tmp_path / "none.csv")
+    assert code == 2
+    assert "none.csv" in err
+
+
+def test_failures_are_exit_code_3_and_say_how_to_go_on(
+    call: Call, responses: Path, tmp_path: Path
+) -> None:
+    with ProviderServer(constant(Fault.CONTEXT_LENGTH)) as server:
+        (tmp_path / "panel.yaml").write_text(
+            f"models: [{{model: openai/a, api_base: {server.openai_base}}}]\n"
+        )
+        given = ("score", responses, "--panel", tmp_path / "panel.yaml", "--out", tmp_path / "a b")
+        code, out, _ = call(*given)
+        assert code == 3
+        assert "40 × failed: context_length" in out
+        assert "asked again by the same command" in out
+        flat = " ".join(out.split())
+        assert "areopagus score" in flat
+        assert f"'{tmp_path / 'a b'}'" in out.replace("\n", "")
+        server.judge = by_hash(1, 10)
+        code, out, _ = call(*given)
+    assert code == 0
+    assert "asked again" not in out
+
+
+def test_a_cap_is_exit_code_4(call: Call, responses: Path, tmp_path: Path) -> None:
+    with ProviderServer(by_hash(1, 10)) as server:
+        (tmp_path / "panel.yaml").write_text(
+            f"models: [{{model: openai/a, api_base: {server.openai_base}, "
+            "prices: {input: 100, output: 100}}]\n"
+        )
+        given = ("score", responses, "--panel", tmp_path / "panel.yaml", "--out", tmp_path / "run")
+        code, out, _ = call(*given, "--max-cost", "3")
+    assert code == 4
+    assert "A higher --max-cost goes on" in out
+    assert Run(tmp_path / "run").record["sessions"][-1]["spent_usd"] <= 3
+
+
+def test_a_defect_is_exit_code_1_and_says_how_to_go_on(
+    call: Call, responses: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("sk-abcdefghijklmnop")
+
+    monkeypatch.setattr("areopagus.cli.score.panel_from", broken)
+    code, _, err = call("score", responses)
+    assert code == 1
+    assert "a defect of areopagus: ZeroDivisionError" in err
+    assert "the same command goes on" in err
+    assert "sk-abcdefghijklmnop" not in err
+    assert "Traceback" not in err
+
+
+def test_escapes_in_ids_are_made_visible(call: Call, tmp_path: Path) -> None:
+    evil = "\u202e[bold red]evil[/]\u2066"
+    path = tmp_path / "evil.jsonl"
+    row = {"response_id": evil, "prompt_text": "Why?", "response_text": "It binds."}
+    path.write_text(json.dumps({**row, "respondent_id": evil}) + "\n")
+    code, out, err = call("score", path, "--out", tmp_path / "run")
+    assert code == 0
+    assert "\u202e" not in out
+    assert "�[bold red]evil[/]�" in out
+    path.write_text(json.dumps({**row, "response_id": "\x1b[2J\x07"}) + "\n")
+    code, out, err = call("score", path, "--out", tmp_path / "other")
+    assert code == 2
+    assert "\x1b" not in err
+    assert "\x07" not in err
+
+
+def test_a_persona_file_that_hides_a_built_in_one_is_told_once(
+    call: Call, responses: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "personas"
+    folder.mkdir()
+    source = Path(__file__).parents[1] / "personas" / "historian.yaml"
+    (folder / "historian.yaml").write_bytes(source.read_bytes())
+    given = ("score", responses, "--personas", folder, "--out", tmp_path / "run", "--limit", 1)
+    code, _, err = call(*given)
+    assert code == 0
+    assert err.count("hides the built-in one") == 1
+    assert f"persona historian: {folder / 'historian.yaml'} hides" in err
+    code, _, err = call(*given[:-2], "--limit", 1, "--quiet")
+    assert (code, err) == (0, "")
+    # One that does not sit hides nothing.
+    code, _, err = call(*given, "--persona", "ethicist", "--out", tmp_path / "two")
+    assert code == 0
+    assert "hides" not in err
+
+
+def test_personas_are_listed_and_shown_as_the_request_holds_them(call: Call) -> None:
+    from areopagus import Panel
+    from areopagus.testing import ScriptedBackend
+
+    code, out, _ = call("personas", "list")
+    assert code == 0
+    assert too_wide(out) == []
+    assert sum("disciplinary" in line for line in out.splitlines()) == 5
+    code, out, _ = call("personas", "show", "historian", "--prompt", "Why?", "--response", "So.")
+    assert code == 0
+    backend = ScriptedBackend("7")
+    with Panel(backend, personas=["historian"]) as panel:
+        panel.score("Why?", "So.")
+    request = backend.requests[0]
+    for message in request.messages:
+        assert message["content"].replace(request.nonce, "0" * 16) in out
+    code, _, err = call("personas", "show", "nobody")
+    assert code == 2
+    assert "nobody" in err
+
+
+def test_a_new_persona_is_refused_until_it_is_written(call: Call, tmp_path: Path) -> None:
+    code, out, _ = call("personas", "new", "urban_planner", "--dir", tmp_path)
+    path = tmp_path / "urban_planner.yaml"
+    assert code == 0
+    assert str(path) in out
+    code, _, err = call("personas", "check", path)
+    assert code == 2
+    assert "scaffold" in err
+    text = path.read_text()
+    begin, end = text.index("REPLACE THIS TEXT"), text.index("\n\n# Raise it")
+    path.write_text(
+        f"{text[:begin]}Looks for what a plan does to those who live with it.{text[end:]}"
+    )
+    before = path.read_bytes()
+    assert call("personas", "check", path)[0] == 0
+    code, _, err = call("personas", "new", "urban_planner", "--dir", tmp_path)
+    assert code == 2
+    assert "nothing was overwritten" in err
+    assert path.read_bytes() == before
+    assert call("personas", "new", "No Name", "--dir", tmp_path)[0] == 2
+    code, out, _ = call("personas", "list", "--personas", tmp_path)
+    assert "urban_planner" in out
+
+
+def test_rubrics_are_listed_shown_and_checked(call: Call, tmp_path: Path) -> None:
+    code, out, _ = call("rubrics", "list")
+    assert code == 0
+    assert "critical_thinking" in out
+    code, out, _ = call("rubrics", "show", "critical_thinking")
+    assert code == 0
+    assert "luralistic" in out
+    path = tmp_path / "bad.yaml"
+    path.write_text("id: bad\nid: worse\n")
+    code, _, err = call("rubrics", "check", path)
+    assert code == 2
+    assert "bad.yaml" in err
+    good = Path(__file__).parents[1] / "rubrics" / "critical_thinking.yaml"
+    assert call("rubrics", "check", good)[0] == 0
+
+
+def test_explain_shows_what_the_embedded_judge_counts(call: Call, responses: Path) -> None:
+    code, out, _ = call("explain", responses, "r1")
+    assert code == 0
+    assert "not a reading of the text" in out
+    assert too_wide(out) == []
+    code, _, err = call("explain", responses, "none")
+    assert code == 2
+    assert "has no response 'none'" in err
+
+
+def test_every_export_and_the_report_are_written(
+    call: Call, responses: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    assert call("score", responses, "--out", run, "--quiet")[0] == 0
+    for kind, name in {
+        "csv": "judgments.csv",
+        "jsonl": "judgments.jsonl",
+        "scrub": "scrub.csv",
+        "xlsx": "judgments.xlsx",
+    }.items():
+        code, out, _ = call("export", run, "--as", kind)
+        assert code == 0
+        assert f"{run / name}: 40 of 40 judgments" in out
+        assert (run / name).stat().st_size > 0
+    code, out, _ = call("export", run, "--as", "parquet", "--out", tmp_path / "copy.parquet")
+    assert code == 0
+    assert call("export", run, "--as", "parquet")[0] == 2
+    assert call("export", tmp_path / "none", "--as", "csv")[0] == 2
+    assert call("export", run, "--as", "docx")[0] == 2
+    code, out, _ = call("report", run)
+    assert code == 0
+    assert "report.html" in out
+    # A run with exports beside its tables goes on all the same.
+    assert call("score", responses, "--out", run, "--resume", "--quiet")[0] == 0
+
+
+def test_respond_writes_what_score_reads(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "prompts.csv").write_text("prompt_id,prompt_text\na,What is duty?\nb,Why work?\n")
+    with ProviderServer(constant("Duty binds, because others rely on it.")) as server:
+        (tmp_path / "targets.yaml").write_text(
+            f"models: [{{model: openai/target, api_base: {server.openai_base}}}]\n"
+        )
+        given = ("respond", tmp_path / "prompts.csv", "--targets-file", tmp_path / "targets.yaml")
+        out_file = tmp_path / "answers.csv"
+        code, out, _ = call(*given, "--out", out_file, "--dry-run")
+        assert code == 0
+        assert server.counts.total == 0
+        assert not out_file.exists()
+        code, out, _ = call(*given, "--out", out_file)
+        assert code == 0
+        assert "2 answered of 2 planned" in out
+        server.judge = constant(Fault.CONTEXT_LENGTH)
+        code, out, _ = call(*given, "--out", tmp_path / "more.csv", "--repeats", 2)
+    assert code == 3
+    assert "made again by the same command" in out
+    code, _, _ = call("score", out_file, "--out", tmp_path / "run", "--quiet")
+    assert code == 0
+    assert Run(tmp_path / "run").n_scored == 20
+    assert call("respond", tmp_path / "prompts.csv", "--out", out_file)[0] == 2
+
+
+def test_the_ledger_is_shown_and_counted(call: Call, responses: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    given = ("score", responses, "--out", tmp_path / "run", "--ledger", ledger, "--quiet")
+    assert call(*given)[0] == 0
+    code, out, _ = call("ledger", "stats", "--ledger", ledger)
+    assert code == 0
+    assert "40" in out
+    assert too_wide(out) == []
+
+
+def test_an_interrupted_run_says_how_to_go_on(
+    call: Call, responses: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from areopagus import RunInterrupted
+
+    run_folder = tmp_path / "run"
+    assert call("score", responses, "--out", run_folder, "--quiet")[0] == 0
+
+    def interrupted(job: Any) -> None:
+        job.folder.close()
+        raise RunInterrupted(Run(run_folder))
+
+    monkeypatch.setattr("areopagus.job.run_job", interrupted)
+    code, _, err = call("score", responses, "--out", run_folder, "--quiet")
+    assert code == 130
+    assert f"give the same command again: areopagus score {responses}" in err
