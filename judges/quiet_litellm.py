@@ -55,7 +55,9 @@ def _send_once() -> None:
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
     handler: Any = AsyncHTTPHandler
-    again = handler.single_connection_post_request
+    again = getattr(handler, "single_connection_post_request", None)
+    if again is None:  # a litellm that does not send again
+        return
 
     async def not_again(self: Any, *given: Any, **named: Any) -> Any:
         if _sends_once.get():

@@ -215,7 +215,7 @@ def test_a_vote_in_odd_wrapping_is_read(server: ProviderServer, fault: Fault) ->
         ),
         (
             Fault.REFUSAL,
-            [("refused", "refusal"), ("refused", "content_filter"), ("unreadable", "not_json")],
+            [("refused", "refusal"), ("refused", "content_filter"), ("refused", "refusal")],
         ),
         (
             Fault.CONTENT_FILTER,

@@ -17,7 +17,8 @@ Name = Annotated[str, Field(min_length=1)]
 class PanelSettings(BaseModel):
     """The settings of a panel; each has a default, and none of them is a key or a secret."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # An input that is refused may be a key, written where its name belongs.
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     models: tuple[BackendSpec, ...] = Field(
         default_factory=lambda: (BackendSpec(model=OFFLINE_MODEL),), min_length=1
@@ -81,7 +82,7 @@ def _beside(base: Path, name: str) -> str:
 class TargetSettings(BaseModel):
     """A file of target models for `respond`: the `models` part of a `panel.yaml`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     models: tuple[BackendSpec, ...] = Field(min_length=1)
 
