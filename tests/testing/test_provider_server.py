@@ -220,8 +220,8 @@ async def test_a_fault_becomes_the_exception_that_litellm_has_for_it(
     elif fault is Fault.UNAUTHORIZED_ECHOING_KEY:
         assert "test-key" in str(caught.value)
     elif fault is Fault.RESET_BEFORE_ANSWER:
-        # litellm's own HTTP client sends a second time after a reset, whatever max_retries says.
-        assert server.counts.broken == (1 if provider == "openai/x" else 2)
+        # Up to 1.106 litellm's own HTTP client sends a second time, whatever max_retries says.
+        assert server.counts.broken in ((1,) if provider == "openai/x" else (1, 2))
 
 
 def test_every_http_fault_is_held_to_an_exception():
@@ -256,7 +256,9 @@ async def test_a_fault_of_the_text_arrives_as_it_was_written(ask, server, fault)
         assert text is None
     elif fault is Fault.REFUSAL:
         assert text is None
-        assert choice.message.provider_specific_fields["refusal"]
+        # Where it stands depends on litellm's version.
+        fields = choice.message.provider_specific_fields or {}
+        assert fields.get("refusal") or choice.message.refusal
     elif fault is Fault.CUT_BY_LENGTH:
         assert choice.finish_reason == "length"
         with pytest.raises(json.JSONDecodeError):
