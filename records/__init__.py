@@ -1,1 +1,30 @@
+"""Typed records, readers and writers of files, and the ledger of calls."""
 
+from .judgment import MODES, OVERALL, SCORE_MODES, STATUSES, Judgment, Mode, ScoreMode, Status
+from .ledger import CallRecord, Intent, Ledger
+from .reply import Reply, Usage
+from .responses import ResponseRow, open_prompts, open_responses
+from .run_folder import RunFolder, read_run_file
+from .verdict import Verdict
+
+__all__ = [
+    "MODES",
+    "OVERALL",
+    "SCORE_MODES",
+    "STATUSES",
+    "CallRecord",
+    "Intent",
+    "Judgment",
+    "Ledger",
+    "Mode",
+    "Reply",
+    "ResponseRow",
+    "RunFolder",
+    "ScoreMode",
+    "Status",
+    "Usage",
+    "Verdict",
+    "open_prompts",
+    "open_responses",
+    "read_run_file",
+]

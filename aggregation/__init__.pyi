@@ -1,0 +1,159 @@
+from .alt_test import AltTest as AltTest
+from .alt_test import alt_test as alt_test
+from .chance_corrected import cohen_kappa as cohen_kappa
+from .chance_corrected import gwet_ac2 as gwet_ac2
+from .concordance import kendall_w as kendall_w
+from .concordance import kendall_w_uncorrected as kendall_w_uncorrected
+from .concordance import mean_concordance as mean_concordance
+from .concordance import mean_spearman_from_w as mean_spearman_from_w
+from .concordance import skillings_mack as skillings_mack
+from .conformal import ConformalWidth as ConformalWidth
+from .conformal import conformal_width as conformal_width
+from .decision_study import BestDesign as BestDesign
+from .decision_study import DecisionStudy as DecisionStudy
+from .decision_study import best_designs as best_designs
+from .decision_study import d_study as d_study
+from .disagreement import disagreement_labels as disagreement_labels
+from .effect_size import cohen_dav as cohen_dav
+from .effect_size import cohen_dz as cohen_dz
+from .effect_size import hedges_correction as hedges_correction
+from .effect_size import smallest_detectable_change as smallest_detectable_change
+from .effective_judges import EffectiveJudges as EffectiveJudges
+from .effective_judges import effective_judges as effective_judges
+from .effective_judges import effective_judges_from_components as effective_judges_from_components
+from .ensemble import PanelAggregate as PanelAggregate
+from .ensemble import aggregate_panel as aggregate_panel
+from .equivalence import Equivalence as Equivalence
+from .equivalence import prompts_for_equivalence as prompts_for_equivalence
+from .equivalence import tost as tost
+from .generalizability import GStudy as GStudy
+from .generalizability import g_study as g_study
+from .generalizability import panel_g_study as panel_g_study
+from .interval import Interval as Interval
+from .intervals import bootstrap_stratified_tau as bootstrap_stratified_tau
+from .intervals import cluster_bootstrap as cluster_bootstrap
+from .intervals import delete_one_jackknife as delete_one_jackknife
+from .intervals import t_interval as t_interval
+from .kendall import GroupTau as GroupTau
+from .kendall import MeanTau as MeanTau
+from .kendall import PairAccuracy as PairAccuracy
+from .kendall import agreement_ceiling as agreement_ceiling
+from .kendall import kendall_tau_b as kendall_tau_b
+from .kendall import mean_group_tau as mean_group_tau
+from .kendall import mean_pairwise_tau as mean_pairwise_tau
+from .kendall import pair_accuracy as pair_accuracy
+from .krippendorff import krippendorff_alpha as krippendorff_alpha
+from .mapping import IsotonicMap as IsotonicMap
+from .mapping import isotonic_map as isotonic_map
+from .multiplicity import MaxT as MaxT
+from .multiplicity import benjamini_hochberg as benjamini_hochberg
+from .multiplicity import benjamini_yekutieli as benjamini_yekutieli
+from .multiplicity import holm as holm
+from .multiplicity import max_t as max_t
+from .pair_counting import PairCounts as PairCounts
+from .pair_counting import pair_counts as pair_counts
+from .pair_types import PairTypeAgreement as PairTypeAgreement
+from .pair_types import agreement_by_pair_type as agreement_by_pair_type
+from .panel_interval import FacetIntervals as FacetIntervals
+from .panel_interval import panel_interval as panel_interval
+from .prediction_powered import PredictionPoweredMean as PredictionPoweredMean
+from .prediction_powered import ppi_mean as ppi_mean
+from .proportions import mcnemar_midp as mcnemar_midp
+from .proportions import newcombe as newcombe
+from .proportions import wilson as wilson
+from .ranking import PlackettLuce as PlackettLuce
+from .ranking import plackett_luce as plackett_luce
+from .reliability import icc as icc
+from .reliability import spearman_brown as spearman_brown
+from .respondents import PromptUnitMeans as PromptUnitMeans
+from .respondents import RespondentScores as RespondentScores
+from .respondents import by_prompt_unit as by_prompt_unit
+from .severity import SeverityFit as SeverityFit
+from .severity import severity as severity
+from .stacking import StackedJudges as StackedJudges
+from .stacking import stack_judges as stack_judges
+from .tests_of_effect import PermutationTest as PermutationTest
+from .tests_of_effect import SignFlipTest as SignFlipTest
+from .tests_of_effect import permutation_test as permutation_test
+from .tests_of_effect import sign_flip_test as sign_flip_test
+
+__all__ = [
+    "AltTest",
+    "BestDesign",
+    "ConformalWidth",
+    "DecisionStudy",
+    "EffectiveJudges",
+    "Equivalence",
+    "FacetIntervals",
+    "GStudy",
+    "GroupTau",
+    "Interval",
+    "IsotonicMap",
+    "MaxT",
+    "MeanTau",
+    "PairAccuracy",
+    "PairCounts",
+    "PairTypeAgreement",
+    "PanelAggregate",
+    "PermutationTest",
+    "PlackettLuce",
+    "PredictionPoweredMean",
+    "PromptUnitMeans",
+    "RespondentScores",
+    "SeverityFit",
+    "SignFlipTest",
+    "StackedJudges",
+    "aggregate_panel",
+    "agreement_by_pair_type",
+    "agreement_ceiling",
+    "alt_test",
+    "benjamini_hochberg",
+    "benjamini_yekutieli",
+    "best_designs",
+    "bootstrap_stratified_tau",
+    "by_prompt_unit",
+    "cluster_bootstrap",
+    "cohen_dav",
+    "cohen_dz",
+    "cohen_kappa",
+    "conformal_width",
+    "d_study",
+    "delete_one_jackknife",
+    "disagreement_labels",
+    "effective_judges",
+    "effective_judges_from_components",
+    "g_study",
+    "gwet_ac2",
+    "hedges_correction",
+    "holm",
+    "icc",
+    "isotonic_map",
+    "kendall_tau_b",
+    "kendall_w",
+    "kendall_w_uncorrected",
+    "krippendorff_alpha",
+    "max_t",
+    "mcnemar_midp",
+    "mean_concordance",
+    "mean_group_tau",
+    "mean_pairwise_tau",
+    "mean_spearman_from_w",
+    "newcombe",
+    "pair_accuracy",
+    "pair_counts",
+    "panel_g_study",
+    "panel_interval",
+    "permutation_test",
+    "plackett_luce",
+    "ppi_mean",
+    "prompts_for_equivalence",
+    "severity",
+    "sign_flip_test",
+    "skillings_mack",
+    "smallest_detectable_change",
+    "spearman_brown",
+    "stack_judges",
+    "t_interval",
+    "tost",
+    "wilson",
+]
