@@ -132,7 +132,7 @@ def effective_judges(
     low = median = high = nan
     if draws:
         null = _null(np.diag(shared), reference_noise, mask, members, draws, seed)
-        low, median, high = (float(value) for value in np.nanquantile(null, [0.025, 0.5, 0.975]))
+        low, median, high = _quantiles(null, (0.025, 0.5, 0.975))
     return EffectiveJudges(
         kish=float(kish[0]),
         variance_ratio=float(ratio[0]),
@@ -200,3 +200,11 @@ def _null(
         covariance, _ = _covariances(np.where(mask, own - human, 0.0), mask, members)
         found.append(_figures(covariance - noise)[1])
     return np.concatenate(found)
+
+
+def _quantiles(values: npt.NDArray[np.float64], levels: tuple[float, ...]) -> tuple[float, ...]:
+    """Order statistics: numpy's interpolation makes nan of two infinities."""
+    ordered = np.sort(values[~np.isnan(values)])
+    if not len(ordered):
+        return (float("nan"),) * len(levels)
+    return tuple(float(ordered[round(level * (len(ordered) - 1))]) for level in levels)

@@ -35,7 +35,8 @@ from areopagus.settings import read_settings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
 EXPECTED_PAGES = {
-    "architecture", "costs", "models", "offline-judge", "personas", "quickstart", "responses",
+    "architecture", "calibration", "costs", "models",
+    "offline-judge", "personas", "quickstart", "responses",
     "results", "rubrics", "testing",
 }  # fmt: skip
 

@@ -25,7 +25,9 @@ _HOME = {
     "RunInterrupted": ".run",
     "StoreError": ".errors",
     "Verdict": ".records.verdict",
+    "agreement": ".calibration",
     "arespond": ".responding",
+    "calibrate": ".calibration",
     "load_persona": ".personas",
     "load_personas": ".personas",
     "load_rubric": ".rubrics",
@@ -33,11 +35,31 @@ _HOME = {
 }
 
 __all__ = [
-    "AreopagusError", "BackendSpec", "InputError", "InputFault", "Judgment", "Ledger", "Panel",
-    "Persona", "Prices", "Progress", "ProviderError", "Rubric", "Run", "RunInterrupted",
-    "StoreError", "Verdict", "__version__", "arespond", "load_persona", "load_personas",
-    "load_rubric", "respond",
-]  # fmt: skip
+    "AreopagusError",
+    "BackendSpec",
+    "InputError",
+    "InputFault",
+    "Judgment",
+    "Ledger",
+    "Panel",
+    "Persona",
+    "Prices",
+    "Progress",
+    "ProviderError",
+    "Rubric",
+    "Run",
+    "RunInterrupted",
+    "StoreError",
+    "Verdict",
+    "__version__",
+    "agreement",
+    "arespond",
+    "calibrate",
+    "load_persona",
+    "load_personas",
+    "load_rubric",
+    "respond",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,3 +1,5 @@
+from .calibration import agreement as agreement
+from .calibration import calibrate as calibrate
 from .errors import AreopagusError as AreopagusError
 from .errors import InputError as InputError
 from .errors import InputFault as InputFault
@@ -40,7 +42,9 @@ __all__ = [
     "StoreError",
     "Verdict",
     "__version__",
+    "agreement",
     "arespond",
+    "calibrate",
     "load_persona",
     "load_personas",
     "load_rubric",

@@ -23,6 +23,9 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
     "report": ("report", "report", "Write the HTML report of a run anew."),
     "export": ("export", "export", "Export the judgments of a run."),
+    "calibrate": ("calibrate", "calibrate", "Compare a panel with human judgments."),
+    "agreement": ("calibrate", "agreement", "Say how far people agree with each other."),
+    "apply": ("calibrate", "apply", "Apply a saved calibration to a later run."),
     "humans": ("humans", "humans", "Look into files of human judgments."),
     "ledger": ("ledger", "ledger", "Show, count and prune the calls already paid."),
 }

@@ -1,0 +1,304 @@
+"""Simulates worlds with planted judges and raters, and checks what a calibration says of them.
+
+Run: python benchmarks/simulate_worlds.py --worlds 2000 --seed 1 --end-to-end 20
+Prints, at 9, 26 and 100 prompts, the coverage of every interval with its Monte Carlo error, how
+often the planted harsh rater, useless judge and source-only judge are named (and others by
+mistake), and the size of the tests where nothing is there. Truths are those of one very large
+world. `--end-to-end N` goes through files: a run folder, a table of ratings, the whole report.
+"""
+
+import argparse
+import csv
+import json
+import math
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from areopagus.calibration import agreement, calibrate
+from areopagus.calibration.concordance import concordance
+from areopagus.calibration.how_many import how_many
+from areopagus.calibration.judges_table import judges_table
+from areopagus.calibration.material import Material, targets_of
+from areopagus.calibration.number import Number
+from areopagus.calibration.one_person import against_one_person
+from areopagus.calibration.panel_people import panel_with_people
+from areopagus.calibration.panel_scores import PanelScores
+from areopagus.calibration.paper import paper_figures
+from areopagus.calibration.rater_pairs import pairwise_tau
+from areopagus.calibration.rater_severity import severity_table
+from areopagus.calibration.ratings import make_ratings
+from areopagus.calibration.responses import make_responses
+
+PERSONAS = ("historian", "ethicist", "sociologist", "libertarian")
+MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
+WRITERS = ("gpt-5", "claude-4", "gemini-3")
+USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
+HARSH, N_RATERS, TRUTH_PROMPTS = "h0", 5, 8000
+
+PERSONA_LEVEL = np.array([0.3, 0.0, -0.1, -0.2])
+MODEL_LEVEL = np.array([0.2, 0.0, -0.2])
+OWN_FAMILY = 0.5  # of the third model
+LENGTH_SLOPE = 0.4  # of the fourth persona, points a doubling
+SEVERITY = np.array([-1.5, 0.0, 0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class World:
+    """The arrays of one world: responses in blocks of six a prompt, three of people."""
+
+    n_prompts: int
+    human: np.ndarray  # (raters, responses)
+    scores: np.ndarray  # (responses, personas, models)
+    length: np.ndarray
+
+
+def world(rng: np.random.Generator, n_prompts: int, *, signal: float = 1.0) -> World:
+    """Draws a world; with signal 0 nobody sees quality."""
+    n_responses = 6 * n_prompts
+    is_model = np.tile([0.0, 0, 0, 1, 1, 1], n_prompts)
+    writer = np.tile([-1, -1, -1, 0, 1, 2], n_prompts)
+    quality = signal * (rng.normal(size=n_responses) + 0.7 * is_model)
+    prompt = np.repeat(rng.normal(scale=0.5, size=n_prompts), 6)
+    length = 800 * 2 ** rng.normal(scale=0.5, size=n_responses)
+    human = (
+        5.5
+        + prompt
+        + quality
+        + SEVERITY[:, None]
+        + rng.normal(scale=1.2, size=(N_RATERS, n_responses))
+    )
+    scores = (
+        6 + 0.5 * prompt[:, None, None] + 0.8 * quality[:, None, None]
+        + PERSONA_LEVEL[:, None] + MODEL_LEVEL
+        + rng.normal(scale=0.25, size=(n_responses, 4, 1))
+        + rng.normal(scale=0.4, size=(n_responses, 1, 3))
+        + rng.normal(scale=0.6, size=(n_responses, 4, 3))
+    )  # fmt: skip
+    scores[:, :, 2] += OWN_FAMILY * (writer == 2)[:, None]
+    scores[:, 3, :] += LENGTH_SLOPE * np.log2(length / 800)[:, None]
+    scores[:, 0, 0] = 6.5 + rng.normal(size=n_responses)
+    scores[:, 1, 0] = 6.0 + 1.5 * is_model * bool(signal) + rng.normal(scale=0.7, size=n_responses)
+    scores[rng.random(scores.shape) < 0.05] = np.nan
+    return World(n_prompts, human, scores, length)
+
+
+def material(drawn: World) -> Material:
+    """The world as a calibration reads it."""
+    n_prompts, n_responses = drawn.n_prompts, 6 * drawn.n_prompts
+    responses = make_responses(
+        [f"r{k}" for k in range(n_responses)],
+        [f"p{k // 6}" for k in range(n_responses)],
+        respondent=["person", "person", "person", *WRITERS] * n_prompts,
+        source=["human", "human", "human", "model", "model", "model"] * n_prompts,
+        model=[None] * n_responses,
+        domain=[None] * n_responses,
+        length=drawn.length,
+    )
+    rater = np.repeat(np.arange(N_RATERS), n_responses)
+    response = np.tile(np.arange(n_responses), N_RATERS)
+    ratings, _ = make_ratings(
+        "overall", "score", rater, response, responses.prompt[response], drawn.human.ravel()
+    )
+    panel = PanelScores(
+        scores=drawn.scores[:, :, :, None, None],
+        personas=PERSONAS,
+        models=MODELS,
+        criteria=("overall",),
+        axes=("disciplinary",) * 3 + ("ideological",),
+        status={"scored": np.isfinite(drawn.scores).sum(axis=0)},
+        n_planned=np.full(n_responses, 12),
+        quorum=2 / 3,
+    )
+    return Material(
+        responses, (ratings,), tuple(f"h{k}" for k in range(N_RATERS)), None, panel, None,
+        (1, 10), 0, 0, (),
+    )  # fmt: skip
+
+
+def figures(drawn: World) -> tuple[dict[str, Number], dict[str, bool]]:
+    """The numbers of a world that have intervals, and who was named."""
+    made = material(drawn)
+    target = targets_of(made)[0]
+    agreed = concordance(target.ratings, permute=False)
+    panel = panel_with_people(made, (target,))
+    one = against_one_person(made, target)
+    judges = judges_table(made, target)
+    raters = severity_table(target.ratings, made.rater_ids)
+    size = how_many(made, target)
+    paper = paper_figures(made)
+    main = panel.by_target[0]
+    rows = {row.name: row for row in judges.rows}
+    good = rows["sociologist x anthropic/claude-sonnet-4-5"]
+    numbers = {
+        "people: pairwise tau (jackknife)": pairwise_tau(target.ratings).tau,
+        "people: W (t)": agreed.w,
+        "people: mean Spearman (t)": agreed.mean_spearman,
+        "people: ICC(3,1) (jackknife)": agreed.icc_one,
+        "people: ICC(2,1) (jackknife)": agreed.icc_absolute,
+        "people: same first choice (t)": agreed.top_one,
+        "people: severity of the harsh rater (t)": next(
+            row.deviation for row in raters.raters if row.rater == HARSH
+        ),
+        "panel: stratified tau (bootstrap-t)": main.tau,
+        "panel: mean of prompt taus (t)": main.mean_tau,
+        "panel: pair accuracy (jackknife)": main.accuracy,
+        "panel: ceiling (carried through)": main.ceiling,
+        "panel less source-only judge (jackknife)": panel.beyond_source,
+        "panel less length-only judge (jackknife)": panel.beyond_length,
+        "panel: accuracy within source (jackknife)": panel.pair_types[-1].panel,
+        "panel less one person: tau (paired t)": one.tau_difference,
+        "panel less one person: accuracy (paired t)": one.accuracy_difference,
+        "judge: accuracy (jackknife)": good.accuracy,
+        "judge: useless one's accuracy (jackknife)": rows[USELESS].accuracy,
+        "judge: severity (t)": good.severity,
+        "judge: without it (jackknife)": good.without,
+        "model: own family (t)": rows[MODELS[2]].own_family,
+        "persona: length slope (jackknife)": rows[PERSONAS[3]].length,
+        "paper: pairs won by the model (jackknife)": paper.model_wins,
+        "paper: model first (jackknife)": paper.model_first,
+        **{
+            f"component {c.effect} (jackknife)": c.variance
+            for c in size.components
+            if c.effect in ("r:q", "rP", "rM", "residual")
+        },
+    }
+    named = {
+        "harsh rater named": any(r.rater == HARSH and r.verdict == "harsh" for r in raters.raters),
+        "another rater named": any(r.rater != HARSH and r.verdict for r in raters.raters),
+        "useless judge named": USELESS in judges.useless,
+        "source-only judge named": SOURCE_ONLY in judges.source_only,
+        "another judge named useless (any of 10)": bool(
+            set(judges.useless) - {USELESS, SOURCE_ONLY}
+        ),
+        "another judge named source-only (any of 10)": bool(
+            set(judges.source_only) - {USELESS, SOURCE_ONLY}
+        ),
+        "panel named a source confound": panel.source_confound,
+    }
+    return numbers, named
+
+
+def share(name: str, hits: list[bool], extra: str = "") -> None:
+    """Prints a share with its Monte Carlo standard error."""
+    n = len(hits)
+    value = sum(hits) / n if n else math.nan
+    error = math.sqrt(max(value * (1 - value), 1 / max(n, 1) ** 2) / n) if n else math.nan
+    print(f"  {name:48s} {value:.3f} ± {error:.3f}  ({n} worlds){extra}", flush=True)
+
+
+def coverage(rng: np.random.Generator, worlds: int, truth: dict[str, float]) -> None:
+    """Coverage of every interval and the rates of naming, by number of prompts."""
+    for n_prompts in (9, 26, 100):
+        began = time.monotonic()
+        hits: dict[str, list[bool]] = {name: [] for name in truth}
+        values: dict[str, list[float]] = {name: [] for name in truth}
+        refused = dict.fromkeys(truth, 0)
+        names: dict[str, list[bool]] = {}
+        for _ in range(worlds):
+            numbers, named = figures(world(rng, n_prompts))
+            for name, number in numbers.items():
+                values[name].append(number.value)
+                if number.has_interval:
+                    hits[name].append(number.low <= truth[name] <= number.high)
+                else:
+                    refused[name] += 1
+            for name, is_named in named.items():
+                names.setdefault(name, []).append(is_named)
+        print(f"\n{n_prompts} prompts, {time.monotonic() - began:.0f} s: coverage of 95% intervals")
+        for name, mine in hits.items():
+            extra = f"  truth {truth[name]:.3f}, mean {np.nanmean(values[name]):.3f}"
+            share(name, mine, extra + (f", {refused[name]} refused" if refused[name] else ""))
+        print(f"{n_prompts} prompts: named")
+        for name, mine in names.items():
+            share(name, mine)
+
+
+def sizes(rng: np.random.Generator, worlds: int) -> None:
+    """Share of p below .05 where neither people nor panel see anything."""
+    for n_prompts in (9, 26):
+        concordant, associated, adopted = [], [], []
+        for _ in range(worlds):
+            made = material(world(rng, n_prompts, signal=0.0))
+            target = targets_of(made)[0]
+            concordant.append(concordance(target.ratings).p.value < 0.05)
+            main = panel_with_people(made, (target,)).by_target[0]
+            associated.append(main.p.value < 0.05)
+            adopted.append(main.accuracy.has_interval and main.accuracy.low > 0.5)
+        print(f"\n{n_prompts} prompts: size at .05 where nothing is there")
+        share("random ranking rejected (permutation of r̄)", concordant)
+        share("panel associated (exact permutation)", associated)
+        share("accuracy interval above chance (nominal .025)", adopted)
+
+
+def end_to_end(rng: np.random.Generator, worlds: int, n_prompts: int = 40) -> None:
+    """Worlds through files: a table of judgments, a table of ratings, the report and its JSON."""
+    hits: dict[str, list[bool]] = {}
+    for _ in range(worlds):
+        drawn = world(rng, n_prompts)
+        with tempfile.TemporaryDirectory() as folder:
+            judgments, people = write(drawn, Path(folder), rng)
+            result = calibrate(judgments, people, scale=(1, 10))
+            alone = agreement(people, scale=(1, 10))
+        text = "\n".join(result.text())
+        json.dumps(result.to_json(), allow_nan=False)
+        found = {
+            "harsh rater named in the text": f"HARSH: {HARSH}" in text
+            and f"HARSH: {HARSH}" in "\n".join(alone.text()),
+            "useless judge named": USELESS in result.judges.useless,
+            "source-only judge named": SOURCE_ONLY in result.judges.source_only,
+            "unmatched rating listed": "no such response: nowhere" in text,
+            "lines of at most 80 columns": max(map(len, result.text())) <= 80,
+        }
+        for name, is_found in found.items():
+            hits.setdefault(name, []).append(is_found)
+    print(f"\nend to end, {n_prompts} prompts")
+    for name, mine in hits.items():
+        share(name, mine)
+
+
+def write(drawn: World, folder: Path, rng: np.random.Generator) -> tuple[Path, Path]:
+    """Writes a world as integers from 1 to 10, with one rating in twenty missing."""
+    judgments, people = folder / "judgments.csv", folder / "humans.csv"
+    points = np.clip(np.round(np.nan_to_num(drawn.scores)), 1, 10).astype(int)
+    with judgments.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["prompt_id", "response_id", "persona", "model", "score"])
+        for r, p, m in np.ndindex(drawn.scores.shape):
+            if np.isfinite(drawn.scores[r, p, m]):
+                table.writerow([f"p{r // 6}", f"r{r}", PERSONAS[p], MODELS[m], points[r, p, m]])
+    with people.open("w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["rater_id", "prompt_id", "response_id", "source", "model", "score"])
+        for k, r in np.ndindex(drawn.human.shape):
+            if rng.random() < 0.95:
+                score = int(np.clip(round(drawn.human[k, r]), 1, 10))
+                source = "human" if r % 6 < 3 else "model"
+                model = "" if r % 6 < 3 else WRITERS[r % 6 - 3]
+                table.writerow([f"h{k}", f"p{r // 6}", f"r{r}", source, model, score])
+        table.writerow(["h1", "p0", "nowhere", "human", "", 5])
+    return judgments, people
+
+
+def main() -> None:
+    """Reads the options and runs all parts."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--end-to-end", type=int, default=20)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    truth_numbers, _ = figures(world(np.random.default_rng(12345), TRUTH_PROMPTS))
+    truth = {name: number.value for name, number in truth_numbers.items()}
+    print(f"truths from one world of {TRUTH_PROMPTS} prompts; {options.worlds} worlds each")
+    coverage(rng, options.worlds, truth)
+    sizes(rng, options.worlds)
+    if options.end_to_end:
+        end_to_end(rng, options.end_to_end)
+
+
+if __name__ == "__main__":
+    main()

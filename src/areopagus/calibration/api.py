@@ -1,0 +1,160 @@
+"""The two entries: `calibrate` a panel against people, and `agreement` of people alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError
+from ..records.humans import HumanReading, HumanTable, JudgmentReading
+from ..run import Run
+from .alt import EPSILON, alt_tests
+from .corrections import corrections
+from .how_many import how_many
+from .judges_table import JudgesTable, judges_table
+from .matched import what_was_matched
+from .material import Material, composite_of, ratings_of, targets_of
+from .number import undefined
+from .one_person import AgainstOnePerson, against_one_person
+from .panel_people import panel_with_people
+from .paper import paper_figures
+from .people import people_with_people
+from .ratings import Ratings
+from .result import AgreementReport, Calibration
+from .sources import material_of_panel, material_of_people, read_people, read_texts
+from .unsaid import what_cannot_be_said
+
+Inferred = HumanReading | HumanTable | str | Path | None
+
+
+def calibrate(
+    run: Run | JudgmentReading | str | Path,
+    human: HumanReading | HumanTable | str | Path,
+    *,
+    responses: Any = None,
+    inferred: Inferred = None,
+    families: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    epsilon: float = EPSILON,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Calibration:
+    """Returns what people's ratings say about a panel.
+
+    Args:
+        run: a run or its folder; or stored judgments of any tool, or their file.
+        human: people's ratings: a reading, a table, or a file in any layout.
+        responses: the responses that were judged, as for scoring: adds lengths, sources and
+            domains, and hashes of the texts for a saved calibration.
+        inferred: scores that a panel inferred from raters' written justifications, in any layout
+            of ratings; compared with people's ratings, labelled inferred.
+        families: model or respondent (or a word of its name) to family; see `family_of`.
+        scale: lowest and highest score, where neither side says.
+        epsilon: of the alt-test: .2 against experts, .15 skilled raters, .1 crowd workers.
+        level: nominal coverage of intervals.
+        seed: of everything drawn.
+
+    Raises:
+        InputError: unreadable input, with all faults; or nobody rated a judged response.
+        ValueError: level or epsilon out of range.
+    """
+    _check(level)
+    texts = read_texts(responses)
+    material, reading, identity = material_of_panel(run, human, texts=texts, scale=scale)
+    targets = targets_of(material)
+    target = targets[0] if targets else None
+    people = people_with_people(material, level=level, seed=seed)
+    panel = panel_with_people(material, targets, level=level, seed=seed)
+    if target is None:
+        none = undefined("people and panel share no criterion")
+        one_person = AgainstOnePerson(none, none, none, none, none, none, (), 0)
+        judges = JudgesTable((), (), (), {})
+    else:
+        one_person = against_one_person(material, target, level=level)
+        judges = judges_table(material, target, families=families, level=level)
+    size = how_many(material, target, level=level, seed=seed)
+    corrected = corrections(material, target, level=level, seed=seed)
+    tests, no_tests = alt_tests(material, target, epsilon=epsilon, seed=seed)
+    paper = paper_figures(material, inferred=_inferred(inferred, material), level=level, seed=seed)
+    parts: dict[str, Any] = {
+        "people with people": people,
+        "panel with people": panel,
+        "panel against one person": one_person,
+        "judges, personas, models, axes": judges.rows,
+        "how many judges": size,
+        "corrections": corrected,
+        "alt-test": tests,
+        "the paper's figures": paper,
+    }
+    return Calibration(
+        main_target=target.name if target is not None else None,
+        level=level,
+        seed=seed,
+        matched=what_was_matched(material, reading, target),
+        people=people,
+        panel=panel,
+        one_person=one_person,
+        judges=judges,
+        how_many=size,
+        corrections=corrected,
+        alt_tests=tests,
+        alt_tests_reason=no_tests,
+        paper=paper,
+        unsaid=what_cannot_be_said(material, parts),
+        material=material,
+        target=target,
+        panel_identity=identity,
+        texts_sha256=texts.sha256,
+    )
+
+
+def agreement(
+    human: HumanReading | HumanTable | str | Path,
+    *,
+    scale: tuple[float, float] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> AgreementReport:
+    """Returns how far people agree with each other.
+
+    Args:
+        human: people's ratings: a reading, a table, or a file in any layout.
+        scale: lowest and highest score, where the reading does not say.
+        level: nominal coverage of intervals.
+        seed: of permutations.
+
+    Raises:
+        InputError: unreadable input, with all faults.
+        ValueError: level out of range.
+    """
+    _check(level)
+    material, reading = material_of_people(human, scale=scale)
+    people = people_with_people(material, level=level, seed=seed)
+    paper = paper_figures(material, level=level, seed=seed)
+    return AgreementReport(
+        level=level,
+        seed=seed,
+        matched=what_was_matched(material, reading, None),
+        people=people,
+        paper=paper,
+        unsaid=what_cannot_be_said(
+            material, {"people with people": people, "the paper's figures": paper}
+        ),
+        material=material,
+    )
+
+
+def _inferred(inferred: Inferred, material: Material) -> Ratings | None:
+    if inferred is None:
+        return None
+    _, table, _ = read_people(inferred)
+    ratings, _, _ = ratings_of(table, material.responses)
+    if not ratings:
+        raise InputError("inferred scores: none is of a response that was judged")
+    return composite_of(ratings) or ratings[0]
+
+
+def _check(level: float) -> None:
+    if not 0 < level < 1:
+        raise ValueError(f"level must be above 0 and below 1, got {level}")

@@ -1,0 +1,273 @@
+"""Concordance within prompts of the raters who rated all its responses: W, ICC, shared choices."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.intervals import t_interval
+from .leave_out import jackknife
+from .number import Number, from_interval, undefined
+from .ratings import Ratings, prompt_tables
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MOST_DRAWN = 20_000_000
+"""Cells permuted at most for one p; with more ratings fewer permutations are drawn."""
+
+FEWEST_RESAMPLES, MOST_RESAMPLES = 199, 9999
+
+
+@dataclass(frozen=True, slots=True)
+class Concordance:
+    """Agreement of the complete raters of each prompt.
+
+    Attributes:
+        w: mean tie-corrected W over prompts.
+        chance_w: its value when nobody agrees: the mean of 1/m.
+        mean_spearman: mean over prompts of r̄ = (mW − 1) / (m − 1); chance value 0.
+        p: one-sided permutation p of r̄; every rater's values shuffled within prompts.
+        icc_one, icc_mean: consistency of one rater, ICC(3,1), and of the mean of m̄ raters.
+        icc_absolute: absolute agreement of one rater, ICC(2,1).
+        top_one: share of pairs of raters who put the same response first (ties share).
+        top_one_chance: its chance value, the mean of 1/n.
+        same_order: share of pairs of raters with the same order throughout.
+        mean_raters: m̄, the mean number of complete raters a prompt.
+        n_partial: raters left out of a prompt because they rated only part of it.
+        w_by_prompt: (prompt code, W) of each prompt with a W.
+    """
+
+    w: Number
+    chance_w: float
+    mean_spearman: Number
+    p: Number
+    icc_one: Number
+    icc_mean: Number
+    icc_absolute: Number
+    top_one: Number
+    top_one_chance: float
+    same_order: Number
+    mean_raters: float
+    n_partial: int
+    w_by_prompt: tuple[tuple[int, float], ...]
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Per-prompt figures, collected over shapes."""
+
+    prompt: list[Integers]
+    w: list[Floats]
+    raters: list[Floats]
+    items: list[Floats]
+    top: list[Floats]
+    order: list[Floats]
+    squares: list[Floats]  # (prompts, 3): between responses, raters, residual
+
+
+def concordance(
+    ratings: Ratings, *, level: float = 0.95, seed: int = 0, permute: bool = True
+) -> Concordance:
+    """Returns W with its chance level, r̄ with its permutation p, ICC and shared choices.
+
+    In each prompt only raters who rated all its responses count, and two are needed. The mean
+    squares of the ICC are pooled over prompts, so that differences between prompts are not in
+    it. Prompts whose raters all tie everything have no W and are not in its mean.
+    """
+    sums = _Sums([], [], [], [], [], [], [])
+    stacks: list[Floats] = []
+    n_partial = 0
+    for tables in prompt_tables(ratings):
+        complete = tables.complete
+        n_partial += int((~complete).sum())
+        counts = complete.sum(axis=1)
+        for m in np.unique(counts[counts >= 2]).tolist():
+            chosen = np.flatnonzero(counts == m)
+            # complete raters first, each prompt's in their order
+            rows = np.argsort(~complete[chosen], axis=1, kind="stable")[:, :m]
+            values = np.take_along_axis(tables.values[chosen], rows[:, :, None], axis=1)
+            ranks = mid_ranks(values)
+            stacks.append(ranks)
+            sums.prompt.append(tables.prompt[chosen])
+            sums.w.append(stacked_w(ranks))
+            sums.raters.append(np.full(len(chosen), float(m)))
+            sums.items.append(np.full(len(chosen), float(values.shape[2])))
+            sums.top.append(_same_top(values))
+            sums.order.append(_same_order(ranks))
+            sums.squares.append(_mean_squares(values))
+    if not stacks:
+        return _nothing(n_partial)
+    prompt, w = np.concatenate(sums.prompt), np.concatenate(sums.w)
+    m, n = np.concatenate(sums.raters), np.concatenate(sums.items)
+    defined = ~np.isnan(w)
+    r_bar = (m * w - 1) / (m - 1)
+    mean_m = float(m.mean())
+    icc = _icc(np.concatenate(sums.squares), m, n, mean_m, level)
+    p = undefined("W is undefined in every prompt", method="permutation within prompts")
+    if not permute:
+        p = undefined("not asked for", method="permutation within prompts")
+    elif defined.any():
+        p = _permutation_p(stacks, float(r_bar[defined].mean()), int(defined.sum()), seed)
+    return Concordance(
+        w=_mean(w, "mean over prompts of Kendall's W, tie-corrected", level),
+        chance_w=float((1 / m[defined]).mean()) if defined.any() else math.nan,
+        mean_spearman=_mean(r_bar, "mean over prompts of r̄ = (mW − 1)/(m − 1)", level),
+        p=p,
+        icc_one=icc[0],
+        icc_mean=icc[1],
+        icc_absolute=icc[2],
+        top_one=_mean(np.concatenate(sums.top), "share of rater pairs with the same top", level),
+        top_one_chance=float((1 / n).mean()),
+        same_order=_mean(
+            np.concatenate(sums.order), "share of rater pairs with one order throughout", level
+        ),
+        mean_raters=mean_m,
+        n_partial=n_partial,
+        w_by_prompt=tuple(zip(prompt[defined].tolist(), w[defined].tolist(), strict=True)),
+    )
+
+
+def mid_ranks(values: Floats) -> Floats:
+    """Returns mid-ranks along the last axis."""
+    from scipy import stats
+
+    ranked: Floats = stats.rankdata(values, axis=-1)
+    return ranked
+
+
+def stacked_w(ranks: Floats) -> Floats:
+    """Returns the tie-corrected W of each table of mid-ranks, shape (…, raters, responses)."""
+    m, n = ranks.shape[-2:]
+    middle = (n + 1) / 2
+    squares = ((ranks.sum(axis=-2) - m * middle) ** 2).sum(axis=-1)
+    possible = m * ((ranks - middle) ** 2).sum(axis=(-2, -1))
+    w: Floats = np.divide(
+        squares, possible, out=np.full(squares.shape, np.nan), where=possible > 1e-9
+    )
+    return w
+
+
+def _permutation_p(stacks: list[Floats], observed: float, n: int, seed: int) -> Number:
+    cells = sum(stack.size for stack in stacks)
+    resamples = int(np.clip(MOST_DRAWN // cells, FEWEST_RESAMPLES, MOST_RESAMPLES))
+    rng = np.random.default_rng(seed)
+    totals = np.zeros(resamples)
+    for stack in stacks:
+        m = stack.shape[1]
+        spread = ((stack - (stack.shape[2] + 1) / 2) ** 2).sum(axis=(1, 2)) > 1e-9
+        varied = stack[spread]
+        step = max(1, 2_000_000 // max(varied.size, 1))
+        for start in range(0, resamples if varied.size else 0, step):
+            count = min(step, resamples - start)
+            drawn = rng.permuted(np.broadcast_to(varied, (count, *varied.shape)), axis=3)
+            totals[start : start + count] += ((m * stacked_w(drawn) - 1) / (m - 1)).sum(axis=1)
+    reached = int((totals / n >= observed - 1e-9).sum())
+    return Number(
+        (1 + reached) / (1 + resamples),
+        n,
+        "prompt",
+        f"one-sided permutation within prompts, {resamples} resamples",
+        reason="a p-value has no interval",
+    )
+
+
+def _same_top(values: Floats) -> Floats:
+    is_top = values == values.max(axis=2, keepdims=True)
+    weight = is_top / is_top.sum(axis=2, keepdims=True)
+    m = values.shape[1]
+    together = (weight.sum(axis=1) ** 2).sum(axis=1) - (weight**2).sum(axis=(1, 2))
+    shared: Floats = together / (m * (m - 1))
+    return shared
+
+
+def _same_order(ranks: Floats) -> Floats:
+    # One integer an order: a random odd multiplier a place; two orders collide about once in 2^60.
+    factors = np.random.default_rng(20).integers(1, 2**62, size=ranks.shape[2], dtype=np.int64)
+    with np.errstate(over="ignore"):
+        code = ((2 * ranks).astype(np.int64) * factors).sum(axis=2)
+    code = np.sort(code, axis=1)
+    m = code.shape[1]
+    if m <= 60:
+        same = sum((code[:, lag:] == code[:, :-lag]).sum(axis=1) for lag in range(1, m))
+        shared: Floats = np.asarray(same, dtype=np.float64) / (m * (m - 1) / 2)
+        return shared
+    out = np.empty(len(code))
+    for row, mine in enumerate(code):
+        counts = np.unique(mine, return_counts=True)[1].astype(np.float64)
+        out[row] = (counts * (counts - 1)).sum() / (m * (m - 1))
+    return out
+
+
+def _mean_squares(values: Floats) -> Floats:
+    centred = values - values.mean(axis=(1, 2), keepdims=True)
+    of_item, of_rater = centred.mean(axis=1), centred.mean(axis=2)
+    m, n = values.shape[1:]
+    residual = centred - of_item[:, None, :] - of_rater[:, :, None]
+    return np.stack(
+        [
+            m * (of_item**2).sum(axis=1),
+            n * (of_rater**2).sum(axis=1),
+            (residual**2).sum(axis=(1, 2)),
+        ],
+        axis=1,
+    )
+
+
+def _icc(
+    squares: Floats, m: Floats, n: Floats, mean_m: float, level: float
+) -> tuple[Number, Number, Number]:
+    """ICC(3,1), ICC(3,m̄) and ICC(2,1) from sums of squares added up over prompts.
+
+    s²_e = Σ SSE / Σ (m−1)(n−1);  s²_r = (Σ SSR − Σ (n−1) s²_e) / Σ m(n−1), likewise raters: the
+    classical forms where there is one prompt.
+    """
+    terms = np.stack(
+        [
+            squares[:, 0], squares[:, 1], squares[:, 2],
+            (m - 1) * (n - 1), n - 1, m * (n - 1), m - 1, n * (m - 1),
+        ],
+        axis=1,
+    )  # fmt: skip
+
+    def forms(sums: Floats) -> Floats:
+        error = sums[..., 2] / sums[..., 3]
+        of_item = (sums[..., 0] - sums[..., 4] * error) / sums[..., 5]
+        of_rater = (sums[..., 1] - sums[..., 6] * error) / sums[..., 7]
+        one = of_item / (of_item + error)
+        return np.stack(
+            [one, of_item / (of_item + error / mean_m), of_item / (of_item + of_rater + error)],
+            axis=-1,
+        )
+
+    names = (
+        "ICC(3,1), mean squares pooled within prompts",
+        f"ICC(3,{mean_m:.3g}), mean squares pooled within prompts",
+        "ICC(2,1), mean squares pooled within prompts",
+    )
+    total = terms.sum(axis=0)
+    if not total[0] + total[2] > 1e-12:
+        reason = "complete raters tie all responses of every prompt"
+        return tuple(undefined(reason, method=name, n=len(m)) for name in names)  # type: ignore[return-value]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values, left_out = forms(total), forms(total - terms)
+    one, mean, absolute = (
+        jackknife(float(values[k]), left_out[:, k], n=len(m), method=names[k], level=level)
+        for k in range(3)
+    )
+    return one, mean, absolute
+
+
+def _mean(values: Floats, method: str, level: float) -> Number:
+    return from_interval(t_interval(values, level=level), method)
+
+
+def _nothing(n_partial: int) -> Concordance:
+    reason = "no prompt has two raters who rated all its responses"
+    none = undefined(reason)
+    return Concordance(
+        none, math.nan, none, none, none, none, none, none, math.nan, none, math.nan, n_partial, ()
+    )

@@ -1,0 +1,234 @@
+"""Figures of a calibration as PNG and SVG (needs matplotlib, extra `figures`).
+
+Colours are of the Okabe-Ito palette and differ in shape or line as well, so that they are told
+apart by colour-blind readers and in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import InputError
+from .judges_table import JudgeRow
+from .responses import HUMAN, MODEL, UNKNOWN
+from .result import Calibration
+
+FigureFormat = Literal["png", "svg"]
+
+BLUE, ORANGE, GREEN, GREY, BLACK = "#0072B2", "#D55E00", "#009E73", "#777777", "#000000"
+
+_STYLE: dict[Any, Any] = {
+    "font.size": 9.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "areopagus",
+    "savefig.dpi": 150,
+    "figure.constrained_layout.use": True,
+}
+
+
+def write_figures(
+    calibration: Calibration,
+    folder: str | Path,
+    *,
+    formats: Sequence[FigureFormat] = ("png", "svg"),
+) -> tuple[Path, ...]:
+    """Writes the figures that the data allow and returns their paths.
+
+    scores_and_people: ensemble score against people's mean (rank or score); judges: agreement by
+    judge with intervals; designs: expected reliability by calls; reliability: people's mean by
+    panel score, for scores only.
+
+    Args:
+        calibration: what to draw.
+        folder: made where it is missing.
+        formats: "png", "svg" or both.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InputError("figures need matplotlib: pip install 'areopagus[figures]'") from error
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    drawings: dict[str, Callable[[Calibration, Any], bool]] = {
+        "scores_and_people": draw_scores,
+        "judges": draw_judges,
+        "designs": draw_designs,
+        "reliability": draw_reliability,
+    }
+    written = []
+    with mpl.rc_context(_STYLE):
+        for name, draw in drawings.items():
+            figure = Figure(figsize=(6.0, 4.0))
+            FigureCanvasAgg(figure)
+            if not draw(calibration, figure):
+                continue
+            for suffix in formats:
+                path = place / f"{name}.{suffix}"
+                # a date would make two equal figures differ
+                figure.savefig(path, metadata={"Date": None} if suffix == "svg" else None)
+                written.append(path)
+    return tuple(written)
+
+
+def draw_scores(calibration: Calibration, figure: Any) -> bool:
+    """Draws the ensemble score against people's mean; best is at the top right."""
+    target, responses = calibration.target, calibration.material.responses
+    if target is None or not target.both.any():
+        return False
+    axes = figure.add_subplot()
+    is_rank = target.ratings.kind == "rank"
+    y = -target.human if is_rank else target.human
+    marks = ((HUMAN, "people", ORANGE, "o"), (MODEL, "models", BLUE, "^"),
+             (UNKNOWN, "source unknown", GREY, "s"))  # fmt: skip
+    for source, label, colour, marker in marks:
+        mine = target.both & (responses.source == source)
+        if mine.any():
+            axes.scatter(
+                target.panel[mine], y[mine], s=22, c=colour, marker=marker, alpha=0.75,
+                linewidths=0.4, edgecolors="white", label=f"{label} ({int(mine.sum())})",
+            )  # fmt: skip
+    if is_rank:
+        axes.invert_yaxis()
+    axes.set_xlabel("ensemble score")
+    axes.set_ylabel("mean rank by people (1 = best)" if is_rank else "mean score by people")
+    tau = calibration.panel.by_target[0].tau
+    note = f"tau-b within prompts {tau.value:.2f}" if tau.is_defined else "tau undefined"
+    if tau.has_interval:
+        note += f" [{tau.low:.2f}, {tau.high:.2f}]"
+    axes.set_title(f"{calibration.main_target}: {note}")
+    axes.legend(loc="best")
+    return True
+
+
+def draw_judges(calibration: Calibration, figure: Any) -> bool:
+    """Draws the pair accuracy of every judge with its interval, best on top."""
+    rows = [row for row in calibration.judges.of("judge") if row.accuracy.is_defined]
+    if not rows:
+        return False
+    rows.sort(key=lambda row: row.accuracy.value)
+    shown = rows if len(rows) <= 60 else rows[:30] + rows[-30:]
+    longest = max(len(row.name) for row in shown)
+    figure.set_size_inches(4.2 + 0.065 * min(longest, 60), 1.4 + 0.2 * len(shown))
+    axes = figure.add_subplot()
+    for place, row in enumerate(shown):
+        _draw_row(axes, place, row)
+    axes.axvline(0.5, color=GREY, linestyle="--", linewidth=1)
+    _above(axes, 0.5, "chance", GREY)
+    panel = calibration.panel.by_target[0].accuracy
+    if panel.is_defined:
+        axes.axvline(panel.value, color=GREEN, linewidth=1.5)
+        _above(axes, panel.value, "panel", GREEN)
+    axes.set_yticks(range(len(shown)), [row.name for row in shown], fontsize=8)
+    axes.set_ylim(-0.7, len(shown) - 0.3)
+    axes.set_xlabel(f"pairs ordered as people do, ties 1/2 ({calibration.level:.0%} intervals)")
+    if len(shown) < len(rows):
+        axes.set_title(f"the best and the worst 30 of {len(rows)} judges", pad=18)
+    return True
+
+
+def _above(axes: Any, at: float, text: str, colour: str) -> None:
+    axes.annotate(
+        text, (at, 1.01), xycoords=("data", "axes fraction"), color=colour, ha="center",
+        va="bottom",
+    )  # fmt: skip
+
+
+def _draw_row(axes: Any, place: int, row: JudgeRow) -> None:
+    is_poor = row.is_useless or row.is_source_only
+    colour = ORANGE if is_poor else BLUE
+    if row.accuracy.has_interval:
+        axes.plot([row.accuracy.low, row.accuracy.high], [place, place], color=colour, lw=1.4)
+    axes.plot(
+        row.accuracy.value, place, "D" if is_poor else "o", color=colour, markersize=5,
+        markerfacecolor="white" if is_poor else colour,
+    )  # fmt: skip
+    said = "useless" if row.is_useless else "source only" if row.is_source_only else ""
+    if said:
+        right = row.accuracy.high if row.accuracy.has_interval else row.accuracy.value
+        axes.annotate(
+            said, (right, place), (4, 0), textcoords="offset points", va="center", fontsize=7
+        )
+
+
+def draw_designs(calibration: Calibration, figure: Any) -> bool:
+    """Draws the expected reliability of the best design by calls a response."""
+    size = calibration.how_many
+    known = [one for one in size.designs if np.isfinite(one.e_rho2)]
+    if not known:
+        return False
+    axes = figure.add_subplot()
+    calls = [one.calls for one in known]
+    axes.plot(
+        calls, [one.e_rho2 for one in known], "-o", color=BLUE, markersize=4,
+        label="best design (personas x models x repeats)",
+    )  # fmt: skip
+    last = 0.0
+    for one in known:
+        if one.calls > 1.45 * last:  # labels of neighbouring designs would overlap
+            axes.annotate(
+                f"{one.personas}x{one.models}x{one.repeats}", (one.calls, one.e_rho2), (5, -11),
+                textcoords="offset points", fontsize=7, ha="left",
+            )  # fmt: skip
+            last = one.calls
+    here = size.this_panel
+    if here is not None and np.isfinite(here.e_rho2):
+        axes.plot(
+            here.calls, here.e_rho2, "*", color=ORANGE, markersize=12,
+            label=f"this panel ({here.personas}x{here.models}x{here.repeats})",
+        )  # fmt: skip
+    axes.set_xscale("log")
+    ticks = [1, 2, 5, 10, 20, 50, 100]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("calls a response")
+    axes.set_ylabel("generalizability (Erho2), within prompts")
+    axes.legend(loc="lower right")
+    return True
+
+
+def draw_reliability(calibration: Calibration, figure: Any) -> bool:
+    """Draws people's mean by groups of panel scores, beside the line of equality."""
+    target = calibration.target
+    if target is None or target.ratings.kind == "rank" or target.both.sum() < 10:
+        return False
+    axes = figure.add_subplot()
+    x, y = target.panel[target.both], target.human[target.both]
+    groups = min(10, len(x) // 5)
+    order = np.argsort(x, kind="stable")
+    parts = np.array_split(order, groups)
+    at = np.array([x[part].mean() for part in parts])
+    mean = np.array([y[part].mean() for part in parts])
+    spread = np.array([y[part].std(ddof=1) for part in parts])
+    low = min(at.min(), (mean - spread).min())
+    high = max(at.max(), (mean + spread).max())
+    axes.plot([low, high], [low, high], "--", color=GREY, linewidth=1, label="equal")
+    axes.errorbar(
+        at, mean, yerr=spread, fmt="o", color=BLUE, markersize=5, linewidth=1, capsize=2,
+        label=f"people's mean ± sd in {groups} groups of responses",
+    )  # fmt: skip
+    score_map = calibration.corrections.score_map
+    if score_map.x:
+        line = np.linspace(x.min(), x.max(), 200)
+        axes.plot(
+            line, np.interp(line, score_map.x, score_map.y), "-", color=ORANGE, linewidth=1.5,
+            label=f"adopted map: {score_map.adopted}",
+        )  # fmt: skip
+    axes.set_xlabel("panel score")
+    axes.set_ylabel("mean score by people")
+    axes.legend(loc="best")
+    return True

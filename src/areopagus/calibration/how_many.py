@@ -1,0 +1,257 @@
+"""How many judges are enough: variance components, effective number, best designs by budget."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.decision_study import DecisionStudy, best_designs, d_study
+from ..aggregation.effective_judges import effective_judges, effective_judges_from_components
+from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
+from .material import Material, Target
+from .number import Number, from_interval, undefined
+from .ratings import prompt_tables
+
+Floats = npt.NDArray[np.float64]
+
+BUDGETS = (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120)
+"""Calls a response for which the best design is named."""
+
+MOST_SCORES = 200_000
+"""Scores used for the components; of more, whole prompts are drawn."""
+
+EFFECTS = {
+    "q": "prompts",
+    "r:q": "responses within prompts",
+    "P": "personas",
+    "M": "models",
+    "PM": "personas x models",
+    "qP": "prompts x personas",
+    "qM": "prompts x models",
+    "rP": "responses x personas",
+    "rM": "responses x models",
+    "rPM": "responses x personas x models",
+    "residual": "residual",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One variance component; a negative estimate is shown as it is, and counts as 0."""
+
+    effect: str
+    meaning: str
+    variance: Number
+    is_negative: bool
+    n_levels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """A panel of personas x models x repeats and its expected quality within prompts."""
+
+    budget: int
+    personas: int
+    models: int
+    repeats: int
+    calls: int
+    e_rho2: float
+    standard_error: float
+
+
+@dataclass(frozen=True, slots=True)
+class HowMany:
+    """How many judges.
+
+    Attributes:
+        components: variance components of single judgments.
+        few_levels: facets with fewer than five levels, whose components are hardly known.
+        effective: independent judgments the panel is worth, from the components.
+        effective_of_errors: the same from the judges' errors against people (Kish), where people
+            gave scores; its interval is what independent judges would come out as: a panel
+            inside is not shown to share errors.
+        this_panel: the design as it stands.
+        designs: the best design for each budget of calls a response.
+        n_scores: scores used.
+        is_sample: whether prompts were drawn because there were too many scores.
+        reason: why there are no designs, or None.
+    """
+
+    components: tuple[Component, ...]
+    few_levels: tuple[str, ...]
+    effective: Number
+    effective_of_errors: Number
+    this_panel: Design | None
+    designs: tuple[Design, ...]
+    n_scores: int
+    is_sample: bool
+    reason: str | None
+
+
+def how_many(
+    material: Material, target: Target | None, *, level: float = 0.95, seed: int = 0
+) -> HowMany:
+    """Returns what the panel's own variance says about its size.
+
+    The components need no people; only the errors do. Coverage of their jackknife intervals:
+    see `aggregation.generalizability.panel_g_study`.
+    """
+    panel = material.panel
+    none = undefined("no panel")
+    if panel is None:
+        return HowMany((), (), none, none, None, (), 0, False, "no panel")
+    prompt = material.responses.prompt
+    criterion = target.criterion if target is not None else None
+    if criterion is None:
+        scores = _composite(panel.scores)
+    else:
+        scores = panel.scores[..., panel.criteria.index(criterion)]
+    rows, is_sample = _rows(scores, prompt, seed)
+    P, M, T = panel.shape
+    study = panel_g_study(scores[rows], prompt=prompt[rows], level=level)
+    n_prompts = len(np.unique(prompt[rows]))
+    components = tuple(_component(study, name, n_prompts) for name in study.components)
+    reason = study.reason
+    this_panel: Design | None = None
+    designs: tuple[Design, ...] = ()
+    effective = undefined(reason or "the design holds no error component", unit="judgment")
+    if reason is None and not any(math.isnan(v) for v in study.components.values()):
+        this_panel = _design(P * M * T, d_study(study, personas=P, models=M, repeats=T))
+        budgets = sorted({*BUDGETS, P * M * T})
+        designs = tuple(
+            _design(best.budget, best.design)
+            for best in best_designs(study, budgets, most=_most(study))
+        )
+        effective = Number(
+            effective_judges_from_components(study, personas=P, models=M, repeats=T),
+            n_prompts, "prompt", "variance of one judgment's error over that of the panel mean",
+            reason="no interval: it rests on components that have theirs",
+        )  # fmt: skip
+        if not effective.is_defined:
+            effective = undefined("no component of error is positive", unit="judgment")
+    return HowMany(
+        components=components,
+        few_levels=study.few_levels,
+        effective=effective,
+        effective_of_errors=_of_errors(material, target, seed),
+        this_panel=this_panel,
+        designs=designs,
+        n_scores=study.n,
+        is_sample=is_sample,
+        reason=reason,
+    )
+
+
+def _composite(scores: Floats) -> Floats:
+    counts = np.isfinite(scores).sum(axis=4)
+    sums = np.nansum(scores, axis=4)
+    mean: Floats = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    return mean
+
+
+def _rows(
+    scores: Floats, prompt: npt.NDArray[np.int64], seed: int
+) -> tuple[npt.NDArray[np.int64], bool]:
+    per_response = np.isfinite(scores).sum(axis=(1, 2, 3))
+    if per_response.sum() <= MOST_SCORES:
+        return np.arange(len(scores)), False
+    order = np.random.default_rng(seed).permutation(int(prompt.max()) + 1)
+    taken = np.bincount(prompt, weights=per_response, minlength=len(order))[order]
+    chosen = order[np.cumsum(taken) <= MOST_SCORES]
+    return np.flatnonzero(np.isin(prompt, chosen)), True
+
+
+def _most(study: GStudy) -> tuple[int, int, int]:
+    """A facet of one level has no component of its own: its gain cannot be foreseen."""
+    return (
+        100 if study.levels.get("P", 1) > 1 else 1,
+        20 if study.levels.get("M", 1) > 1 else 1,
+        10 if study.replicated else 1,
+    )
+
+
+def _component(study: GStudy, name: str, n_prompts: int) -> Component:
+    value, method = study.components[name], "Henderson's method I"
+    if name in study.intervals:
+        number = from_interval(study.intervals[name], method)
+    else:
+        low, high = level_bounds(study.levels[name])
+        reason = study.reason or (
+            f"no interval over prompts: {study.levels[name]} levels bound it by the factors "
+            f"{low:.2f} and {high:.1f}"
+            if math.isfinite(low)
+            else "one level"
+        )
+        number = Number(value, study.levels[name], "level", method, reason=reason)
+    return Component(
+        effect=name,
+        meaning=EFFECTS.get(name, name),
+        variance=number,
+        is_negative=name in study.negative,
+        n_levels=study.levels[name],
+    )
+
+
+def _design(budget: int, study: DecisionStudy) -> Design:
+    return Design(
+        budget=budget,
+        personas=study.personas,
+        models=study.models,
+        repeats=study.repeats,
+        calls=study.calls,
+        e_rho2=study.e_rho2,
+        standard_error=math.sqrt(study.relative_error),
+    )
+
+
+def human_noise(target: Target) -> float:
+    """Returns the error variance of a mean rating within prompts: s²_e / m̄; nan if unknown."""
+    squares = df = raters = cells = 0.0
+    for tables in prompt_tables(target.ratings):
+        for table, complete in zip(tables.values, tables.complete, strict=True):
+            whole = table[complete]
+            m, n = whole.shape
+            if m < 2:
+                continue
+            residual = whole - whole.mean(axis=0) - whole.mean(axis=1)[:, None] + whole.mean()
+            squares += float((residual**2).sum())
+            df += (m - 1) * (n - 1)
+            raters += m
+            cells += 1
+    return squares / df / (raters / cells) if df else math.nan
+
+
+def _of_errors(material: Material, target: Target | None, seed: int) -> Number:
+    method = "Kish's number from errors against people; the interval is that of independent judges"
+    panel = material.panel
+    if target is None or panel is None:
+        return undefined("people and panel share no criterion", unit="judge", method=method)
+    if target.ratings.kind == "rank":
+        return undefined(
+            "people gave ranks, which have no level to be wrong against", unit="judge",
+            method=method,
+        )  # fmt: skip
+    by_judge = panel.by_judge(target.criterion)
+    table = by_judge.reshape(len(by_judge), -1)
+    table = table[:, np.isfinite(table).any(axis=0)]
+    rows = np.flatnonzero(target.both)
+    noise = human_noise(target)
+    if math.isnan(noise):
+        return undefined(
+            "no prompt has two complete raters: people's own error is not known", unit="judge",
+            method=method,
+        )  # fmt: skip
+    # judges whose errors cancel out are infinitely many: their null has infinite quantiles
+    with np.errstate(invalid="ignore"):
+        found = effective_judges(
+            table[rows], target.human[rows], groups=material.responses.prompt[rows],
+            reference_noise=noise,
+            draws=200 if len(rows) * table.shape[1] < 100_000 else 0, seed=seed,
+        )  # fmt: skip
+    return Number(
+        found.kish, found.n_items, "response", method, found.null_low, found.null_high,
+        found.reason,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""Jackknife intervals over prompts, from what a statistic is without each of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.intervals import MIN_UNITS
+from .number import Number
+
+Floats = npt.NDArray[np.float64]
+
+BLOCKS = 50
+"""Prompts are left out one by one up to this many where a statistic must be computed anew."""
+
+
+def jackknife(
+    value: float,
+    left_out: Floats,
+    *,
+    n: int,
+    method: str,
+    unit: str = "prompt",
+    level: float = 0.95,
+) -> Number:
+    """Returns a value with its jackknife t interval.
+
+    SE² = (B − 1) / B Σ (θ_(−b) − mean)²; limits θ ± t_{B−1} SE, B the number of blocks left out.
+
+    Args:
+        value: the statistic over everything.
+        left_out: the statistic without each block of prompts, nan where undefined.
+        n: prompts that say anything about it; below six no interval is given.
+        method: the estimator, for the report.
+        unit: what is left out.
+        level: nominal coverage.
+    """
+    from scipy import stats
+
+    named = f"{method}; {level:.0%} delete-one-{unit} jackknife, t"
+    if len(left_out) < n:
+        named = f"{method}; {level:.0%} jackknife over {len(left_out)} blocks of {unit}s, t"
+
+    def without(reason: str) -> Number:
+        return Number(value, n, unit, named, reason=reason)
+
+    if math.isnan(value):
+        return without("undefined on these data")
+    if n < MIN_UNITS:
+        return without(f"{n} {unit}s: an interval needs at least {MIN_UNITS}")
+    if np.isnan(left_out).any():
+        return without(f"undefined without one of {int(np.isnan(left_out).sum())} {unit}s")
+    blocks = len(left_out)
+    error = math.sqrt((blocks - 1) / blocks * float(((left_out - left_out.mean()) ** 2).sum()))
+    if error <= 1e-12 * max(abs(value), 1e-3):
+        return without(f"does not vary over {unit}s")
+    reach = float(stats.t.ppf((1 + level) / 2, blocks - 1)) * error
+    return Number(value, n, unit, named, value - reach, value + reach)
+
+
+def ratio(
+    top: Floats, bottom: Floats, *, method: str, level: float = 0.95, minus: float = 0.0
+) -> Number:
+    """Returns Σ top / Σ bottom − minus over prompts, with its jackknife interval.
+
+    Args:
+        top, bottom: one entry a prompt; prompts whose bottom is 0 say nothing and do not count.
+        method: the estimator, for the report.
+        level: nominal coverage.
+        minus: subtracted from the ratio.
+    """
+    used = bottom > 0
+    top, bottom = top[used], bottom[used]
+    n = len(bottom)
+    if not n:
+        return Number(math.nan, 0, "prompt", method, reason="no prompt has a pair to decide")
+    rest = bottom.sum() - bottom
+    left_out = np.full(n, np.nan)
+    np.divide(top.sum() - top, rest, out=left_out, where=rest > 0)
+    value = float(top.sum() / bottom.sum()) - minus
+    return jackknife(value, left_out - minus, n=n, method=method, level=level)
+
+
+def ratio_difference(
+    first: tuple[Floats, Floats],
+    second: tuple[Floats, Floats],
+    *,
+    method: str,
+    level: float = 0.95,
+) -> Number:
+    """Returns the difference of two ratios of sums over the same prompts, paired by prompt.
+
+    Args:
+        first, second: (top, bottom), one entry a prompt, in the same order.
+        method, level: as in `ratio`.
+    """
+    (top, bottom), (other_top, other_bottom) = first, second
+    used = (bottom > 0) | (other_bottom > 0)
+    n = int(used.sum())
+    if not bottom.sum() > 0 or not other_bottom.sum() > 0:
+        return Number(math.nan, n, "prompt", method, reason="one side has no pair to decide")
+
+    def without_each(upper: Floats, lower: Floats) -> Floats:
+        rest = lower.sum() - lower[used]
+        found = np.full(n, np.nan)
+        np.divide(upper.sum() - upper[used], rest, out=found, where=rest > 0)
+        return found
+
+    left_out = without_each(top, bottom) - without_each(other_top, other_bottom)
+    value = float(top.sum() / bottom.sum() - other_top.sum() / other_bottom.sum())
+    return jackknife(value, left_out, n=n, method=method, level=level)
+
+
+def recomputed(
+    statistic: Callable[[npt.NDArray[np.bool_]], float],
+    prompt: npt.NDArray[Any],
+    *,
+    method: str,
+    level: float = 0.95,
+) -> Number:
+    """Returns a statistic of rows with its interval, computed anew without each block of prompts.
+
+    Args:
+        statistic: from a boolean mask of rows to the value.
+        prompt: shape (rows,), the prompt code of each row.
+        method, level: as in `ratio`.
+    """
+    codes, place = np.unique(prompt, return_inverse=True)
+    n = len(codes)
+    value = statistic(np.ones(len(prompt), dtype=bool))
+    if n < MIN_UNITS or math.isnan(value):
+        return jackknife(value, np.empty(0), n=n, method=method, level=level)
+    blocks = place % min(n, BLOCKS)
+    left_out = np.array([statistic(blocks != block) for block in range(min(n, BLOCKS))])
+    return jackknife(value, left_out, n=n, method=method, level=level)

@@ -1,0 +1,153 @@
+"""What was matched and what was not, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..records.humans import HumanReading
+from ..records.judgment import STATUSES
+from .material import Material, Target
+
+SHOWN = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PanelMatched:
+    """The panel's side.
+
+    Attributes:
+        judges, personas, models, repeats: the panel.
+        by_status: judgments by status; planned is their sum.
+        n_responses: responses of the run.
+        n_without_score: those below the quorum, or that nobody scored.
+        n_rated, n_calibrated: those that people rated; those rated and scored.
+        n_prompts_calibrated: prompts of the latter.
+    """
+
+    judges: int
+    personas: int
+    models: int
+    repeats: int
+    by_status: Mapping[str, int]
+    n_responses: int
+    n_without_score: int
+    n_rated: int
+    n_calibrated: int
+    n_prompts_calibrated: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What a report rests on, and what was left out of it.
+
+    Attributes:
+        n_raters, n_prompts, n_responses, n_ratings: of the ratings that count.
+        ratings_by_criterion: "overall, rank" and the like to the number of ratings.
+        n_calibration_ratings: ratings of calibration items, kept apart.
+        n_missing: empty rating cells in the file.
+        exclusions: reason to rows or ratings left out on reading.
+        n_repeated: ratings beyond a rater's first of a response, left out.
+        n_without_match: ratings of responses that the run does not have, left out.
+        unmatched: (id, number of ratings, first rows) of those.
+        unrated: ids of the run's responses that nobody rated (the first thousand).
+        n_unrated: all of them.
+        n_out_of_range: ratings off the scale; they count, and should not be there.
+        out_of_range: (rater, response, criterion, value, row) of the first thousand.
+        unknown_raters: (rater, number of ratings) that the roster does not know.
+        other_prompts: (response, prompt in the file, prompt in the run, number of ratings); the
+            run's prompt holds.
+        panel: the panel's side, None without one.
+        notices: what was assumed.
+    """
+
+    n_raters: int
+    n_prompts: int
+    n_responses: int
+    n_ratings: int
+    ratings_by_criterion: Mapping[str, int]
+    n_calibration_ratings: int
+    n_missing: int
+    exclusions: Mapping[str, int]
+    n_repeated: int
+    n_without_match: int
+    unmatched: tuple[tuple[str, int, tuple[int, ...]], ...]
+    unrated: tuple[str, ...]
+    n_unrated: int
+    n_out_of_range: int
+    out_of_range: tuple[tuple[str, str, str, float, int], ...]
+    unknown_raters: tuple[tuple[str, int], ...]
+    other_prompts: tuple[tuple[str, str, str, int], ...]
+    panel: PanelMatched | None
+    notices: tuple[str, ...]
+
+
+def what_was_matched(
+    material: Material, reading: HumanReading | None, target: Target | None
+) -> Matched:
+    """Returns the counts of a material, with what its file left out."""
+    report = material.match
+    codes = [(one.rater, one.prompt, one.response) for one in material.ratings]
+    raters, prompts, rated = (
+        np.unique(np.concatenate([parts[k] for parts in codes])) if codes else np.zeros(0)
+        for k in range(3)
+    )
+    calibration = material.calibration
+    return Matched(
+        n_raters=len(raters),
+        n_prompts=len(prompts),
+        n_responses=len(rated),
+        n_ratings=sum(len(one) for one in material.ratings),
+        ratings_by_criterion={one.name: len(one) for one in material.ratings},
+        n_calibration_ratings=sum(len(one) for one in calibration.ratings) if calibration else 0,
+        n_missing=reading.n_missing if reading else 0,
+        exclusions={one.reason: one.n for one in reading.exclusions} if reading else {},
+        n_repeated=material.n_repeated,
+        n_without_match=material.n_without_match,
+        panel=_panel(material, target, len(rated)),
+        notices=(*(reading.notices if reading else ()), *material.notices),
+        unmatched=tuple(
+            (one.id, one.n, one.lines[:20])
+            for one in (report.unmatched_ratings[:SHOWN] if report else ())
+        ),
+        unrated=report.unrated_responses[:SHOWN] if report else (),
+        n_unrated=len(report.unrated_responses) if report else 0,
+        n_out_of_range=report.n_out_of_range if report else 0,
+        out_of_range=tuple(
+            (one.rater_id, one.response_id, one.criterion, one.value, one.line)
+            for one in (report.out_of_range if report else ())
+        ),
+        unknown_raters=tuple(
+            (one.id, one.n) for one in (report.unknown_raters[:SHOWN] if report else ())
+        ),
+        other_prompts=tuple(
+            (one.response_id, one.prompt_id, one.expected, one.n)
+            for one in (report.other_prompts if report else ())
+        ),
+    )
+
+
+def _panel(material: Material, target: Target | None, n_rated: int) -> PanelMatched | None:
+    panel = material.panel
+    if panel is None:
+        return None
+    P, M, T = panel.shape
+    score = target.panel if target is not None else panel.ensemble()
+    both = target.both if target is not None else np.zeros(len(score), dtype=bool)
+    there = np.isfinite(panel.scores).any(axis=(0, 3, 4))
+    asked = sum(panel.status.values(), np.zeros_like(there, dtype=np.int64)) > 0
+    known = [name for name in (*STATUSES, *panel.status) if name in panel.status]
+    return PanelMatched(
+        judges=int((there | asked).sum()),
+        personas=P,
+        models=M,
+        repeats=T,
+        by_status={name: int(panel.status[name].sum()) for name in dict.fromkeys(known)},
+        n_responses=len(score),
+        n_without_score=int((~np.isfinite(score)).sum()),
+        n_rated=n_rated,
+        n_calibrated=int(both.sum()),
+        n_prompts_calibrated=len(np.unique(material.responses.prompt[both])),
+    )

@@ -1,0 +1,252 @@
+"""The aligned material of one calibration: responses, people's ratings, the panel's judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from ..records.humans import Coded, HumanTable, MatchReport
+from ..records.judgment import OVERALL
+from .panel_scores import PanelScores
+from .ratings import Ratings, make_ratings
+from .responses import Responses, make_responses
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+COMPOSITE = "composite"
+"""The criterion of a rater's mean over all dimensions, made where nobody was asked for overall."""
+
+ONE_PROMPT = "(one prompt)"
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """What a report is made of.
+
+    Attributes:
+        responses: all responses: the run's, or, without a panel, those rated.
+        ratings: people's ratings by criterion and kind, of responses that are known.
+        rater_ids: names of the raters' codes.
+        calibration: ratings of calibration items, with their own responses.
+        panel: the panel's judgments, or None.
+        match: how the ratings fit the run, or None without one.
+        scale: lowest and highest score, where known.
+        n_repeated: ratings left out because the same rater had rated the same response before.
+        n_without_match: ratings left out because the run has no such response.
+        notices: what was assumed, one sentence each.
+    """
+
+    responses: Responses
+    ratings: tuple[Ratings, ...]
+    rater_ids: tuple[str, ...]
+    calibration: CalibrationRatings | None
+    panel: PanelScores | None
+    match: MatchReport | None
+    scale: tuple[float, float] | None
+    n_repeated: int
+    n_without_match: int
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRatings:
+    """Ratings of calibration items.
+
+    Attributes:
+        responses: their responses.
+        item_type: the item type of each of those responses.
+        ratings: by criterion and kind.
+    """
+
+    responses: Responses
+    item_type: tuple[str, ...]
+    ratings: tuple[Ratings, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One thing that people rated and the panel scored.
+
+    Attributes:
+        name: "overall, rank", "clarity, score", …
+        ratings: people's.
+        panel: shape (R,), the panel's score of each response.
+        human: shape (R,), the mean over raters, higher is better; nan where nobody rated.
+        n_raters: shape (R,).
+        criterion: the panel's criterion, None for its composite.
+    """
+
+    name: str
+    ratings: Ratings
+    panel: Floats
+    human: Floats
+    n_raters: Integers
+    criterion: str | None
+
+    @property
+    def both(self) -> npt.NDArray[np.bool_]:
+        """Shape (R,): rated by people and scored by the panel."""
+        return np.isfinite(self.panel) & np.isfinite(self.human)
+
+
+def with_unique_ids(*tables: HumanTable) -> tuple[HumanTable, ...]:
+    """Returns the tables with "prompt/response" as response ids where ids recur under prompts.
+
+    Files often call the responses of every prompt A, B, C; one id then names several responses.
+    """
+    if not any(_recurs(table) for table in tables):
+        return tables
+    return tuple(_composed(table) for table in tables)
+
+
+def _recurs(table: HumanTable) -> bool:
+    known = table.prompt_id.codes >= 0
+    pairs = np.unique(
+        np.stack([table.response_id.codes[known], table.prompt_id.codes[known]]), axis=1
+    )
+    return int(pairs.shape[1]) > len(np.unique(pairs[0]))
+
+
+def _composed(table: HumanTable) -> HumanTable:
+    width = len(table.response_id.names)
+    key = table.prompt_id.codes.astype(np.int64) * width + table.response_id.codes
+    found, codes = np.unique(key, return_inverse=True)
+    names = tuple(
+        table.response_id.names[int(k) % width]
+        if k < 0
+        else f"{table.prompt_id.names[int(k) // width]}/{table.response_id.names[int(k) % width]}"
+        for k in found
+    )
+    return replace(table, response_id=Coded(codes.reshape(-1).astype(np.int32), names))
+
+
+def texts_by_response(table: HumanTable, column: str) -> dict[str, str]:
+    """Returns what a text column says of each response: the first text, where there is one."""
+    coded: Coded = getattr(table, column)
+    known = np.flatnonzero(coded.codes >= 0)
+    responses, first = np.unique(table.response_id.codes[known], return_index=True)
+    return {
+        table.response_id.names[response]: coded.names[coded.codes[known[at]]]
+        for response, at in zip(responses.tolist(), first.tolist(), strict=True)
+    }
+
+
+def responses_of(table: HumanTable) -> tuple[Responses, tuple[str, ...]]:
+    """Returns the responses of a table of ratings, and what had to be assumed."""
+    ids = [table.response_id.names[code] for code in np.unique(table.response_id.codes).tolist()]
+    prompts = texts_by_response(table, "prompt_id")
+    notices: tuple[str, ...] = ()
+    if missing := sum(name not in prompts for name in ids):
+        notices = (
+            f"{missing} responses have no prompt_id: they are taken as answers to one prompt",
+        )
+    said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
+    made = make_responses(
+        ids,
+        [prompts.get(name, ONE_PROMPT) for name in ids],
+        respondent=[None] * len(ids),
+        source=[said["source"].get(name) for name in ids],
+        model=[said["model"].get(name) for name in ids],
+        domain=[said["domain"].get(name) for name in ids],
+    )
+    return made, notices
+
+
+def ratings_of(table: HumanTable, responses: Responses) -> tuple[tuple[Ratings, ...], int, int]:
+    """Returns ratings by criterion and kind, the number repeated, and the number without a match.
+
+    Args:
+        table: the ratings; those of responses that are not known are left out and counted.
+        responses: the responses; their prompts hold, whatever the table says.
+    """
+    index = {name: place for place, name in enumerate(responses.ids)}
+    place = np.array([index.get(name, -1) for name in table.response_id.names], dtype=np.int64)
+    where = place[table.response_id.codes] if len(table) else np.zeros(0, dtype=np.int64)
+    known = where >= 0
+    made: list[Ratings] = []
+    n_repeated = 0
+    for code, criterion in enumerate(table.criterion.names):
+        for is_rank in (True, False):
+            mine = known & (table.criterion.codes == code) & (table.is_rank == is_rank)
+            if not mine.any():
+                continue
+            value = -table.value[mine] if is_rank else table.value[mine]
+            ratings, repeated = make_ratings(
+                criterion,
+                "rank" if is_rank else "score",
+                table.rater_id.codes[mine].astype(np.int64),
+                where[mine],
+                responses.prompt[where[mine]],
+                value,
+            )
+            made.append(ratings)
+            n_repeated += repeated
+    made.sort(key=lambda one: (one.criterion != OVERALL, one.kind != "rank"))
+    return tuple(made), n_repeated, int((~known).sum())
+
+
+def composite_of(ratings: tuple[Ratings, ...]) -> Ratings | None:
+    """Returns each rater's mean over the scored dimensions, of responses rated on all of them.
+
+    None with fewer than two dimensions, or where an overall score was asked for.
+    """
+    scored = [one for one in ratings if one.kind == "score"]
+    parts = [one for one in scored if one.criterion != OVERALL]
+    if len(parts) < 2 or len(parts) < len(scored):
+        return None
+    width = max(int(one.response.max()) for one in parts) + 1
+    key = np.concatenate([one.rater * width + one.response for one in parts])
+    value = np.concatenate([one.value for one in parts])
+    prompt = np.concatenate([one.prompt for one in parts])
+    found, first, inverse, counts = np.unique(
+        key, return_index=True, return_inverse=True, return_counts=True
+    )
+    whole = counts == len(parts)
+    mean = np.bincount(inverse.reshape(-1), weights=value) / counts
+    if not whole.any():
+        return None
+    rater, response = np.divmod(found[whole], width)
+    return make_ratings(COMPOSITE, "score", rater, response, prompt[first][whole], mean[whole])[0]
+
+
+def targets_of(material: Material) -> tuple[Target, ...]:
+    """Returns what people and panel both judged, the main one first.
+
+    People's `overall` and composite stand against the panel's composite, a dimension against the
+    same dimension. The main target is the overall ranking, else the overall score, else the mean
+    over the dimensions, else the first dimension.
+    """
+    panel = material.panel
+    if panel is None:
+        return ()
+    ratings = list(material.ratings)
+    composite = composite_of(material.ratings)
+    if composite is not None:
+        ratings.append(composite)
+    found: list[Target] = []
+    for one in ratings:
+        if one.criterion in panel.criteria and one.criterion != OVERALL:
+            criterion: str | None = one.criterion
+        elif one.criterion in (OVERALL, COMPOSITE):
+            criterion = None
+        else:
+            continue
+        human, counts = one.mean_by_response(len(material.responses))
+        found.append(Target(one.name, one, panel.ensemble(criterion), human, counts, criterion))
+    found.sort(
+        key=lambda t: (
+            t.ratings.criterion != OVERALL,
+            t.ratings.criterion != COMPOSITE,
+            t.ratings.kind != "rank",
+        )
+    )
+    return tuple(found)
+
+
+def counted(names: Mapping[str, int]) -> str:
+    """Returns "3 failed, 1 refused" of a mapping of names to counts."""
+    return ", ".join(f"{n} {name}" for name, n in names.items() if n)

@@ -1,0 +1,264 @@
+"""How harsh or lenient each rater is, and who answers without discriminating."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.intervals import MIN_UNITS
+from ..aggregation.multiplicity import holm
+from ..aggregation.severity import severity
+from .number import Number
+from .ratings import Ratings
+
+Floats = npt.NDArray[np.float64]
+
+MOST_RATERS = 1500
+"""Raters up to which the additive fit is solved; above it plain response means stand in."""
+
+NOTABLE_SHARE = 0.25
+"""A rater is named from this share of the standard deviation of single ratings on: with very many
+ratings any difference is significant."""
+
+
+@dataclass(frozen=True, slots=True)
+class RaterSeverity:
+    """One rater.
+
+    Attributes:
+        rater: who.
+        n: ratings.
+        shrunk: severity in the additive fit, shrunk towards 0; positive is lenient.
+        deviation: mean over prompts of rating minus the fitted score of the response, less the
+            same of the other usual raters; with a t interval over prompts.
+        p: two-sided t test of the deviation, Holm-adjusted over raters; nan when undefined.
+        verdict: "harsh", "lenient", "constant" (one value throughout: that is no severity), or ""
+            where nothing is shown.
+    """
+
+    rater: str
+    n: int
+    shrunk: Number
+    deviation: Number
+    p: float
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityTable:
+    """All raters; `reason` says why there is no table."""
+
+    raters: tuple[RaterSeverity, ...]
+    shrinkage: float
+    n_components: int
+    reason: str | None = None
+
+
+def severity_table(
+    ratings: Ratings, rater_ids: tuple[str, ...], *, level: float = 0.95
+) -> SeverityTable:
+    """Returns the severity of every rater, harshest first.
+
+    A rater is named where |deviation| has Holm-adjusted p below .05 and is at least a quarter of
+    the residual standard deviation. One harsh rater of five makes the other four look lenient in
+    any mean of all, so raters who stand out from the median rater, and constant ones, are left out
+    of what all are measured against, prompt by prompt (two usual raters at least).
+    Measured coverage of the 95% interval of a rater harsh by 1.5: see
+    benchmarks/simulate_worlds.py.
+    """
+    if ratings.kind == "rank":
+        return SeverityTable(
+            (), float("nan"), 0, "ranks hold no level: everybody's ranks have the same mean"
+        )
+    if ratings.n_raters < 2:
+        return SeverityTable((), float("nan"), 0, "one rater")
+    raters, j = np.unique(ratings.rater, return_inverse=True)
+    responses, r = np.unique(ratings.response, return_inverse=True)
+    J = len(raters)
+    shrunk, plain, shrinkage, components = _fits(ratings, j, J)
+    b = np.where(np.isnan(plain), 0.0, plain)
+    counts = np.bincount(r, minlength=len(responses))
+    fitted = np.bincount(r, weights=ratings.value - b[j], minlength=len(responses)) / counts
+    is_shared = counts[r] > 1
+    residual = ratings.value - fitted[r]
+    spread = float(np.std((residual - b[j])[is_shared])) if is_shared.any() else 0.0
+    entries = (residual[is_shared], j[is_shared], ratings.prompt[is_shared])
+    constant = np.isin(raters, _constant(ratings, raters, j))
+    is_reference = ~constant if not constant.all() else np.ones(J, dtype=bool)
+    middle = float(np.nanmedian(plain)) if not np.isnan(plain).all() else 0.0
+    first = _over_prompts(*_cells(*entries), J, level, middle=middle)
+    outlying = (holm(first.p) < 0.05) & (np.abs(first.mean) >= NOTABLE_SHARE * spread)
+    if (is_reference & ~outlying).sum() >= 2:
+        is_reference = is_reference & ~outlying
+    mean, half, n_prompts, p = _over_prompts(*_cells(*entries), J, level, is_reference=is_reference)
+    adjusted = holm(p)
+    unfit = (
+        f"more than {MOST_RATERS} raters: the additive fit was not solved"
+        if J > MOST_RATERS
+        else "shares no response with another rater"
+    )
+    rows = []
+    per_rater = np.bincount(j, minlength=J)
+    for index in np.argsort(np.where(np.isnan(mean), np.inf, mean), kind="stable").tolist():
+        method = f"mean deviation from the other usual raters; {level:.0%} t over prompts"
+        reason = None
+        if np.isnan(mean[index]):
+            reason = "shares no response with another rater"
+        elif np.isnan(half[index]):
+            reason = (
+                f"{n_prompts[index]} prompts: an interval needs at least {MIN_UNITS}"
+                if n_prompts[index] < MIN_UNITS
+                else "does not vary over prompts"
+            )
+        is_notable = adjusted[index] < 0.05 and abs(mean[index]) >= NOTABLE_SHARE * spread
+        rows.append(
+            RaterSeverity(
+                rater=rater_ids[raters[index]],
+                n=int(per_rater[index]),
+                shrunk=Number(
+                    float(shrunk[index]), int(per_rater[index]), "rating",
+                    "additive fit, shrunk (best linear unbiased prediction)",
+                    reason=unfit if np.isnan(shrunk[index])
+                    else "shrunk towards 0: the interval stands at the deviation",
+                ),
+                deviation=Number(
+                    float(mean[index]), int(n_prompts[index]), "prompt", method,
+                    float(mean[index] - half[index]), float(mean[index] + half[index]), reason,
+                ),
+                p=float(adjusted[index]),
+                verdict="constant" if constant[index]
+                else "" if not is_notable else "harsh" if mean[index] < 0 else "lenient",
+            )
+        )  # fmt: skip
+    return SeverityTable(tuple(rows), shrinkage, components)
+
+
+def _fits(ratings: Ratings, j: npt.NDArray[np.intp], J: int) -> tuple[Floats, Floats, float, int]:
+    """Shrunk and plain severities by rater, the shrinkage and the number of components."""
+    if J > MOST_RATERS:
+        return np.full(J, np.nan), np.zeros(J), float("nan"), 0
+    fit = severity(ratings.value, ratings.response, j, shrink=True)
+    plain = severity(ratings.value, ratings.response, j, shrink=False)
+    return fit.severity, plain.severity, fit.shrinkage, fit.n_components
+
+
+class _Deviations(NamedTuple):
+    """By rater: mean over prompts, half-width of its interval, prompts, and p."""
+
+    mean: Floats
+    half: Floats
+    n: npt.NDArray[np.int64]
+    p: Floats
+
+
+def _constant(
+    ratings: Ratings, raters: npt.NDArray[np.int64], j: npt.NDArray[np.intp]
+) -> npt.NDArray[np.int64]:
+    """The raters who gave one value throughout, in two ratings or more."""
+    low, high = np.full(len(raters), np.inf), np.full(len(raters), -np.inf)
+    np.minimum.at(low, j, ratings.value)
+    np.maximum.at(high, j, ratings.value)
+    found: npt.NDArray[np.int64] = raters[(low == high) & (np.bincount(j) > 1)]
+    return found
+
+
+def _cells(
+    deviation: Floats, rater: npt.NDArray[np.intp], prompt: npt.NDArray[np.int64]
+) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Mean deviation of each rater and prompt that met, with both."""
+    width = int(prompt.max(initial=0)) + 1
+    cell, place = np.unique(rater * width + prompt, return_inverse=True)
+    means = np.bincount(place, weights=deviation) / np.bincount(place)
+    owner, of_prompt = np.divmod(cell.astype(np.int64), width)
+    return means, owner, of_prompt
+
+
+def _over_prompts(
+    means: Floats,
+    owner: npt.NDArray[np.int64],
+    prompt: npt.NDArray[np.int64],
+    J: int,
+    level: float,
+    *,
+    middle: float = 0.0,
+    is_reference: npt.NDArray[np.bool_] | None = None,
+) -> _Deviations:
+    """Deviations from a given middle, or prompt by prompt from the other reference raters."""
+    from scipy import stats
+
+    if is_reference is not None:
+        size = int(prompt.max(initial=0)) + 1
+        counts_in = is_reference[owner]
+        sums = np.bincount(prompt, weights=np.where(counts_in, means, 0.0), minlength=size)
+        counts = np.bincount(prompt, weights=counts_in, minlength=size)
+        # nobody is measured against themselves
+        rest = sums[prompt] - np.where(counts_in, means, 0.0)
+        others = counts[prompt] - counts_in
+        usual = float(means[counts_in].mean()) if counts_in.any() else 0.0
+        means = means - np.divide(rest, others, out=np.full(len(means), usual), where=others > 0)
+    else:
+        means = means - middle
+    n = np.bincount(owner, minlength=J).astype(np.int64)
+    mean, half, p = np.full(J, np.nan), np.full(J, np.nan), np.full(J, np.nan)
+    np.divide(np.bincount(owner, weights=means, minlength=J), n, out=mean, where=n > 0)
+    squares = np.bincount(owner, weights=(means - mean[owner]) ** 2, minlength=J)
+    known = (n >= MIN_UNITS) & (squares > 1e-20)
+    error = np.sqrt(squares[known] / (n[known] - 1) / n[known])
+    half[known] = stats.t.ppf((1 + level) / 2, n[known] - 1) * error
+    p[known] = 2 * stats.t.sf(np.abs(mean[known]) / error, n[known] - 1)
+    return _Deviations(mean, half, n, p)
+
+
+@dataclass(frozen=True, slots=True)
+class Straightlining:
+    """Ratings that do not discriminate.
+
+    Attributes:
+        constant_raters: raters who gave one and the same value throughout (two or more ratings):
+            every coefficient of theirs is undefined, not 0.
+        tied_prompts: share of rater x prompt cells (two or more responses) with one value only.
+        worst: raters with the highest such share, (rater, share, cells), share above one half.
+    """
+
+    constant_raters: tuple[str, ...]
+    tied_prompts: Number
+    worst: tuple[tuple[str, float, int], ...]
+
+
+def straightlining(ratings: Ratings, rater_ids: tuple[str, ...]) -> Straightlining:
+    """Returns who gives the same value again and again."""
+    raters, j = np.unique(ratings.rater, return_inverse=True)
+    constant = _constant(ratings, raters, j)
+    # sorted by prompt and rater: cells are runs
+    key_changes = np.ones(len(ratings), dtype=bool)
+    key_changes[1:] = (np.diff(ratings.prompt) != 0) | (np.diff(ratings.rater) != 0)
+    starts = np.flatnonzero(key_changes)
+    method = "share of rater x prompt cells with one value throughout"
+    if not len(starts):
+        return Straightlining((), Number(float("nan"), 0, "cell", method, reason="no ratings"), ())
+    sizes = np.diff(np.append(starts, len(ratings)))
+    least = np.minimum.reduceat(ratings.value, starts)
+    most = np.maximum.reduceat(ratings.value, starts)
+    several = sizes > 1
+    tied, owner = (least == most)[several], j[starts][several]
+    cells = np.bincount(owner, minlength=len(raters))
+    flat = np.bincount(owner, weights=tied, minlength=len(raters))
+    share = np.divide(flat, cells, out=np.zeros(len(raters)), where=cells > 0)
+    worst = sorted(
+        (
+            (rater_ids[raters[k]], float(share[k]), int(cells[k]))
+            for k in np.flatnonzero((share > 0.5) & (cells >= 3)).tolist()
+        ),
+        key=lambda entry: (-entry[1], entry[0]),
+    )
+    n = int(several.sum())
+    return Straightlining(
+        tuple(rater_ids[code] for code in constant.tolist()),
+        Number(float(tied.mean()) if n else float("nan"), n, "rater x prompt", method,
+               reason="a description of these ratings: no interval" if n
+               else "nobody rated two responses of a prompt"),
+        tuple(worst[:20]),
+    )  # fmt: skip

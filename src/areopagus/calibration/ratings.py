@@ -1,0 +1,197 @@
+"""Human ratings of one criterion as long arrays, and prompt by prompt as small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+MOST_CELLS = 20_000_000
+"""Cells of one table (raters x responses of a prompt, or places x responses) that are still held;
+beyond that a design is too uneven for the figures that need the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """The ratings of one criterion and kind, oriented so that higher is better.
+
+    Attributes:
+        criterion: a dimension, "overall", or "composite" (a rater's mean over the dimensions).
+        kind: "score" or "rank"; ranks were negated once: best is −1.
+        rater: shape (N,), codes into the material's raters.
+        response: shape (N,), codes into the material's responses.
+        prompt: shape (N,), codes of prompts.
+        value: shape (N,).
+    Sorted by prompt, rater and response; one rating a rater and response.
+    """
+
+    criterion: str
+    kind: Literal["score", "rank"]
+    rater: Integers
+    response: Integers
+    prompt: Integers
+    value: Floats
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    @property
+    def name(self) -> str:
+        """The criterion with its kind: "overall, rank"."""
+        return f"{self.criterion}, {self.kind}"
+
+    @property
+    def n_raters(self) -> int:
+        return len(np.unique(self.rater))
+
+    @property
+    def n_prompts(self) -> int:
+        return len(np.unique(self.prompt))
+
+    @property
+    def n_responses(self) -> int:
+        return len(np.unique(self.response))
+
+    def select(self, mask: npt.NDArray[np.bool_]) -> Ratings:
+        """Returns the ratings at which the mask is true."""
+        return Ratings(
+            self.criterion,
+            self.kind,
+            self.rater[mask],
+            self.response[mask],
+            self.prompt[mask],
+            self.value[mask],
+        )
+
+    def mean_by_response(self, n_responses: int) -> tuple[Floats, Integers]:
+        """Returns the mean and number of ratings of each response; nan and 0 where none."""
+        counts = np.bincount(self.response, minlength=n_responses).astype(np.int64)
+        sums = np.bincount(self.response, weights=self.value, minlength=n_responses)
+        mean = np.full(n_responses, np.nan)
+        np.divide(sums, counts, out=mean, where=counts > 0)
+        return mean, counts
+
+
+class PromptTables(NamedTuple):
+    """Prompts of one shape as a stack of tables.
+
+    Attributes:
+        prompt: shape (B,).
+        rater: shape (B, m), codes.
+        response: shape (B, n), codes.
+        values: shape (B, m, n), nan where a rater did not rate a response.
+    """
+
+    prompt: Integers
+    rater: Integers
+    response: Integers
+    values: Floats
+
+    @property
+    def complete(self) -> npt.NDArray[np.bool_]:
+        """Shape (B, m): whether the rater rated every response of the prompt."""
+        known: npt.NDArray[np.bool_] = ~np.isnan(self.values)
+        return np.asarray(known.all(axis=2), dtype=np.bool_)
+
+    def part(self, rows: slice) -> PromptTables:
+        """Returns some of the prompts."""
+        return PromptTables(
+            self.prompt[rows], self.rater[rows], self.response[rows], self.values[rows]
+        )
+
+
+def make_ratings(
+    criterion: str,
+    kind: Literal["score", "rank"],
+    rater: Integers,
+    response: Integers,
+    prompt: Integers,
+    value: Floats,
+) -> tuple[Ratings, int]:
+    """Returns sorted ratings and how many repeated ones were left out: the first one stands."""
+    order = np.lexsort((np.arange(len(value)), response, rater, prompt))
+    rater, response, prompt = rater[order], response[order], prompt[order]
+    value = value[order]
+    is_repeat = np.zeros(len(value), dtype=bool)
+    if len(value) > 1:
+        is_repeat[1:] = (rater[1:] == rater[:-1]) & (response[1:] == response[:-1])
+    keep = ~is_repeat
+    made = Ratings(criterion, kind, rater[keep], response[keep], prompt[keep], value[keep])
+    return made, int(is_repeat.sum())
+
+
+def prompt_tables(ratings: Ratings) -> Iterator[PromptTables]:
+    """Yields the prompts with two or more raters and responses, stacked by shape.
+
+    Nothing of the size raters x responses of everything is made; a prompt whose own table passes
+    `MOST_CELLS` is left out (see `n_too_large`).
+    """
+    if not len(ratings):
+        return
+    local_rater, raters, n_raters = _local(ratings.prompt, ratings.rater)
+    local_response, responses, n_responses = _local(ratings.prompt, ratings.response)
+    cells = n_raters * n_responses
+    usable = (n_raters > 1) & (n_responses > 1) & (cells <= MOST_CELLS)
+    shapes = np.unique(np.stack([n_raters[usable], n_responses[usable]], axis=1), axis=0)
+    rater_start = np.cumsum(n_raters) - n_raters
+    response_start = np.cumsum(n_responses) - n_responses
+    for m, n in shapes.tolist():
+        members = np.flatnonzero(usable & (n_raters == m) & (n_responses == n))
+        step = max(1, MOST_CELLS // 5 // (m * n))
+        for start in range(0, len(members), step):
+            codes = members[start : start + step]
+            place = np.full(len(n_raters), -1, dtype=np.int64)
+            place[codes] = np.arange(len(codes))
+            mine = place[ratings.prompt] >= 0
+            values = np.full((len(codes), m, n), np.nan)
+            values[place[ratings.prompt[mine]], local_rater[mine], local_response[mine]] = (
+                ratings.value[mine]
+            )
+            yield PromptTables(
+                codes,
+                raters[rater_start[codes][:, None] + np.arange(m)],
+                responses[response_start[codes][:, None] + np.arange(n)],
+                values,
+            )
+
+
+def n_too_large(ratings: Ratings) -> int:
+    """Returns how many prompts are too large for a table of their own."""
+    if not len(ratings):
+        return 0
+    _, _, n_raters = _local(ratings.prompt, ratings.rater)
+    _, _, n_responses = _local(ratings.prompt, ratings.response)
+    return int((n_raters * n_responses > MOST_CELLS).sum())
+
+
+def by_place(ratings: Ratings) -> Floats | None:
+    """Returns ratings as (places, responses): who rated is forgotten, what was rated is kept.
+
+    Alpha and AC2 do not ask who the raters were, so that a thousand raters of whom five saw each
+    response make five rows. None where one response has so many ratings that this is too large.
+    """
+    responses, column = np.unique(ratings.response, return_inverse=True)
+    order = np.argsort(column, kind="stable")
+    sizes = np.bincount(column, minlength=len(responses))
+    if not len(sizes) or int(sizes.max()) * len(responses) > MOST_CELLS:
+        return None
+    row = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    table = np.full((int(sizes.max()), len(responses)), np.nan)
+    table[row, column[order]] = ratings.value[order]
+    return table
+
+
+def _local(prompt: Integers, code: Integers) -> tuple[Integers, Integers, Integers]:
+    """Returns each rating's place among its prompt's codes, those codes, and their number."""
+    width = int(code.max()) + 1
+    found, inverse = np.unique(prompt * width + code, return_inverse=True)
+    owner, codes = np.divmod(found, width)
+    counts = np.bincount(owner, minlength=int(prompt.max()) + 1).astype(np.int64)
+    starts = np.cumsum(counts) - counts
+    return inverse.reshape(-1) - starts[prompt], codes, counts

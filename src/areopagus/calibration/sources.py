@@ -1,0 +1,289 @@
+"""From files, tables and run folders to the material of a report."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from ..records.humans import (
+    Coded,
+    HumanReading,
+    HumanTable,
+    JudgmentReading,
+    match,
+    read_humans,
+    read_judgments,
+)
+from ..records.responses import open_responses
+from ..run import Run
+from .material import (
+    CalibrationRatings,
+    Material,
+    ratings_of,
+    responses_of,
+    texts_by_response,
+    with_unique_ids,
+)
+from .panel_scores import QUORUM, panel_of_run, panel_of_table
+from .responses import Responses, make_responses, merged
+
+People = HumanReading | HumanTable | str | Path
+Judges = Run | JudgmentReading | str | Path
+
+_SOURCE_COLUMNS = ("source", "true_source", "input_source")
+_MODEL_COLUMNS = ("model_name", "generator", "response_model", "input_model")
+_LENGTH_COLUMNS = ("response_chars", "length", "n_chars")
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What the responses' own file adds: lengths, hashes, and columns by response id."""
+
+    length: dict[str, int] = field(default_factory=dict)
+    sha256: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def read_people(human: People) -> tuple[HumanReading | None, HumanTable, HumanTable | None]:
+    """Returns the reading (None for a bare table), the study's ratings and calibration items.
+
+    Raises:
+        InputError: the file cannot be understood, or rows of it cannot be read.
+    """
+    if isinstance(human, HumanTable):
+        return None, human, None
+    reading = human if isinstance(human, HumanReading) else read_humans(human)
+    reading.require_sound()
+    return reading, reading.table, reading.calibration if len(reading.calibration) else None
+
+
+def read_texts(responses: Any) -> Texts:
+    """Returns lengths, hashes and carried columns of the responses that were scored.
+
+    Args:
+        responses: as for scoring: a file, a data frame or an iterable; None for nothing.
+
+    Raises:
+        InputError: as `records.responses`.
+    """
+    found = Texts()
+    if responses is None:
+        return found
+    source = open_responses(responses)
+    try:
+        for row in source.rows():
+            name = row.response_id
+            found.length[name] = len(row.response_text)
+            found.sha256[name] = hashlib.sha256(row.response_text.encode()).hexdigest()
+            for column, value in row.extra.items():
+                if value not in (None, ""):
+                    found.columns.setdefault(column, {})[name] = str(value)
+    finally:
+        source.close()
+    return found
+
+
+def material_of_people(
+    human: People, *, scale: tuple[float, float] | None = None
+) -> tuple[Material, HumanReading | None]:
+    """Returns the material of people alone."""
+    reading, table, calibration = read_people(human)
+    (table,) = with_unique_ids(table)
+    responses, notices = responses_of(table)
+    ratings, n_repeated, _ = ratings_of(table, responses)
+    known = scale or _one_scale(reading)
+    roster = reading.roster if reading else None
+    checked = None
+    if known is not None or roster is not None:
+        checked = match(table, responses.ids, scale=known, raters=roster)
+    return Material(
+        responses=responses,
+        ratings=ratings,
+        rater_ids=table.rater_id.names,
+        calibration=_calibration(calibration),
+        panel=None,
+        match=checked,
+        scale=known,
+        n_repeated=n_repeated,
+        n_without_match=0,
+        notices=notices,
+    ), reading
+
+
+def material_of_panel(
+    judges: Judges, human: People, *, texts: Texts, scale: tuple[float, float] | None = None
+) -> tuple[Material, HumanReading | None, dict[str, Any]]:
+    """Returns the material of people and panel, and the panel's identity.
+
+    Args:
+        judges: a run (or its folder), or stored judgments of any tool (or their file).
+        human: people's ratings.
+        texts: of the responses.
+        scale: lowest and highest score, where neither side says.
+
+    Raises:
+        InputError: as the readers; or nobody rated a response of the run.
+    """
+    reading, table, calibration = read_people(human)
+    if isinstance(judges, str | Path):
+        path = Path(judges)
+        judges = Run(path) if path.is_dir() or path.name == "run.json" else read_judgments(path)
+    notices: tuple[str, ...] = ()
+    if isinstance(judges, Run):
+        responses, panel, identity, own_scale = _from_run(judges, table, texts)
+    else:
+        stored = judges.reading.require_sound()
+        judged, table = with_unique_ids(stored.table, table)
+        prompts = texts_by_response(table, "prompt_id")
+        judged = judged.with_prompts(prompts)
+        responses, notices = _from_table(judged, table, texts)
+        index = {name: place for place, name in enumerate(responses.ids)}
+        judged = _only(judged, index)
+        panel = panel_of_table(
+            judged, index, judges.persona_of, judges.model_of,
+            {one.reason: one.n for one in stored.exclusions},
+        )  # fmt: skip
+        identity = {
+            "judges": sorted(panel.judge_names()),
+            "criteria": sorted(panel.criteria),
+        }
+        own_scale = _one_scale(stored)
+        if stored.exclusions:
+            rows = ", ".join(f"{one.n} {one.reason}" for one in stored.exclusions)
+            notices = (*notices, f"judgments that do not count: {rows}")
+    known = scale or _one_scale(reading) or own_scale
+    report = match(
+        table,
+        {
+            name: responses.prompt_ids[code]
+            for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True)
+        },
+        scale=known,
+        raters=reading.roster if reading else None,
+    )
+    ratings, n_repeated, n_unmatched = ratings_of(table, responses)
+    if not ratings:
+        shown = ", ".join(one.id for one in report.unmatched_ratings[:5])
+        ours = ", ".join(responses.ids[:5])
+        raise InputError(
+            [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
+            hint=f"The panel judged {ours} …; the ids must be the same.",
+        )
+    return Material(
+        responses=responses,
+        ratings=ratings,
+        rater_ids=table.rater_id.names,
+        calibration=_calibration(calibration),
+        panel=panel,
+        match=report,
+        scale=known,
+        n_repeated=n_repeated,
+        n_without_match=n_unmatched,
+        notices=notices,
+    ), reading, identity  # fmt: skip
+
+
+def identity_of(run: Run) -> dict[str, Any]:
+    """Returns what makes the panel of a run this panel: its identity without its responses."""
+    identity = dict(run.record.get("identity", {}))
+    identity.pop("responses_sha256", None)
+    return identity
+
+
+def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:
+    rows = run.scores()
+    ids = [row["response_id"] for row in rows]
+    said = {name: texts_by_response(table, name) for name in ("source", "model", "domain")}
+
+    def column(names: tuple[str, ...], human: Mapping[str, str]) -> list[str | None]:
+        own = [next((row[n] for n in names if row.get(n)), None) for row in rows]
+        for name in names:
+            own = merged(own, texts.columns.get(name, {}), ids)
+        # what the study's own file says about a response comes first
+        return [human.get(i) or text for i, text in zip(ids, own, strict=True)]
+
+    length = [
+        texts.length.get(name) or _number(next((r[c] for c in _LENGTH_COLUMNS if r.get(c)), None))
+        for name, r in zip(ids, rows, strict=True)
+    ]
+    responses = make_responses(
+        ids,
+        [row["prompt_id"] for row in rows],
+        respondent=[row.get("respondent_id") or None for row in rows],
+        source=column(_SOURCE_COLUMNS, said["source"]),
+        model=column(_MODEL_COLUMNS, said["model"]),
+        domain=column(("domain",), said["domain"]),
+        length=length,
+    )
+    described = run.record.get("panel", {})
+    panel = panel_of_run(
+        run.path,
+        {name: place for place, name in enumerate(ids)},
+        quorum=float(described.get("quorum", QUORUM)),
+        axis_of={p["id"]: p.get("axis") or "" for p in described.get("personas", [])},
+    )
+    identity = identity_of(run)
+    limits = identity.get("scale")
+    return responses, panel, identity, (limits[0], limits[1]) if limits else None
+
+
+def _from_table(
+    judged: HumanTable, table: HumanTable, texts: Texts
+) -> tuple[Responses, tuple[str, ...]]:
+    base, notices = responses_of(judged)
+    said = {c: texts_by_response(table, c) for c in ("source", "model", "domain")}
+    own = {c: texts_by_response(judged, c) for c in ("source", "domain")}
+    ids = base.ids
+    return make_responses(
+        ids,
+        [base.prompt_ids[code] for code in base.prompt.tolist()],
+        respondent=[None] * len(ids),
+        source=[said["source"].get(i) or own["source"].get(i) for i in ids],
+        # the model column of stored judgments is the judge's, not the respondent's
+        model=[said["model"].get(i) for i in ids],
+        domain=[said["domain"].get(i) or own["domain"].get(i) for i in ids],
+        length=[texts.length.get(i) for i in ids],
+    ), notices
+
+
+def _only(table: HumanTable, index: Mapping[str, int]) -> HumanTable:
+    """The table with response names that all stand in the index."""
+    codes, names = table.response_id.codes, table.response_id.names
+    used = np.unique(codes)
+    place = np.full(len(names), -1, dtype=np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    kept = tuple(names[code] for code in used.tolist())
+    if any(name not in index for name in kept):
+        raise InputError("a judged response has no place among the responses")
+    return replace(table, response_id=Coded(place[codes], kept))
+
+
+def _calibration(table: HumanTable | None) -> CalibrationRatings | None:
+    if table is None:
+        return None
+    (table,) = with_unique_ids(table)
+    responses, _ = responses_of(table)
+    types = texts_by_response(table, "item_type")
+    ratings, _, _ = ratings_of(table, responses)
+    return CalibrationRatings(
+        responses, tuple(types.get(name, "calibration") for name in responses.ids), ratings
+    )
+
+
+def _one_scale(reading: HumanReading | None) -> tuple[float, float] | None:
+    if reading is None or not isinstance(reading.scale, tuple):
+        return None
+    return reading.scale
+
+
+def _number(text: str | None) -> float | None:
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None

@@ -1,0 +1,44 @@
+"""Figures are written where the data allow, and say what is missing where matplotlib is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import InputError
+from areopagus.calibration import calibrate, write_figures
+
+
+def test_four_figures_in_two_formats(planted: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    report = calibrate(planted.judgments, planted.humans)
+    paths = write_figures(report, tmp_path / "figures")
+    assert {path.name for path in paths} == {
+        f"{name}.{suffix}"
+        for name in ("scores_and_people", "judges", "designs", "reliability")
+        for suffix in ("png", "svg")
+    }
+    assert all(path.stat().st_size > 2000 for path in paths)
+    assert "chance" in (tmp_path / "figures" / "judges.svg").read_text()
+    again = write_figures(report, tmp_path / "again", formats=("svg",))
+    assert again[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_ranks_have_no_reliability_diagram(make_world: Callable[..., Any], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = make_world(8, as_ranks=True)
+    paths = write_figures(calibrate(files.judgments, files.humans), tmp_path, formats=("png",))
+    assert [path.stem for path in paths] == ["scores_and_people", "judges", "designs"]
+
+
+def test_without_matplotlib_the_extra_is_named(
+    planted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = calibrate(planted.judgments, planted.humans)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(InputError, match=r"areopagus\[figures\]"):
+        write_figures(report, tmp_path)

@@ -1,0 +1,193 @@
+"""Agreement of people, against the estimators on dense tables and against hand calculations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from areopagus.aggregation.concordance import kendall_w_uncorrected, mean_concordance
+from areopagus.aggregation.kendall import mean_pairwise_tau
+from areopagus.aggregation.reliability import icc
+from areopagus.calibration import agreement
+from areopagus.calibration import rater_pairs as pairs_module
+from areopagus.calibration.as_published import as_published
+from areopagus.calibration.concordance import concordance
+from areopagus.calibration.leave_out import ratio, ratio_difference
+from areopagus.calibration.rater_pairs import pairwise_tau
+from areopagus.calibration.ratings import Ratings, by_place, make_ratings, prompt_tables
+from areopagus.records.humans import HumanTable, read_humans
+
+
+def from_dense(table: np.ndarray, prompts: np.ndarray, kind: str = "score") -> Ratings:
+    """Ratings of a table (raters, responses)."""
+    rater, response = np.nonzero(np.isfinite(table))
+    made, repeated = make_ratings(
+        "overall",
+        kind,
+        rater,
+        response,
+        prompts[response],
+        table[rater, response],  # type: ignore[arg-type]
+    )
+    assert repeated == 0
+    return made
+
+
+def dense(seed: int, missing: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    prompts = np.repeat(np.arange(9), [4, 5, 4, 6, 4, 5, 6, 3, 4])
+    quality = rng.normal(size=prompts.size)
+    table = np.round(5 + quality + rng.normal(size=(6, prompts.size)))
+    table[rng.random(table.shape) < missing] = np.nan
+    return table, prompts
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_pairwise_tau_is_that_of_the_dense_table(missing: float) -> None:
+    table, prompts = dense(1, missing)
+    expected = mean_pairwise_tau(table, prompts)
+    found = pairwise_tau(from_dense(table, prompts))
+    assert found.tau.value == pytest.approx(expected.value, abs=1e-12)
+    assert found.n_pairs_defined == expected.n_pairs_defined
+    assert found.n_response_pairs == expected.n_item_pairs
+
+
+def test_the_jackknife_of_pairwise_tau_leaves_each_prompt_out() -> None:
+    table, prompts = dense(2)
+    left_out = [
+        mean_pairwise_tau(table[:, prompts != g], prompts[prompts != g]).value for g in range(9)
+    ]
+    # SE² = (G − 1)/G Σ (θ − mean)², t with 8 degrees of freedom: 2.306
+    error = np.sqrt(8 / 9 * ((np.array(left_out) - np.mean(left_out)) ** 2).sum())
+    tau = pairwise_tau(from_dense(table, prompts)).tau
+    assert tau.high - tau.value == pytest.approx(2.306004 * error, rel=1e-5)
+
+
+def test_many_meetings_are_pooled_and_the_method_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    table, prompts = dense(3)
+    monkeypatch.setattr(pairs_module, "MOST_MEETINGS", 5)
+    found = pairwise_tau(from_dense(table, prompts)).tau
+    assert "pooled over all pairs of raters" in found.method
+    assert found.value == pytest.approx(mean_pairwise_tau(table, prompts).value, abs=0.03)
+
+
+def test_w_and_its_mean_spearman_are_those_of_the_dense_table() -> None:
+    table, prompts = dense(4, 0.05)
+    expected = mean_concordance(table, prompts, resamples=999)
+    found = concordance(from_dense(table, prompts))
+    assert found.w.value == pytest.approx(expected.mean_w, abs=1e-12)
+    assert found.mean_spearman.value == pytest.approx(expected.mean_spearman, abs=1e-12)
+    assert found.chance_w == pytest.approx(expected.chance_w, abs=1e-12)
+    assert found.p.value == pytest.approx(expected.p_permutation, abs=0.02)
+    assert found.n_partial == expected.n_partial_raters
+
+
+def test_the_icc_of_one_prompt_is_the_classical_one() -> None:
+    # Shrout & Fleiss (1979): 6 items x 4 raters; ICC(3,1) .7148, ICC(2,1) .2898, ICC(3,4) .9093
+    table = np.array(
+        [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]],
+        dtype=float,
+    ).T
+    found = concordance(from_dense(table, np.zeros(6, dtype=np.int64)))
+    assert found.icc_one.value == pytest.approx(icc(table, "ICC(3,1)"), abs=1e-12)
+    assert found.icc_absolute.value == pytest.approx(icc(table, "ICC(2,1)"), abs=1e-12)
+    assert found.icc_mean.value == pytest.approx(0.9093, abs=5e-5)
+
+
+def test_shared_choices_by_hand() -> None:
+    # One prompt, three raters: tops are {a}, {a, b}, {c}. Pairs share: (a | a,b) 1/2, the others
+    # 0: mean 1/6. Orders: a>b>c, a=b>c, c>b>a: none alike.
+    table = np.array([[3, 2, 1], [3, 3, 1], [1, 2, 3]], dtype=float)
+    found = concordance(from_dense(table, np.zeros(3, dtype=np.int64)))
+    assert found.top_one.value == pytest.approx(1 / 6)
+    assert found.same_order.value == 0
+    twice = np.vstack([table, table[:1]])  # the first again: 1 of 6 pairs alike
+    again = concordance(from_dense(twice, np.zeros(3, dtype=np.int64)))
+    assert again.same_order.value == pytest.approx(1 / 6)
+
+
+def test_same_order_counts_alike_with_many_raters() -> None:
+    rng = np.random.default_rng(0)
+    ranks = rng.permuted(np.tile(np.arange(3.0), (100, 1)), axis=1)
+    found = concordance(from_dense(ranks, np.zeros(3, dtype=np.int64)), permute=False)
+    counts = np.unique(ranks, axis=0, return_counts=True)[1]
+    assert found.same_order.value == pytest.approx((counts * (counts - 1)).sum() / (100 * 99))
+
+
+def test_the_papers_w_and_tau_take_raw_ranks() -> None:
+    ranks = np.array([[1, 1, 2, 3], [1, 2, 2, 4], [2, 1, 3, 4]], dtype=float)
+    made = from_dense(-ranks, np.zeros(4, dtype=np.int64), "rank")
+    found = as_published(made)
+    assert found.w.value == pytest.approx(kendall_w_uncorrected(ranks))
+    assert found.pairwise_tau.value == pytest.approx(mean_pairwise_tau(ranks).value)
+    constant = from_dense(-np.ones((3, 4)), np.zeros(4, dtype=np.int64), "rank")
+    assert as_published(constant).alpha.value == 1.0  # as released
+    assert np.isnan(as_published(constant).pairwise_tau.value)
+
+
+def test_tables_by_place_forget_who_rated() -> None:
+    table, prompts = dense(5, 0.5)
+    placed = by_place(from_dense(table, prompts))
+    assert placed is not None
+    for column, values in zip(placed.T, table.T[np.isfinite(table).any(axis=0)], strict=True):
+        assert sorted(column[np.isfinite(column)]) == sorted(values[np.isfinite(values)])
+    assert placed.shape[0] == np.isfinite(table).sum(axis=0).max()
+
+
+def test_prompt_tables_hold_every_rating_once() -> None:
+    table, prompts = dense(6, 0.2)
+    total = sum(
+        int(np.isfinite(part.values).sum()) for part in prompt_tables(from_dense(table, prompts))
+    )
+    assert total == int(np.isfinite(table).sum())
+
+
+def test_a_ratio_and_a_difference_by_hand() -> None:
+    top, bottom = np.array([1.0, 2, 3, 1, 2, 3, 0]), np.array([2.0, 2, 4, 2, 4, 4, 0])
+    found = ratio(top, bottom, method="m")
+    assert (found.value, found.n) == (12 / 18, 6)  # the empty prompt does not count
+    same = ratio_difference((top, bottom), (top, bottom), method="m")
+    assert same.value == 0
+    assert not same.has_interval
+    assert ratio(top[:5], bottom[:5], method="m").reason == (
+        "5 prompts: an interval needs at least 6"
+    )
+
+
+def test_summeval_alphas_of_the_experts(shared_data: Path) -> None:
+    table = read_humans(shared_data / "summeval" / "human_ratings_12systems.csv.gz").table
+    experts = table.where("rater_id", "expert1", "expert2", "expert3")
+    found = agreement(experts, scale=(1, 5))
+    alphas = {one.criterion: one.alpha_interval.value for one in found.people.criteria}
+    expected = {"coherence": 0.576, "consistency": 0.899, "fluency": 0.738, "relevance": 0.493}
+    assert {name: round(value, 3) for name, value in alphas.items()} == expected
+    assert round(found.people.pooled_alpha_interval.value, 3) == 0.733
+    assert round(found.people.pooled_alpha_ordinal.value, 3) == 0.714
+
+
+def test_rankings_of_twelve_raters(shared_data: Path) -> None:
+    reading = read_humans(
+        shared_data / "rankings" / "potato_visual.csv",
+        columns={
+            "header": False,
+            "rater_from_row": True,
+            "item_columns": "rest",
+            "kind": "rank",
+            "constants": {"prompt_id": "potatoes"},
+        },
+    )
+    (one,) = agreement(reading).people.criteria
+    assert one.concordance.w.value == pytest.approx(0.92262, abs=5e-6)
+    assert one.pairwise.tau.value == pytest.approx(0.78214, abs=5e-6)
+
+
+def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
+    from areopagus.records.humans.builder import TableBuilder
+
+    empty: HumanTable = TableBuilder().build()
+    found = agreement(empty)
+    assert found.matched.n_ratings == 0
+    assert found.people.criteria == ()
+    assert found.text()
