@@ -11,12 +11,16 @@ import numpy as np
 from ..aggregation.alt_test import AltTest, alt_test
 from .material import Material, Target
 from .number import Number
+from .pair_parts import settled
 
 EPSILON = 0.2
 """What the authors propose against experts (.15 skilled raters, .1 crowd workers)."""
 
 MOST_CELLS = 2_000_000
 """Raters x responses beyond which the test is not made."""
+
+MOST_PROMPTS = 1000
+"""Prompts that are used; of more, so many are drawn: that is power enough."""
 
 MOST_POWER_CELLS = 50_000
 """Raters x responses beyond which power is not simulated."""
@@ -63,8 +67,14 @@ def alt_tests(
     if target is None or not target.both.any():
         return (), "no response is both rated and scored"
     ratings, responses = target.ratings, material.responses
-    usable = target.both[ratings.response]
-    mine = ratings.select(usable)
+    usable = target.both.copy()
+    prompts = np.unique(responses.prompt[usable])
+    drawn_note = None
+    if len(prompts) > MOST_PROMPTS:
+        chosen = np.random.default_rng(seed).choice(prompts, MOST_PROMPTS, replace=False)
+        usable &= np.isin(responses.prompt, chosen)
+        drawn_note = f"on {MOST_PROMPTS:,} of {len(prompts):,} prompts, drawn at random"
+    mine = ratings.select(usable[ratings.response])
     raters = np.unique(mine.rater)
     cells = len(raters) * len(np.unique(mine.response))
     if len(raters) < 2:
@@ -76,9 +86,9 @@ def alt_tests(
         mine.rater.tolist(), mine.response.tolist(), mine.value.tolist(), strict=True
     ):
         by_rater[who][what] = value
-    rows = np.flatnonzero(target.both)
+    rows = np.flatnonzero(usable)
     prompt_of = {int(r): int(responses.prompt[r]) for r in rows}
-    panel = {int(r): float(round(target.panel[r], 9)) for r in rows}
+    panel = dict(zip(rows.tolist(), settled(target.panel[rows]).tolist(), strict=True))
     by_rank = alt_test(
         panel, by_rater, epsilon=epsilon, score="rank", groups=prompt_of, seed=seed,
         worlds=300 if cells <= MOST_POWER_CELLS else 0,
@@ -88,8 +98,8 @@ def alt_tests(
         on_their_scale = _ranks(panel, prompt_of)
     published = alt_test(on_their_scale, by_rater, epsilon=epsilon, score="neg_rmse", seed=seed)
     return (
-        _result("by rank", by_rank),
-        _result("as published", published),
+        _result("by rank", by_rank, drawn_note),
+        _result("as published", published, drawn_note),
     ), None
 
 
@@ -106,7 +116,7 @@ def _ranks(panel: Mapping[int, float], prompt_of: Mapping[int, int]) -> dict[int
     return found
 
 
-def _result(form: str, test: AltTest) -> AltTestResult:
+def _result(form: str, test: AltTest, drawn: str | None) -> AltTestResult:
     units = sum(1 for one in test.comparisons if not math.isnan(one.p))
     n = max((one.n for one in test.comparisons), default=0)
     description = "over raters: its test is the verdict, it has no interval"
@@ -114,6 +124,7 @@ def _result(form: str, test: AltTest) -> AltTestResult:
     constant = test.references.get("constant")
     if note is None and constant is not None and constant.winning_rate >= 0.5:
         note = "a judge who always says the same passes too: this form says nothing here"
+    note = "; ".join(text for text in (note, drawn) if text) or None
     is_by_rank = form == "by rank"
     power_reason = "simulated, 300 worlds" if is_by_rank else "simulated for the rank form only"
     return AltTestResult(

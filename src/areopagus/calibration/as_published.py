@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.concordance import kendall_w_uncorrected
+from ..aggregation.kendall import kendall_tau_b
 from ..aggregation.krippendorff import krippendorff_alpha
 from .number import Number, undefined
 from .ratings import Ratings, by_place, prompt_tables
@@ -59,8 +60,6 @@ def as_published(ratings: Ratings) -> AsPublished:
 
 
 def _concatenated_tau(ratings: Ratings) -> Number:
-    from scipy import stats
-
     method = "the paper's pairwise tau: tau-b on ranks concatenated over common prompts"
     raters, start = np.unique(ratings.rater, return_inverse=True)
     if len(raters) * (len(raters) - 1) // 2 > MOST_PAIRS:
@@ -84,7 +83,7 @@ def _concatenated_tau(ratings: Ratings) -> Number:
             x: npt.NDArray[np.float64] = ratings.value[mine[one]][left]
             y: npt.NDArray[np.float64] = ratings.value[mine[other]][right]
             if np.ptp(x) > 0 and np.ptp(y) > 0:
-                taus.append(float(stats.kendalltau(x, y).statistic))
+                taus.append(kendall_tau_b(x, y))
     return Number(
         float(np.mean(taus)) if taus else math.nan,
         len(taus),

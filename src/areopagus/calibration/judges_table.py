@@ -166,8 +166,10 @@ def _members(panel: PanelScores) -> list[tuple[Kind, str, npt.NDArray[np.bool_]]
                 grid[p, m] for grid in panel.status.values()
             ):
                 found.append(("judge", judge_name(persona, model), mask_of(p, m)))
-    found += [("persona", name, mask_of(p, None)) for p, name in enumerate(panel.personas)]
-    found += [("model", name, mask_of(None, m)) for m, name in enumerate(panel.models)]
+    for p, name in enumerate(panel.personas):
+        found.append(("persona", name, mask_of(p, None)))
+    for m, name in enumerate(panel.models):
+        found.append(("model", name, mask_of(None, m)))
     for axis in dict.fromkeys(name for name in panel.axes if name):
         mask = np.zeros(shape, dtype=bool)
         mask[[p for p, own in enumerate(panel.axes) if own == axis]] = True

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from ..aggregation.interval import Interval
 
 
@@ -91,7 +93,7 @@ def as_json(thing: Any) -> Any:
         return int(thing)
     if isinstance(thing, float):
         return _finite(thing)
-    if hasattr(thing, "tolist"):
+    if isinstance(thing, np.generic | np.ndarray):
         return as_json(thing.tolist())
     raise TypeError(f"no JSON for {type(thing).__name__}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,6 +57,17 @@ class PairSums:
         return PairSums(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
+def settled(values: Floats) -> Floats:
+    """Returns values to eleven digits of the largest: ties that summing in another order broke.
+
+    Means of the same numbers in another order differ in the last digit, which is no difference.
+    """
+    largest = float(np.max(np.abs(values), initial=0.0, where=np.isfinite(values)))
+    if largest == 0.0:
+        return values
+    return np.round(values, 10 - math.floor(math.log10(largest)))
+
+
 def pair_sums(
     judge: Floats,
     reference: Floats,
@@ -76,8 +88,7 @@ def pair_sums(
     if mask is not None:
         keep = keep & mask
     counts = count_coded_pairs(
-        # Means of the same numbers in another order differ in the last digit: that is a tie.
-        np.round(judge[keep], 9), np.round(reference[keep], 9), prompt[keep],
+        settled(judge[keep]), settled(reference[keep]), prompt[keep],
         [None] * n_prompts,
     )  # fmt: skip
     return _sums(counts)

@@ -14,7 +14,7 @@ from ..aggregation.tests_of_effect import permutation_test
 from .leave_out import ratio, ratio_difference
 from .material import Material, Target
 from .number import Number, from_interval, undefined
-from .pair_parts import PAIR_TYPES, PairType, pair_sums, sums_by_type
+from .pair_parts import PAIR_TYPES, PairType, pair_sums, settled, sums_by_type
 from .rater_pairs import PairwiseTau, pairwise_tau
 from .responses import MODEL
 
@@ -111,8 +111,7 @@ def agreement(
     """
     prompt = material.responses.prompt
     both = target.both
-    x = np.round(target.panel[both], 9)
-    y = np.round(target.human[both], 9)
+    x, y = settled(target.panel[both]), settled(target.human[both])
     groups = prompt[both]
     n_prompts = len(np.unique(groups))
     sums = pair_sums(

@@ -168,7 +168,8 @@ class _Statistic:
     """A coefficient of a table of ratings, with its options."""
 
     def __init__(self, level: Level | None, labels: tuple[float, ...] | None = None) -> None:
-        self._level, self._labels = level, labels
+        self._level: Level | None = level
+        self._labels = labels
 
     def __call__(self, table: Floats) -> float:
         if self._level is not None:

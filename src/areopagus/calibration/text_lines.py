@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
@@ -14,14 +15,19 @@ WIDTH = 80
 def show(number: Number, *, digits: int = 3, with_n: bool = True) -> str:
     """Returns ".324 [.112, .541] (26 prompts)", or why there is no value or no interval."""
     if not number.is_defined:
-        return f"undefined: {number.reason}"
+        return f"undefined: {said(number.reason)}"
     words = plain(number.value, digits)
     if number.has_interval:
         words += f" [{plain(number.low, digits)}, {plain(number.high, digits)}]"
     notes = [units(number.n, number.unit)] if with_n else []
     if number.reason:
-        notes.append(number.reason)
+        notes.append(said(number.reason))
     return f"{words} ({'; '.join(notes)})" if notes else words
+
+
+def said(reason: str | None) -> str:
+    """Returns a reason for print: "1 prompt", not "1 prompts"."""
+    return re.sub(r"\b1 (prompt|pair|rater|response)s\b", r"1 \1", reason or "")
 
 
 def cell(number: Number, *, digits: int = 2) -> str:
@@ -40,6 +46,8 @@ def plain(value: float, digits: int = 3) -> str:
         return "undef."
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
+    if abs(value) >= 1e6:
+        return f"{value:.{digits}g}"
     text = f"{value:.{digits}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 

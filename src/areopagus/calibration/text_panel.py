@@ -10,7 +10,7 @@ from .how_many import HowMany
 from .judges_table import JudgeRow, JudgesTable, Kind
 from .one_person import AgainstOnePerson
 from .panel_people import PanelPeople
-from .text_lines import cell, heading, item, listed, plain, probability, show, table, units
+from .text_lines import cell, heading, item, listed, plain, probability, said, show, table, units
 from .unsaid import Unsaid
 
 MOST_ROWS = 60
@@ -258,5 +258,5 @@ def unsaid_lines(unsaid: tuple[Unsaid, ...], number: str) -> list[str]:
     lines = heading(f"{number}. What cannot be said with these data")
     for one in unsaid:
         count = f" ({units(one.n_figures, 'figure')})" if one.n_figures else ""
-        lines += item(one.what, one.reason + count)
+        lines += item(one.what, said(one.reason) + count)
     return lines if unsaid else lines + item("", "nothing was left out for want of data")
