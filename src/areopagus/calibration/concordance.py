@@ -77,6 +77,9 @@ def concordance(
     In each prompt only raters who rated all its responses count, and two are needed. The mean
     squares of the ICC are pooled over prompts, so that differences between prompts are not in
     it. Prompts whose raters all tie everything have no W and are not in its mean.
+    Measured coverage of the 95% intervals with five raters at 9, 26, 100 prompts of six
+    (benchmarks/simulate_worlds.py, 400 worlds, Monte Carlo error .010 to .014): W and r̄ .950,
+    .943, .958; ICC(3,1) .938, .960, .960; same first choice .912, .955, .935.
     """
     sums = _Sums([], [], [], [], [], [], [])
     stacks: list[Floats] = []

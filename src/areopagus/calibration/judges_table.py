@@ -107,12 +107,18 @@ def judges_table(
 ) -> JudgesTable:
     """Returns the table of judges on the main target.
 
+    It is a screen. Measured with twelve judges of whom ten are good, at 9, 26, 100 prompts of six
+    (benchmarks/simulate_worlds.py, 400 worlds, Monte Carlo error at most .025): the useless judge
+    named in .978, .983, .978 of the worlds, the source-only judge in .177, .522, .950; any of the
+    ten named useless in .362, .003, .000, named source-only in .095, .018, .000. Coverage of the
+    95% intervals: accuracy .930, .943, .945; severity .963, .940, .927; without it .985, .943,
+    .945; own family .940, .943, .945; length slope .935, .930, .932 (error .006 to .013).
+
     Args:
         material: with a panel.
         target: the main target.
         families: name to family where `family_of` would be wrong.
-        level: of the intervals; with 30 judges at .95 one or two useless ones are missed or
-            named by chance: the table is a screen.
+        level: of the intervals.
     """
     panel = material.panel
     if panel is None:

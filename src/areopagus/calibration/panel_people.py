@@ -106,8 +106,10 @@ def agreement(
 ) -> Agreement:
     """Returns the agreement of the panel with people on one target.
 
-    Measured coverage and size: see benchmarks/simulate_worlds.py and the docstrings of the
-    estimators in `areopagus.aggregation`.
+    Measured coverage of the 95% intervals at 9, 26, 100 prompts of six responses
+    (benchmarks/simulate_worlds.py, 400 worlds, Monte Carlo error .010 to .012): tau .960, .950,
+    .943; mean of prompt taus and accuracy .938, .955, .938; ceiling .955, .932, .965. Size of the
+    exact p at .05 where nothing is there: .035 with 9 prompts (error .009).
     """
     prompt = material.responses.prompt
     both = target.both

@@ -15,6 +15,9 @@ from .unsaid import Unsaid
 
 MOST_ROWS = 60
 
+FEW_PROMPTS = 20
+"""Below so many prompts judges are named by mistake too often not to say so."""
+
 KINDS: tuple[Kind, ...] = ("judge", "persona", "model", "axis")
 
 
@@ -108,6 +111,13 @@ def judges_lines(judges: JudgesTable) -> list[str]:
         lines += item("USELESS (agreement covers chance)", listed(judges.useless, 12))
     if judges.source_only:
         lines += item("SOURCE ONLY (at chance within source)", listed(judges.source_only, 12))
+    n_prompts = max(row.accuracy.n for row in judges.rows)
+    if (judges.useless or judges.source_only) and n_prompts < FEW_PROMPTS:
+        lines += item(
+            "CAUTION",
+            f"with {units(n_prompts, 'prompt')} good judges may be among those named: at 9 prompts "
+            "that befell one or more of ten in a third of simulated worlds, at 26 in none",
+        )
     for kind in KINDS:
         rows = judges.of(kind)
         if not rows:

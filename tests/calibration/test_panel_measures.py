@@ -1,0 +1,164 @@
+"""Panel scores, pair sums and one-person comparisons by hand, and against the estimators."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from areopagus.aggregation.intervals import t_interval
+from areopagus.aggregation.kendall import kendall_tau_b, pair_accuracy
+from areopagus.aggregation.pair_types import agreement_by_pair_type
+from areopagus.calibration.judge_bias import length_slope, own_family_preference, spread
+from areopagus.calibration.material import Material, targets_of
+from areopagus.calibration.number import Number, as_json, from_interval, undefined
+from areopagus.calibration.one_person import against_one_person
+from areopagus.calibration.pair_parts import pair_sums, settled, sums_by_type
+from areopagus.calibration.panel_scores import PanelScores
+from areopagus.calibration.ratings import make_ratings
+from areopagus.calibration.responses import make_responses
+
+
+def noisy(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.integers(0, 5, 60).astype(float)
+    y = np.round(x + rng.normal(scale=2, size=60))
+    x[::17] = np.nan
+    return x, y, np.repeat(np.arange(10), 6), np.tile([0, 0, 0, 1, 1, 1], 10)
+
+
+def test_pair_sums_add_up_to_tau_and_accuracy() -> None:
+    x, y, prompt, _ = noisy()
+    sums = pair_sums(x, y, prompt, n_prompts=10)
+    assert sums.tau == pytest.approx(kendall_tau_b(x, y, prompt), abs=1e-12)
+    expected = pair_accuracy(x, y, prompt)
+    assert sums.right.sum() / sums.decided.sum() == pytest.approx(expected.value, abs=1e-12)
+    assert sums.ties.sum() == expected.n_judge_ties
+
+
+def test_pair_types_are_those_of_the_estimator() -> None:
+    x, y, prompt, source = noisy(1)
+    found = sums_by_type(x, y, prompt, source, n_prompts=10)
+    expected = {one.kinds: one for one in agreement_by_pair_type(x, y, prompt, source)}
+    for name, kinds in (("human-human", (0, 0)), ("model-model", (1, 1)), ("cross", (0, 1))):
+        sums = found[name]  # type: ignore[index]
+        assert sums.tau == pytest.approx(expected[kinds].tau, abs=1e-12)
+        assert sums.right.sum() / sums.decided.sum() == pytest.approx(expected[kinds].accuracy)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_sums_in_another_order_are_ties_on_any_scale(scale: float) -> None:
+    values = scale * np.array([0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1, 0.61])
+    assert values[0] != values[1]
+    assert len(set(settled(values).tolist())) == 2
+    assert settled(np.zeros(3)).tolist() == [0, 0, 0]
+
+
+def panel(scores: np.ndarray, planned: int) -> PanelScores:
+    """A panel of one criterion from (responses, personas, models)."""
+    return PanelScores(
+        scores[:, :, :, None, None],
+        tuple(f"p{k}" for k in range(scores.shape[1])),
+        tuple(f"m{k}" for k in range(scores.shape[2])),
+        ("overall",),
+        ("",) * scores.shape[1],
+        {"scored": np.isfinite(scores).sum(axis=0)},
+        np.full(len(scores), planned),
+        2 / 3,
+    )
+
+
+def test_a_response_below_the_quorum_has_no_score() -> None:
+    scores = np.array([[[4.0, 6.0, 8.0]], [[4.0, 6.0, np.nan]], [[4.0, np.nan, np.nan]]])
+    found = panel(scores, 3).ensemble()
+    assert found[:2].tolist() == [6, 5]
+    assert math.isnan(found[2])
+
+
+def world() -> Material:
+    """Six prompts of three responses; raters a and b agree, c is turned round; panel as a."""
+    n = 18
+    responses = make_responses(
+        [f"r{k}" for k in range(n)], [f"p{k // 3}" for k in range(n)],
+        respondent=[None] * n, source=[None] * n, model=[None] * n, domain=[None] * n,
+    )  # fmt: skip
+    base = np.tile([1.0, 2.0, 3.0], 6)
+    values = np.concatenate([base, base * 2, 4 - base])
+    rater, response = np.repeat([0, 1, 2], n), np.tile(np.arange(n), 3)
+    ratings, _ = make_ratings(
+        "overall", "score", rater, response, responses.prompt[response], values
+    )
+    return Material(
+        responses, (ratings,), ("a", "b", "c"), None, panel(base[:, None, None], 1), None,
+        None, 0, 0, (),
+    )  # fmt: skip
+
+
+def test_one_person_by_hand() -> None:
+    material = world()
+    found = against_one_person(material, targets_of(material)[0])
+    # a against mean of (2b, c) = (5/2, 6/2, 7/2): agrees, 1. b against (a + c)/2 = 2, 2, 2: tied,
+    # no pair. c against (3/2, 6/2, 9/2): reversed, 0. The panel is as a: 1 and 1.
+    assert found.human_accuracy.value == pytest.approx(0.5)
+    assert found.panel_accuracy.value == 1
+    assert found.accuracy_difference.value == pytest.approx(0.5)
+    assert (found.human_tau.value, found.panel_tau.value) == (0, 1)
+    assert found.n_comparisons == 12
+    assert found.accuracy_difference.reason == "the statistic does not vary over prompts"
+    assert [row.n_prompts for row in found.raters] == [6, 0, 6]
+
+
+def test_a_length_slope_is_found_and_quality_is_not_mistaken_for_it() -> None:
+    rng = np.random.default_rng(2)
+    prompt = np.repeat(np.arange(30), 5)
+    quality = rng.normal(size=150)
+    length = 500 * 2 ** (0.8 * quality + rng.normal(scale=0.5, size=150))  # better ones are longer
+    fair = quality + rng.normal(scale=0.1, size=150)
+    biased = fair + 0.7 * np.log2(length)
+    for judge, slope in ((fair, 0.0), (biased, 0.7)):
+        found = length_slope(judge, quality, length, prompt, 30, 0.95)
+        assert found.value == pytest.approx(slope, abs=0.1)
+        assert found.covers(slope)
+
+
+def test_own_family_preference_by_hand() -> None:
+    prompt = np.repeat(np.arange(6), 3)
+    own, other = np.tile([True, False, False], 6), np.tile([False, True, False], 6)
+    judge, others = np.tile([8.0, 5.0, 1.0], 6), np.tile([6.0, 5.5, 9.0], 6)
+    found = own_family_preference(judge, others, prompt, own, other, 6, 0.95)
+    # (8 − 6) − (5 − 5.5) = 2.5 in every prompt; people's responses do not count
+    assert found.value == pytest.approx(2.5)
+    none = own_family_preference(judge, others, prompt, own & False, other, 6, 0.95)
+    assert none.reason == "its family wrote none of these responses"
+
+
+def test_spread_is_within_prompts() -> None:
+    values = np.array([1.0, 3.0, 101.0, 103.0])
+    # deviations ±1 in each of two prompts: sqrt(4 / (4 − 2))
+    assert spread(values, np.array([0, 0, 1, 1]), 2).value == pytest.approx(math.sqrt(2))
+
+
+def test_numbers_become_json_without_nan() -> None:
+    number = from_interval(t_interval(np.array([1.0, 2, 3])), "mean")
+    assert as_json({"a": (number, math.nan, np.int64(3), True, None)}) == {
+        "a": [
+            {
+                "value": 2.0,
+                "n": 3,
+                "unit": "prompt",
+                "low": None,
+                "high": None,
+                "method": "mean; 95% t over prompts",
+                "reason": "3 prompts: an interval needs at least 6",
+            },
+            None,
+            3,
+            True,
+            None,
+        ]
+    }
+    assert not undefined("why").is_defined
+    assert Number(1.0, 9, "prompt", "m", 0.5, 1.5).covers(1.5)
+    with pytest.raises(TypeError, match="no JSON"):
+        as_json(object())
