@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
+from ..visible_text import visible_text
 from .csv_lines import CsvLines
 from .run_folder import (
     JUDGMENTS_FILE,
@@ -222,7 +223,8 @@ def _write_cell(sheet: Any, line: int, column: int, value: Any) -> None:
     if value is None:
         return
     if isinstance(value, str):
-        plain = "".join(c if c.isprintable() or c in "\n\t" else "�" for c in value)
+        # Joiners of letters and of emoji stay too: a workbook is read by its text, not acted on.
+        plain = visible_text(value, keep="\n\t\u200c\u200d")
         if len(plain) > WORKBOOK_TEXT:
             plain = plain[: WORKBOOK_TEXT - 12] + " … [cut off]"
         sheet.write_string(line, column, plain)

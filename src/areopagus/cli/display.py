@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..visible_text import visible_text
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -28,7 +30,7 @@ def console(*, stderr: bool = False) -> Console:
 
 def printable(text: str) -> str:
     """The text with everything but line feeds that a terminal would act on made visible."""
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text)
+    return visible_text(text, keep="\n")
 
 
 def same_command() -> str:
@@ -46,7 +48,7 @@ def visible(text: str, *, width: int | None = None) -> str:
     """The text without control characters and rich markup, cut to a width."""
     from rich.markup import escape
 
-    plain = "".join(c if c.isprintable() else "�" for c in text)
+    plain = visible_text(text)
     if width is not None and len(plain) > width:
         plain = plain[: width - 1] + "…"
     return escape(plain)

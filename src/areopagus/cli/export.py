@@ -18,7 +18,7 @@ import click
 @click.option(
     "--verbatim",
     is_flag=True,
-    help="csv only: leave text as it is, also where a spreadsheet would take it for a formula.",
+    help="csv, scrub: leave text as it is, also where a spreadsheet would see a formula.",
 )
 def export(run: str, *, kind: str, out: str | None, verbatim: bool) -> None:
     """Export the judgments of the run folder RUN.

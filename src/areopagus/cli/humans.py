@@ -133,8 +133,11 @@ def show_reading(reading: HumanReading) -> None:
     if reading.n_missing:
         out.print(f"Empty rating cells: {reading.n_missing:,}")
     for exclusion in reading.exclusions:
-        lines = ", ".join(map(str, exclusion.lines[:8]))
-        out.print(f"Left out: {exclusion.n:,} × {visible(exclusion.reason)} (rows {lines} …)")
+        lines = ", ".join(map(str, exclusion.lines[:8])) + (
+            " …" if exclusion.n > len(exclusion.lines[:8]) else ""
+        )
+        where = f" (rows {lines})" if exclusion.lines else ""
+        out.print(f"Left out: {exclusion.n:,} × {visible(exclusion.reason)}{where}")
     for notice in reading.notices:
         out.print(f"Note: {visible(notice)}")
     if reading.n_faults:

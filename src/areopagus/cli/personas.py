@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,22 +69,33 @@ def show(name: str, *, prompt: str, response: str, **options: Any) -> None:
 @click.argument("name")
 @click.option("--dir", "folder", default=".", metavar="DIR", help="Folder for the file.")
 def new(name: str, folder: str) -> None:
-    """Write a commented scaffold NAME.yaml to fill in."""
-    from ..personas import scaffold
+    """Write a commented scaffold NAME.yaml to fill in.
+
+    The JSON Schema by which an editor checks it is put beside it, where there is none yet.
+    """
+    from ..documents import schema_text
+    from ..personas import Persona, scaffold
 
     text = scaffold(name)
     path = Path(folder) / f"{name}.yaml"
+    schema = path.with_name("persona.schema.json")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
+        with path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
+        with suppress(FileExistsError), schema.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(schema_text(Persona))
     except FileExistsError:
         raise InputError(
             [InputFault(str(path), "exists already; nothing was overwritten")]
         ) from None
     except OSError as error:
-        raise InputError([InputFault(str(path), f"cannot be written: {error.strerror}")]) from error
-    click.echo(f"Wrote {path}. Fill it in, then: areopagus personas check {path}")
+        where = error.filename or path
+        raise InputError(
+            [InputFault(str(where), f"cannot be written: {error.strerror}")]
+        ) from error
+    shown = printable(str(path))
+    click.echo(f"Wrote {shown}. Fill it in, then: areopagus personas check {shown}")
 
 
 @personas.command("check")
@@ -102,7 +114,8 @@ def check(files: tuple[str, ...], rubric: str) -> int:
     chosen = load_rubric(rubric)
     missed = 0
     for path, persona in zip(files, read_persona_files(files), strict=True):
-        click.echo(f"{path}: {persona.id}, axis {persona.axis}, sha256 {persona.sha256[:12]}")
+        shown = printable(path)
+        click.echo(f"{shown}: {persona.id}, axis {persona.axis}, sha256 {persona.sha256[:12]}")
         for outcome in check_examples(persona, chosen):
             missed += not outcome.is_met
             click.echo(f"  {printable(outcome.sentence())}")

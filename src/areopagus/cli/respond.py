@@ -165,7 +165,7 @@ def _show_estimate(job: RespondJob, ledger: str | None) -> int:
     from ..records.ledger import Ledger
     from .display import console, dollars
 
-    with Ledger.open(ledger) as opened:
+    with Ledger.open(ledger) as opened, job.source:
         found = job.estimate(opened)
     out = console()
     out.print(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from .display import printable
+
 
 @click.group()
 def rubrics() -> None:
@@ -35,7 +37,7 @@ def show(name: str) -> None:
     from ..judges.brief import rubric_text
     from ..rubrics import load_rubric
 
-    click.echo(rubric_text(load_rubric(name)))
+    click.echo(printable(rubric_text(load_rubric(name))))
 
 
 @rubrics.command("check")
@@ -53,7 +55,7 @@ def check(files: tuple[str, ...]) -> None:
             faults.extend(error.faults)
         else:
             click.echo(
-                f"{path}: {rubric.id}, {len(rubric.dimensions)} dimensions, "
+                f"{printable(path)}: {rubric.id}, {len(rubric.dimensions)} dimensions, "
                 f"scale {rubric.scale.low} to {rubric.scale.high}, sha256 {rubric.sha256[:12]}"
             )
     if faults:
