@@ -13,7 +13,7 @@ from .spec import Rung
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
-Purpose = Literal["judge", "repair", "respond"]
+Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 
 
 @dataclass(frozen=True, slots=True)

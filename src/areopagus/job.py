@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from .access import all_paid, check_cap, require_access
 from .judges.budget import Budget
 from .judges.desk import Desk
-from .loop import submit
+from .loop import run_stoppable
 from .records.judgment import STATUSES
 from .records.responses import ResponseRow, text_key
 from .records.run_folder import RUN_FORMAT, RunFolder
@@ -236,17 +236,10 @@ def run_job(job: ScoreJob) -> Run:
         RunInterrupted: after an interrupt, when the tables stand.
         KeyboardInterrupt: after a second one; calls in flight are then lost.
     """
-    future = submit(job.run())
-    try:
-        return future.result()
-    except KeyboardInterrupt:
-        job.stop()
-        try:
-            run = future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
-        raise RunInterrupted(run) from None
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        raise RunInterrupted(run)
+    return run
 
 
 def default_folder(name: str, identity: dict[str, Any]) -> Path:

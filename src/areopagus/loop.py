@@ -11,13 +11,46 @@ import asyncio
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 Result = TypeVar("Result")
+Outcome = TypeVar("Outcome", covariant=True)  # noqa: PLC0105 - the word, not the variance
 
 _THREAD_NAME = "areopagus-loop"
 _lock = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
+
+
+class Stoppable(Protocol[Outcome]):
+    """A job that can be asked, from any thread, to end soon."""
+
+    async def run(self) -> Outcome:
+        """Does the job."""
+        ...
+
+    def stop(self) -> None:
+        """Asks it to end soon: calls in flight are awaited and stored."""
+        ...
+
+
+def run_stoppable(job: Stoppable[Result]) -> tuple[Result, bool]:
+    """The job's outcome, and whether a KeyboardInterrupt stopped it early.
+
+    A first KeyboardInterrupt lets what is in flight finish.
+
+    Raises:
+        KeyboardInterrupt: after a second one; calls in flight are then lost.
+    """
+    future = submit(job.run())
+    try:
+        return future.result(), False
+    except KeyboardInterrupt:
+        job.stop()
+        try:
+            return future.result(), True
+        except KeyboardInterrupt:
+            future.cancel()
+            raise
 
 
 def submit(work: Coroutine[Any, Any, Result]) -> Future[Result]:

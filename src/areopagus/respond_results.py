@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from .asking import ModelAnswer
 from .errors import InputError, InputFault
 
 COLUMNS = (
@@ -93,6 +95,21 @@ class RespondResult:
         if self.over_budget:
             return 4
         return 3 if self.counts.failed or self.counts.refused or self.counts.empty else 0
+
+
+def answer_cells(answer: ModelAnswer) -> list[Any]:
+    """The cells of an answer, from `status` to the last of `COLUMNS`."""
+    usage = answer.usage
+    is_reply = answer.status in ("answered", "empty", "refused")
+    tail = [
+        answer.finish_reason or None,
+        len(answer.text.split()) if is_reply else None,
+        answer.answered_by,
+        usage.input_tokens,
+        usage.output_tokens,
+        answer.cost_usd,
+    ]
+    return [answer.status, answer.reason, *("" if v is None else v for v in tail)]
 
 
 def check_target(out: Path) -> None:

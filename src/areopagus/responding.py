@@ -8,30 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .access import check_cap, prepare_all, require_access
-from .errors import InputError, InputFault, ProviderError
+from .asking import ModelAnswer, Question, Wording, ask_each, target_backend
+from .errors import InputError, InputFault
 from .judges.backend import Backend
-from .judges.budget import Budget, BudgetSpentError
+from .judges.budget import Budget
 from .judges.desk import Desk, reserve_usd
-from .judges.limits import StoppedError
-from .judges.request import Request
-from .judges.spec import BackendSpec
-from .loop import run_async, submit
+from .loop import run_async, run_stoppable
 from .named_models import sorted_models
 from .records.csv_lines import CsvLines, carried_names, writable
 from .records.run_folder import replaced
-from .respond_protocol import PRESETS, Protocol, Track, asked
+from .respond_protocol import PRESETS, Protocol, Track
 from .respond_results import (
     COLUMNS,
     RespondEstimate,
     RespondResult,
     ResponseCounts,
+    answer_cells,
     check_target,
 )
 
@@ -39,9 +38,7 @@ if TYPE_CHECKING:
     from .records.ledger import Ledger
     from .records.responses import PromptRow, PromptSource
 
-RESPOND_TEMPLATE = "respond-1"
 USUAL_WORDS = 500
-_AHEAD = 4096
 
 
 def respond(
@@ -74,16 +71,7 @@ async def arespond(
 
 def run_respond(job: RespondJob) -> RespondResult:
     """Runs a job; a KeyboardInterrupt lets what is in flight finish, and is kept in the result."""
-    future = submit(job.run())
-    try:
-        return future.result()
-    except KeyboardInterrupt:
-        job.stop()
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
+    return run_stoppable(job)[0]
 
 
 class RespondJob:
@@ -134,10 +122,10 @@ class RespondJob:
             raise InputError(f"repeats: must be from 1 to 1000, got {repeats}")
         specs, given = sorted_models(targets)
         self.protocol = protocol
-        self.track = track
+        self.wording = Wording(protocol, labels={"track": track or "none"})
         self.repeats = repeats
         self.backends = tuple(
-            _backend(spec, given.get(i), protocol) for i, spec in enumerate(specs)
+            target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs)
         )
         self.out = Path(out)
         check_cap(max_cost)
@@ -194,19 +182,6 @@ class RespondJob:
             if ledger is not given:
                 ledger.close()
 
-    def request(self, backend: Backend, prompt: str, repeat: int) -> Request:
-        """The call for one response."""
-        return Request(
-            backend=backend.spec.model,
-            endpoint=backend.spec.api_base or "",
-            messages=({"role": "user", "content": asked(prompt, self.protocol)},),
-            params=backend.spec.parameters(),
-            repeat=repeat,
-            template=RESPOND_TEMPLATE,
-            purpose="respond",
-            labels={"track": self.track or "none"},
-        )
-
     def estimate(self, ledger: Ledger) -> RespondEstimate:
         """Calls and cost, without sending anything.
 
@@ -220,7 +195,7 @@ class RespondJob:
         for row in self.source.rows():
             for backend in self.backends:
                 for repeat in range(self.repeats):
-                    request = self.request(backend, row.prompt_text, repeat)
+                    request = self.wording.request(backend, row.prompt_text, repeat)
                     planned += 1
                     if ledger.lookup([request.key()]):
                         stored += 1
@@ -236,7 +211,7 @@ class RespondJob:
     def _all_paid(self, ledger: Ledger, backend: Backend) -> bool:
         for row in self.source.rows():
             keys = {
-                self.request(backend, row.prompt_text, repeat).key()
+                self.wording.request(backend, row.prompt_text, repeat).key()
                 for repeat in range(self.repeats)
             }
             if len(ledger.lookup(sorted(keys))) < len(keys):
@@ -244,93 +219,34 @@ class RespondJob:
         return True
 
     async def _ask_all(self, desk: Desk) -> None:
-        from contextlib import aclosing
-
         carried = self.summary.columns_carried
         with replaced(self.out) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = CsvLines(file)
             writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
-            async with aclosing(self._answers(desk)) as answers:
-                async for row, cells in answers:
-                    extra = ["" if (v := row.extra.get(name)) is None else v for name in carried]
-                    writer.write([writable(cell) for cell in (*cells, *extra)])
+            answers = ask_each(self._questions(), desk, self.wording, self.backends)
+            async with aclosing(answers):
+                async for question, answer in answers:
+                    extra = question.item.extra
+                    rest = ["" if (v := extra.get(name)) is None else v for name in carried]
+                    cells = self._cells(question, answer)
+                    writer.write([writable(cell) for cell in (*cells, *rest)])
                     self._tell()
 
-    async def _answers(self, desk: Desk) -> AsyncGenerator[tuple[PromptRow, list[Any]], None]:
-        width = sum(backend.spec.concurrency for backend in self.backends) + 8
-        slots = asyncio.Semaphore(width)
-        queue: deque[tuple[PromptRow, asyncio.Task[list[Any]]]] = deque()
+    def _questions(self) -> Iterator[Question[PromptRow]]:
+        for row in self.source.rows():
+            for backend in self.backends:
+                for repeat in range(self.repeats):
+                    yield Question(row, row.prompt_text, backend, repeat)
 
-        async def one(row: PromptRow, backend: Backend, repeat: int) -> list[Any]:
-            try:
-                return await self._one(desk, row, backend, repeat)
-            finally:
-                slots.release()
-
-        try:
-            for row in self.source.rows():
-                for backend in self.backends:
-                    for repeat in range(self.repeats):
-                        await slots.acquire()
-                        queue.append((row, asyncio.create_task(one(row, backend, repeat))))
-                        while queue and (queue[0][1].done() or len(queue) > _AHEAD):
-                            first, task = queue.popleft()
-                            yield first, await task
-            while queue:
-                first, task = queue.popleft()
-                yield first, await task
-        finally:
-            for _, task in queue:
-                task.cancel()
-            await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
-
-    async def _one(self, desk: Desk, row: PromptRow, backend: Backend, repeat: int) -> list[Any]:
-        counts, purse = self.result.counts, desk.purse()
-        request = self.request(backend, row.prompt_text, repeat)
-        name = backend.spec.name
-        suffix = f"#{repeat}" if self.repeats > 1 else ""
+    def _cells(self, question: Question[PromptRow], answer: ModelAnswer) -> list[Any]:
+        counts, row, name = self.result.counts, question.item, question.backend.spec.name
+        setattr(counts, answer.status, getattr(counts, answer.status) + 1)
+        counts.cut_off += answer.is_cut_off
+        if answer.fault is not None:
+            self.result.faults[answer.fault] = self.result.faults.get(answer.fault, 0) + 1
+        suffix = f"#{question.repeat}" if self.repeats > 1 else ""
         head = [f"{row.prompt_id}|{name}{suffix}", row.prompt_id, row.prompt_text]
-
-        def closed(status: str, reason: str) -> list[Any]:
-            return [*head, "", name, repeat, status, reason, *[""] * 6]
-
-        try:
-            answer = await desk.ask(backend, request, purse)
-        except ProviderError as error:
-            counts.failed += 1
-            self.result.faults[error.fault] = self.result.faults.get(error.fault, 0) + 1
-            return closed("failed", error.fault)
-        except (BudgetSpentError, StoppedError) as error:
-            counts.not_asked += 1
-            return closed(
-                "not_asked", "budget" if isinstance(error, BudgetSpentError) else "interrupted"
-            )
-        finally:
-            purse.close()
-        reply = answer.reply
-        text = reply.text or ""
-        status, reason = "answered", ""
-        if reply.refusal and not text.strip():
-            status, reason, text = "refused", "refusal", reply.refusal
-            counts.refused += 1
-        elif not text.strip():
-            status, reason = "empty", reply.finish_reason or "no text"
-            counts.empty += 1
-        else:
-            counts.answered += 1
-            if reply.finish_reason == "length":
-                reason = "cut off at the token limit"
-                counts.cut_off += 1
-        usage = reply.usage
-        tail = [
-            reply.finish_reason,
-            len(text.split()),
-            reply.answered_by,
-            usage.input_tokens,
-            usage.output_tokens,
-            reply.cost_usd,
-        ]
-        return [*head, text, name, repeat, status, reason, *("" if v is None else v for v in tail)]
+        return [*head, answer.text, name, question.repeat, *answer_cells(answer)]
 
     def _tell(self) -> None:
         if self._desk is not None:
@@ -341,20 +257,6 @@ class RespondJob:
         self.result.possibly_spent_usd = self._budget.possibly_spent
         self.result.unknown_price_calls = self._budget.unknown_calls
         self._on_progress(self.result)
-
-
-def _backend(spec: BackendSpec, given: Backend | None, protocol: Protocol) -> Backend:
-    if given is not None:
-        return given
-    from .judges.llm import LitellmBackend
-
-    changes: dict[str, Any] = {}
-    if "max_tokens" not in spec.model_fields_set:
-        # A judge's short limit would cut an essay off, or leave no room after the reasoning.
-        changes["max_tokens"] = protocol.max_tokens
-    if spec.reasoning_effort is None and protocol.effort is not None and not spec.is_offline:
-        changes["reasoning_effort"] = protocol.effort
-    return LitellmBackend(spec.model_copy(update=changes))
 
 
 def _plus(total: float | None, amount: float | None) -> float | None:

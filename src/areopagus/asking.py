@@ -1,0 +1,181 @@
+"""Asking models questions: a bare user turn, no system prompt, the same road as judges.
+
+The reply is in the ledger before anybody reads it, so whatever is asked here is asked once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar
+
+from .errors import FaultClass, ProviderError
+from .judges.backend import Backend
+from .judges.budget import BudgetSpentError
+from .judges.desk import Desk
+from .judges.limits import StoppedError
+from .judges.request import Purpose, Request
+from .judges.spec import BackendSpec
+from .records.reply import Reply, Usage
+from .respond_protocol import Protocol, asked
+
+RESPOND_TEMPLATE = "respond-1"
+_AHEAD = 4096
+"""How many finished answers may wait for one slow one, so that it does not stall the others."""
+
+AnswerStatus = Literal["answered", "empty", "refused", "failed", "not_asked"]
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Question(Generic[Item]):
+    """One thing to ask of one model.
+
+    Attributes:
+        item: whatever the caller wants back with the answer.
+        prompt: the user turn, without the protocol's length instruction.
+        backend: whom to ask.
+        repeat: which asking of the same prompt this is, from 0.
+    """
+
+    item: Item
+    prompt: str
+    backend: Backend
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What became of a question.
+
+    Attributes:
+        status: `answered` (what was cut off included), `empty` (a reply without text), `refused`
+            (the provider marked it so), `failed` (no reply came), `not_asked`.
+        text: the reply, or the refusal; empty where there is none.
+        reason: class of fault, `budget` or `interrupted`, or what was odd about the reply.
+    """
+
+    status: AnswerStatus
+    text: str = ""
+    reason: str = ""
+    finish_reason: str = ""
+    answered_by: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    cost_usd: float | None = None
+    is_cut_off: bool = False
+    fault: FaultClass | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How prompts are asked, and under which name the calls stand in the ledger."""
+
+    protocol: Protocol = field(default_factory=Protocol)
+    purpose: Purpose = "respond"
+    template: str = RESPOND_TEMPLATE
+    labels: Mapping[str, str] = field(default_factory=lambda: {"track": "none"})
+
+    def request(self, backend: Backend, prompt: str, repeat: int = 0) -> Request:
+        """The call for one question."""
+        return Request(
+            backend=backend.spec.model,
+            endpoint=backend.spec.api_base or "",
+            messages=({"role": "user", "content": asked(prompt, self.protocol)},),
+            params=backend.spec.parameters(),
+            repeat=repeat,
+            template=self.template,
+            purpose=self.purpose,
+            labels=dict(self.labels),
+        )
+
+
+async def ask_each(
+    questions: Iterable[Question[Item]], desk: Desk, wording: Wording, backends: Sequence[Backend]
+) -> AsyncGenerator[tuple[Question[Item], ModelAnswer], None]:
+    """Answers to the questions, in their order, as many at once as the backends take.
+
+    Raises:
+        StoreError: the ledger cannot be written; calls in flight are abandoned.
+    """
+    slots = asyncio.Semaphore(sum(backend.spec.concurrency for backend in backends) + 8)
+    queue: deque[tuple[Question[Item], asyncio.Task[ModelAnswer]]] = deque()
+
+    async def one(question: Question[Item]) -> ModelAnswer:
+        try:
+            return await ask_one(question, desk, wording)
+        finally:
+            slots.release()
+
+    try:
+        for question in questions:
+            await slots.acquire()
+            queue.append((question, asyncio.create_task(one(question))))
+            while queue and (queue[0][1].done() or len(queue) > _AHEAD):
+                first, task = queue.popleft()
+                yield first, await task
+        while queue:
+            first, task = queue.popleft()
+            yield first, await task
+    finally:
+        for _, task in queue:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+
+async def ask_one(question: Question[Any], desk: Desk, wording: Wording) -> ModelAnswer:
+    """The answer to one question; only a ledger that cannot be written raises."""
+    purse = desk.purse()
+    request = wording.request(question.backend, question.prompt, question.repeat)
+    try:
+        answer = await desk.ask(question.backend, request, purse)
+    except ProviderError as error:
+        return ModelAnswer("failed", reason=error.fault, fault=error.fault)
+    except BudgetSpentError:
+        return ModelAnswer("not_asked", reason="budget")
+    except StoppedError:
+        return ModelAnswer("not_asked", reason="interrupted")
+    finally:
+        purse.close()
+    return read_answer(answer.reply)
+
+
+def read_answer(reply: Reply) -> ModelAnswer:
+    """A stored reply as an answer."""
+    text = reply.text or ""
+    status: AnswerStatus = "answered"
+    reason = ""
+    is_cut_off = False
+    if reply.refusal and not text.strip():
+        status, reason, text = "refused", "refusal", reply.refusal
+    elif not text.strip():
+        status, reason = "empty", reply.finish_reason or "no text"
+    elif reply.finish_reason == "length":
+        reason, is_cut_off = "cut off at the token limit", True
+    return ModelAnswer(
+        status,
+        text,
+        reason,
+        finish_reason=reply.finish_reason or "",
+        answered_by=reply.answered_by,
+        usage=reply.usage,
+        cost_usd=reply.cost_usd,
+        is_cut_off=is_cut_off,
+    )
+
+
+def target_backend(spec: BackendSpec, given: Backend | None, protocol: Protocol) -> Backend:
+    """A model set up to answer prompts: room for an essay, the protocol's reasoning effort."""
+    if given is not None:
+        return given
+    from .judges.llm import LitellmBackend
+
+    changes: dict[str, Any] = {}
+    if "max_tokens" not in spec.model_fields_set:
+        # A judge's short limit would cut an essay off, or leave no room after the reasoning.
+        changes["max_tokens"] = protocol.max_tokens
+    if spec.reasoning_effort is None and protocol.effort is not None and not spec.is_offline:
+        changes["reasoning_effort"] = protocol.effort
+    return LitellmBackend(spec.model_copy(update=changes))
