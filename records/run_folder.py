@@ -48,9 +48,21 @@ class RunFolder:
 
     @classmethod
     def open(
-        cls, path: str | Path, identity: Mapping[str, Any], *, must_exist: bool = False
+        cls,
+        path: str | Path,
+        identity: Mapping[str, Any],
+        *,
+        must_exist: bool = False,
+        replaces_other: bool = False,
     ) -> RunFolder:
         """The folder, made or continued, and locked.
+
+        Args:
+            path: the folder.
+            identity: what makes the run this run.
+            must_exist: demand that it holds a run.
+            replaces_other: a run of another identity in it gives way: for the folders inside the
+                folder of a larger job, whose own identity was compared.
 
         Raises:
             InputError: it holds another run (with what differs), holds files of somebody else,
@@ -71,7 +83,10 @@ class RunFolder:
             # Read under the lock: a process that has just ended here has written its session.
             if (path / RUN_FILE).exists():
                 folder.existing = read_run_file(path)
-                _refuse_other_run(path, folder.existing.get("identity", {}), identity)
+                if not replaces_other:
+                    _refuse_other_run(path, folder.existing.get("identity", {}), identity)
+                elif folder.existing.get("identity") != dict(identity):
+                    folder.existing = None
             _sweep(path)
         except BaseException:
             folder.close()

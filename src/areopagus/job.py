@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,6 +20,7 @@ from .records.run_folder import RUN_FORMAT, RunFolder
 from .records.run_tables import TableWriter
 from .run import Run, RunInterrupted
 from .scoring import Scored, matter_of, score_rows
+from .spending import Spending
 from .standing import Standing
 
 if TYPE_CHECKING:
@@ -69,7 +70,15 @@ class ScoreJob:
         resume: bool = False,
         max_cost: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        is_stage: bool = False,
     ) -> None:
+        """Checks the source and opens the folder.
+
+        Args:
+            panel, source, out, resume, max_cost, on_progress: see `Panel.score_many`.
+            is_stage: the folder belongs to a larger job that has checked whose it is, so that an
+                earlier run in it is replaced and not compared.
+        """
         self.panel = panel
         self.source = source
         try:
@@ -78,7 +87,9 @@ class ScoreJob:
             self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
             if out is None:
                 out = default_folder(Path(self.summary.name).name, self.identity)
-            self.folder = RunFolder.open(out, self.identity, must_exist=resume)
+            self.folder = RunFolder.open(
+                out, self.identity, must_exist=resume, replaces_other=is_stage
+            )
         except BaseException:
             source.close()
             raise
@@ -92,6 +103,7 @@ class ScoreJob:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
         self._started = datetime.now(UTC)
+        self._before = Spending()
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
@@ -99,8 +111,11 @@ class ScoreJob:
         if self._loop is not None and self._desk is not None:
             self._loop.call_soon_threadsafe(self._desk.stop)
 
-    async def run(self) -> Run:
+    async def run(self, desk: Desk | None = None) -> Run:
         """Scores everything, writes the tables, and returns the run.
+
+        Args:
+            desk: the desk of a larger job, whose budget, limits and counts this one shares.
 
         Raises:
             InputError: a backend cannot be reached or asked, and the ledger does not hold its
@@ -108,16 +123,19 @@ class ScoreJob:
             StoreError: the ledger or the folder cannot be written.
         """
         try:
-            return await self._run()
+            return await self._run(desk)
         finally:
             self.folder.close()
             self.source.close()
 
-    async def _run(self) -> Run:
+    async def _run(self, given: Desk | None) -> Run:
         panel = self.panel
-        ledger = panel.ledger
         self._loop = asyncio.get_running_loop()
-        self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
+        if given is not None:
+            self._budget = given.budget
+        desk = given or Desk(panel.ledger, budget=self._budget, on_change=self._tell)
+        self._desk = desk
+        self._before = Spending.of(desk)
 
         def is_paid(backend: Backend) -> bool:
             return all_paid(panel, map(matter_of, self.source.rows()), backend)
@@ -187,14 +205,12 @@ class ScoreJob:
         panel, budget = self.panel, self._budget
         respondents, total = standing.means()
         earlier = (self.folder.existing or {}).get("sessions", [])
+        spending = Spending.of(self._desk).since(self._before) if self._desk else Spending()
         session = {
             "started": self._started.isoformat(timespec="seconds"),
             "ended": None if state == "running" else _now(),
             "state": state,
-            "calls": asdict(self._desk.counts) if self._desk else {},
-            "spent_usd": budget.spent,
-            "possibly_spent_usd": budget.possibly_spent,
-            "calls_with_unknown_price": budget.unknown_calls,
+            **spending.to_json(),
             "max_cost_usd": budget.cap,
         }
         return {
