@@ -145,7 +145,7 @@ class RowSource(ABC):
             seen.add(
                 line,
                 unique_id=values[self.unique],
-                prompt_id=values["prompt_id"],
+                prompt_id=self._prompt_key(values),
                 prompt_text=values["prompt_text"],
                 respondent_id=values.get("respondent_id"),
                 response_text=values.get("response_text"),
@@ -178,6 +178,10 @@ class RowSource(ABC):
     @abstractmethod
     def _complete(self, values: dict[str, str]) -> None:
         """Fills in the optional columns that the row leaves out."""
+
+    def _prompt_key(self, values: Mapping[str, str]) -> str:
+        """What has one prompt text: the prompt's id, unless a subclass knows of framings."""
+        return values["prompt_id"]
 
     def _read_again(self) -> Iterator[Checked]:
         if self._stamp is not None and self._stamp != self._table.stamp():

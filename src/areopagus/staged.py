@@ -1,0 +1,218 @@
+"""A job of several stages in one folder: one desk, one budget, one stop, one record.
+
+Whatever a stage asks goes over the same desk, so that the cost cap, the limits of the endpoints and
+the ledger hold over all stages together, and a rerun pays for nothing twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from .access import check_cap
+from .judges.budget import Budget
+from .judges.desk import Desk
+from .records.run_folder import RUN_FORMAT, RunFolder
+from .spending import Spending
+
+if TYPE_CHECKING:
+    from .records.ledger import Ledger
+
+StagedState = Literal["running", "complete", "interrupted", "budget"]
+
+
+@dataclass(slots=True)
+class StageProgress:
+    """How far a job is.
+
+    Attributes:
+        stage: the stage at work; `number` of `stages` in all, from 1.
+        unit: what is counted.
+        done, total: units of this stage.
+        troubled: units of this stage that came to nothing.
+        sent, from_ledger, repeated: calls of the whole job; see `CallCounts`.
+        spent_usd, unknown_price_calls: of the whole job.
+        elapsed_s: seconds since this stage began.
+        stage_sent: calls sent in this stage.
+    """
+
+    stage: str = ""
+    number: int = 0
+    stages: int = 0
+    unit: str = ""
+    done: int = 0
+    total: int = 0
+    troubled: int = 0
+    sent: int = 0
+    from_ledger: int = 0
+    repeated: int = 0
+    spent_usd: float = 0.0
+    unknown_price_calls: int = 0
+    elapsed_s: float = 0.0
+    stage_sent: int = 0
+
+
+@dataclass(slots=True)
+class _Clock:
+    began: float = field(default_factory=time.monotonic)
+    sent_before: int = 0
+
+
+class StagedJob(ABC):
+    """Prepared, then run once on the package's loop; the subclasses are the jobs."""
+
+    kind: ClassVar[str]
+    stages: tuple[str, ...]
+
+    def __init__(
+        self,
+        *,
+        out: str | Path,
+        identity: Mapping[str, Any],
+        resume: bool,
+        max_cost: float | None,
+        on_progress: Callable[[StageProgress], None] | None,
+    ) -> None:
+        """Opens the folder.
+
+        Raises:
+            InputError: the folder holds another run, or a cap that is no amount of money.
+            StoreError: the folder cannot be written.
+        """
+        check_cap(max_cost)
+        self.identity = dict(identity)
+        self.folder = RunFolder.open(out, self.identity, must_exist=resume)
+        self.progress = StageProgress(stages=len(self.stages))
+        self.outcome: dict[str, Any] = {}
+        self._budget = Budget(cap=max_cost)
+        self._on_progress = on_progress or (lambda progress: None)
+        self._clock = _Clock()
+        self._started = datetime.now(UTC)
+        self._desk: Desk | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop_early = False
+
+    @property
+    def path(self) -> Path:
+        """The folder of results."""
+        return self.folder.path
+
+    def stop(self) -> None:
+        """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
+        self._stop_early = True
+        if self._loop is not None and self._desk is not None:
+            self._loop.call_soon_threadsafe(self._desk.stop)
+
+    async def run(self) -> Any:
+        """Runs all stages and returns what the subclass makes of them.
+
+        Raises:
+            InputError: a backend cannot be asked at all; nothing was spent.
+            StoreError: the ledger or the folder cannot be written.
+        """
+        try:
+            self._loop = asyncio.get_running_loop()
+            self._desk = desk = Desk(self.ledger, budget=self._budget, on_change=self.tell)
+            await self.require_access(desk)
+            if self._stop_early:
+                desk.stop()
+            self.folder.write_run_file(self._record("running"))
+            result = await self.run_stages(desk)
+            self.folder.write_run_file(self._record(self._state(desk)))
+            return self.finished(result)
+        finally:
+            await self.close()
+            self.folder.close()
+
+    @property
+    @abstractmethod
+    def ledger(self) -> Ledger:
+        """The store of calls."""
+
+    @abstractmethod
+    async def require_access(self, desk: Desk) -> None:
+        """Raises everything that keeps a backend from being asked, before anything is spent."""
+
+    @abstractmethod
+    async def run_stages(self, desk: Desk) -> Any:
+        """Does the work; puts counts into `self.outcome` by stage."""
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What run.json says beside identity, outcome and sessions."""
+
+    def finished(self, result: Any) -> Any:
+        """The result, after run.json is written for the last time."""
+        return result
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Releases what the job has opened."""
+
+    @abstractmethod
+    def stopped_by_budget(self) -> bool:
+        """Whether something was left out because of the cost cap."""
+
+    def begin(self, stage: str, *, total: int, unit: str) -> None:
+        """Says that a stage begins."""
+        progress = self.progress
+        progress.stage, progress.unit = stage, unit
+        progress.number = self.stages.index(stage) + 1
+        progress.done, progress.total, progress.troubled = 0, total, 0
+        self._clock = _Clock(sent_before=self._desk.counts.sent if self._desk else 0)
+        self.tell()
+
+    def step(self, *, is_troubled: bool = False) -> None:
+        """Counts one unit of the stage at work."""
+        self.progress.done += 1
+        self.progress.troubled += is_troubled
+        self.tell()
+
+    def tell(self) -> None:
+        """Hands the newest state to whoever listens."""
+        desk, progress = self._desk, self.progress
+        if desk is not None:
+            progress.sent, progress.from_ledger = desk.counts.sent, desk.counts.from_ledger
+            progress.repeated = desk.counts.repeated
+        progress.spent_usd = self._budget.spent
+        progress.unknown_price_calls = self._budget.unknown_calls
+        progress.elapsed_s = time.monotonic() - self._clock.began
+        progress.stage_sent = progress.sent - self._clock.sent_before
+        self._on_progress(progress)
+
+    def _state(self, desk: Desk) -> StagedState:
+        if desk.stopped:
+            return "interrupted"
+        return "budget" if self.stopped_by_budget() else "complete"
+
+    def _record(self, state: StagedState) -> dict[str, Any]:
+        from .job import versions
+
+        earlier = (self.folder.existing or {}).get("sessions", [])
+        spending = Spending.of(self._desk) if self._desk else Spending()
+        session = {
+            "started": self._started.isoformat(timespec="seconds"),
+            "ended": None
+            if state == "running"
+            else datetime.now(UTC).isoformat(timespec="seconds"),
+            "state": state,
+            **spending.to_json(),
+            "max_cost_usd": self._budget.cap,
+        }
+        return {
+            "format": RUN_FORMAT,
+            "kind": self.kind,
+            "state": state,
+            "identity": self.identity,
+            "versions": versions(),
+            **self.describe(),
+            "stages": self.outcome,
+            "ledger": str(self.ledger.path),
+            "sessions": [*earlier, session],
+        }

@@ -1,0 +1,80 @@
+"""The responses of a stress test as the panel takes them, and which are put before it twice."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from .plan import StressPlan
+from .source import StressResponse
+
+CARRIED = ("stress_prompt_id", "condition", "target", "stress_repeat")
+"""Columns that lead from a row of the panel's tables back to the design."""
+
+NO_RESPONSE = ("failed", "not_asked")
+"""Statuses of our own table without anything that could be judged."""
+
+
+def panel_rows(
+    responses: Iterable[StressResponse],
+    plan: StressPlan,
+    baseline_prompts: Mapping[str, str],
+    *,
+    only: frozenset[str] | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Rows for the panel.
+
+    A variant is a prompt of its own to the panel, unless its text is the baseline's.
+
+    Args:
+        responses: all of them.
+        plan: whose `judged_prompt` decides which prompt the judges read.
+        baseline_prompts: prompt id to the text of its baseline; a prompt without one is judged
+            against the prompt that its response answered.
+        only: ids of the responses wanted; all when left out.
+    """
+    for response in responses:
+        if response.extra.get("status") in NO_RESPONSE:
+            continue
+        if only is not None and response.response_id not in only:
+            continue
+        baseline = baseline_prompts.get(response.prompt_id)
+        text = response.prompt_text
+        if plan.judged_prompt == "baseline" and baseline is not None:
+            text = baseline
+        is_baseline = text == baseline
+        yield {
+            "response_id": response.response_id,
+            "prompt_id": response.prompt_id
+            if is_baseline
+            else f"{response.prompt_id}|{response.condition}",
+            "prompt_text": text,
+            "response_text": response.response_text,
+            "respondent_id": f"{response.target} @ {response.condition}",
+            "stress_prompt_id": response.prompt_id,
+            "condition": response.condition,
+            "target": response.target,
+            "stress_repeat": repeat_of(response),
+        }
+
+
+def repeat_of(response: StressResponse) -> int:
+    """Which asking of its prompt a response came from, from 0."""
+    value = response.extra.get("repeat")
+    try:
+        return int(str(value)) if value not in (None, "") else 0
+    except ValueError:
+        return 0
+
+
+def chosen(names: Iterable[str], share: float, seed: int, purpose: str) -> frozenset[str]:
+    """At least this share of the names, by seed: the same whatever their order.
+
+    Each name is ranked by a hash of itself, so that adding names moves few of the others.
+    """
+    ranked = sorted(
+        set(names),
+        key=lambda name: hashlib.sha256(f"{purpose}\x1f{seed}\x1f{name}".encode()).digest(),
+    )
+    return frozenset(ranked[: -(-len(ranked) * round(share * 1_000_000) // 1_000_000)])
