@@ -19,6 +19,9 @@ LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
 
 OFFLINE_MODEL = "offline/lexical"
 """The embedded judge: a text-feature baseline, scored when no model is named."""
+OFFLINE_REWRITER = "offline/rewriter"
+OFFLINE_RESPONDENT = "offline/respondent"
+"""The embedded stand-ins for a rewriter and for a model under test: deterministic template text."""
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 # Some keys are made of the letters of a name.
@@ -117,6 +120,11 @@ class BackendSpec(BaseModel):
     rpm: float | None = Field(default=None, gt=0, description="requests a minute")
     tpm: float | None = Field(default=None, gt=0, description="tokens a minute, both directions")
     concurrency: int = Field(default=32, ge=1, le=4096, description="most calls in flight")
+    lane: Literal["auto", "litellm"] = Field(
+        default="auto",
+        description="auto: the fast lane where it is proven to do as litellm does; "
+        "litellm: always litellm's own call",
+    )
     prices: Prices | None = None
     extra: dict[str, Any] = Field(
         default_factory=dict, description="further parameters of the request body"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 Track = Literal["matched", "maximum"]
@@ -30,6 +30,24 @@ PRESETS: dict[Track, Protocol] = {
     "maximum": Protocol(effort="high"),
 }
 """The paper's two tracks: effort and length bounded as people were, and unbounded capability."""
+
+
+def protocol_from(
+    track: Track | None, *, effort: str | None = None, words: int | None = None
+) -> Protocol:
+    """A track's protocol, or the bare one, with what is set otherwise.
+
+    Args:
+        track: one of `PRESETS`; None asks the bare prompt with no effort set.
+        effort: reasoning effort instead of the track's; "none" sends none.
+        words: words to aim at, instead of the track's.
+    """
+    protocol = PRESETS[track] if track is not None else Protocol()
+    if effort is not None:
+        protocol = replace(protocol, effort=None if effort == "none" else effort)
+    if words is not None:
+        protocol = replace(protocol, words=words, most_words=round(words * 1.1))
+    return protocol
 
 
 def asked(prompt: str, protocol: Protocol) -> str:

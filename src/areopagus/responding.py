@@ -10,13 +10,12 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .access import check_cap, prepare_all, require_access
 from .asking import ModelAnswer, Question, Wording, ask_each, target_backend
-from .errors import InputError, InputFault
+from .errors import InputError
 from .judges.backend import Backend
 from .judges.budget import Budget
 from .judges.desk import Desk, reserve_usd
@@ -24,7 +23,7 @@ from .loop import run_async, run_stoppable
 from .named_models import sorted_models
 from .records.csv_lines import CsvLines, carried_names, writable
 from .records.run_folder import replaced
-from .respond_protocol import PRESETS, Protocol, Track
+from .respond_protocol import Track, protocol_from
 from .respond_results import (
     COLUMNS,
     RespondEstimate,
@@ -113,11 +112,7 @@ class RespondJob:
         """
         from .records.responses import open_prompts
 
-        protocol = PRESETS[track] if track is not None else Protocol()
-        if effort is not None:
-            protocol = replace(protocol, effort=None if effort == "none" else effort)
-        if words is not None:
-            protocol = replace(protocol, words=words, most_words=round(words * 1.1))
+        protocol = protocol_from(track, effort=effort, words=words)
         if not 1 <= repeats <= 1000:
             raise InputError(f"repeats: must be from 1 to 1000, got {repeats}")
         specs, given = sorted_models(targets)
@@ -264,10 +259,6 @@ def _plus(total: float | None, amount: float | None) -> float | None:
 
 
 def _refuse_judges(backends: Sequence[Backend]) -> None:
-    faults = [
-        InputFault(backend.spec.name, "is an embedded judge and writes no responses")
-        for backend in backends
-        if backend.spec.is_offline
-    ]
-    if faults:
-        raise InputError(faults)
+    from .judges.offline_roles import require_role
+
+    require_role(backends, "respondent")

@@ -10,6 +10,7 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -79,15 +80,15 @@ class StagedJob(ABC):
         max_cost: float | None,
         on_progress: Callable[[StageProgress], None] | None,
     ) -> None:
-        """Opens the folder.
+        """Takes the settings; the folder is opened when the job is run.
 
         Raises:
-            InputError: the folder holds another run, or a cap that is no amount of money.
-            StoreError: the folder cannot be written.
+            InputError: a cap that is no amount of money.
         """
         check_cap(max_cost)
         self.identity = dict(identity)
-        self.folder = RunFolder.open(out, self.identity, must_exist=resume)
+        self.path = Path(out)
+        self._must_exist = resume
         self.progress = StageProgress(stages=len(self.stages))
         self.outcome: dict[str, Any] = {}
         self._budget = Budget(cap=max_cost)
@@ -97,11 +98,6 @@ class StagedJob(ABC):
         self._desk: Desk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
-
-    @property
-    def path(self) -> Path:
-        """The folder of results."""
-        return self.folder.path
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
@@ -113,22 +109,28 @@ class StagedJob(ABC):
         """Runs all stages and returns what the subclass makes of them.
 
         Raises:
-            InputError: a backend cannot be asked at all; nothing was spent.
+            InputError: the folder holds another run, or a backend cannot be asked at all; nothing
+                was spent.
             StoreError: the ledger or the folder cannot be written.
         """
+        self._loop = asyncio.get_running_loop()
         try:
-            self._loop = asyncio.get_running_loop()
-            self._desk = desk = Desk(self.ledger, budget=self._budget, on_change=self.tell)
-            await self.require_access(desk)
-            if self._stop_early:
-                desk.stop()
-            self.folder.write_run_file(self._record("running"))
-            result = await self.run_stages(desk)
-            self.folder.write_run_file(self._record(self._state(desk)))
-            return self.finished(result)
+            with closing(
+                RunFolder.open(self.path, self.identity, must_exist=self._must_exist)
+            ) as folder:
+                return await self._run(folder)
         finally:
             await self.close()
-            self.folder.close()
+
+    async def _run(self, folder: RunFolder) -> Any:
+        self._desk = desk = Desk(self.ledger, budget=self._budget, on_change=self.tell)
+        await self.require_access(desk)
+        if self._stop_early:
+            desk.stop()
+        folder.write_run_file(self._record("running", folder))
+        result = await self.run_stages(desk)
+        folder.write_run_file(self._record(self._state(desk), folder))
+        return self.finished(result)
 
     @property
     @abstractmethod
@@ -191,10 +193,10 @@ class StagedJob(ABC):
             return "interrupted"
         return "budget" if self.stopped_by_budget() else "complete"
 
-    def _record(self, state: StagedState) -> dict[str, Any]:
+    def _record(self, state: StagedState, folder: RunFolder) -> dict[str, Any]:
         from .job import versions
 
-        earlier = (self.folder.existing or {}).get("sessions", [])
+        earlier = (folder.existing or {}).get("sessions", [])
         spending = Spending.of(self._desk) if self._desk else Spending()
         session = {
             "started": self._started.isoformat(timespec="seconds"),

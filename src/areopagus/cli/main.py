@@ -18,6 +18,7 @@ from .display import printable
 COMMANDS: dict[str, tuple[str, str, str]] = {
     "score": ("score", "score", "Score a file of responses with the panel."),
     "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
+    "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
     "rubrics": ("rubrics", "rubrics", "List, show and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),

@@ -47,6 +47,24 @@ _PANEL_OPTIONS = (
 )  # fmt: skip
 
 
+PANEL_NAMES = (
+    "models",
+    "panel_file",
+    "persona_folders",
+    "persona_names",
+    "rubric",
+    "mode",
+    "order",
+    "rationale",
+    "anchors",
+    "repeats",
+    "score_mode",
+    "quorum",
+    "ledger",
+)
+"""Names of the options that `panel_options` adds."""
+
+
 def panel_options(command: Command) -> Command:
     """Adds the options; the command takes them as keyword arguments for `panel_from`."""
     for option in reversed(_PANEL_OPTIONS):

@@ -68,13 +68,24 @@ def repeat_of(response: StressResponse) -> int:
         return 0
 
 
-def chosen(names: Iterable[str], share: float, seed: int, purpose: str) -> frozenset[str]:
+def chosen(
+    names: Iterable[str], share: float, seed: int, purpose: str, *, at_least: int = 0
+) -> frozenset[str]:
     """At least this share of the names, by seed: the same whatever their order.
 
     Each name is ranked by a hash of itself, so that adding names moves few of the others.
+
+    Args:
+        names: what to choose from.
+        share: from 0 to 1; 0 chooses nothing.
+        seed, purpose: two purposes choose differently by one seed.
+        at_least: how many to take where the share comes to fewer.
     """
+    if not share:
+        return frozenset()
     ranked = sorted(
         set(names),
         key=lambda name: hashlib.sha256(f"{purpose}\x1f{seed}\x1f{name}".encode()).digest(),
     )
-    return frozenset(ranked[: -(-len(ranked) * round(share * 1_000_000) // 1_000_000)])
+    wanted = -(-len(ranked) * round(share * 1_000_000) // 1_000_000)
+    return frozenset(ranked[: max(wanted, at_least)])

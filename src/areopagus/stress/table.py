@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..records.run_folder import JUDGMENTS_FILE
 from ..records.run_tables import read_judgments, read_scores
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,7 @@ class ConditionCounts:
     Attributes:
         planned: responses planned (of supplied responses: those supplied).
         answered, empty, refused, failed, not_asked: of the planned responses.
+        no_variant: of the planned responses, those without a usable variant to ask.
         scored: responses with a panel score; `abstained` those that most judges, or the target
             itself, called a refusal to engage.
         judgments: status to number of judgments.
@@ -34,6 +36,7 @@ class ConditionCounts:
     refused: int = 0
     failed: int = 0
     not_asked: int = 0
+    no_variant: int = 0
     scored: int = 0
     abstained: int = 0
     judgments: dict[str, int] = field(default_factory=dict)
@@ -133,6 +136,49 @@ def read_stress_scores(
         counts=counts,
         scale=scale,
     )
+
+
+def read_top_shares(folder: Path, scores: StressScores, *, repeats: int) -> Floats:
+    """Share of a response's scored judgments at the top of the scale, shaped as the scores.
+
+    Args:
+        folder: the run folder of the panel.
+        scores: whose design and scale it follows.
+        repeats: as in `read_stress_scores`.
+    """
+    import pyarrow.compute as compute
+    import pyarrow.parquet as parquet
+
+    shares = np.full(scores.scores.shape, np.nan)
+    table = parquet.read_table(
+        folder / JUDGMENTS_FILE, columns=["response_id", "status", *scores.dimensions]
+    )
+    table = table.filter(compute.equal(table["status"], "scored"))
+    top = table.select(["response_id"])
+    for name in scores.dimensions:
+        is_top = compute.greater_equal(table[name], float(scores.scale[1]))
+        top = top.append_column(name, compute.cast(is_top, "float64"))
+    means = top.group_by("response_id").aggregate([(name, "mean") for name in scores.dimensions])
+    by_response = dict(
+        zip(
+            means["response_id"].to_pylist(),
+            np.column_stack([means[f"{name}_mean"].to_numpy() for name in scores.dimensions]),
+            strict=True,
+        )
+    )
+    sums: dict[tuple[int, int, int], list[Any]] = {}
+    for row in read_scores(folder):
+        values = by_response.get(row["response_id"])
+        if values is not None and int(row["stress_repeat"]) < repeats:
+            cell = (
+                scores.targets.index(row["target"]),
+                scores.conditions.index(row["condition"]),
+                scores.prompts.index(row["stress_prompt_id"]),
+            )
+            sums.setdefault(cell, []).append(values)
+    for cell, found in sums.items():
+        shares[cell] = np.mean(np.asarray(found), axis=0)
+    return np.where(np.isnan(scores.scores), np.nan, shares)
 
 
 def read_retest(folder: Path, dimensions: Sequence[str], repeats: int) -> Floats:

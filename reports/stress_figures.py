@@ -1,0 +1,187 @@
+"""The two pictures of a stress test: the scorecard, and the heat map of the degradation.
+
+They follow figure 10 of the SCRuB paper: (a) scores under the conditions, (b) deltas with their
+mean column.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .figure_style import BLACK, GREY, HATCHES, PALETTE, new_figure, save, style
+
+Floats = npt.NDArray[np.float64]
+
+
+def draw_scorecard(
+    path: str | Path,
+    *,
+    targets: Sequence[str],
+    conditions: Sequence[str],
+    dimensions: Sequence[str],
+    mean: npt.ArrayLike,
+    se: npt.ArrayLike,
+    baseline: str,
+    scale: tuple[float, float],
+) -> tuple[Path, Path]:
+    """Draws mean scores by dimension and condition, one panel a target; returns PNG and SVG.
+
+    Bars are means over prompts, error bars one standard error over prompts; a black tick across
+    each group marks the baseline's mean. A missing mean is a cross on the axis.
+
+    Args:
+        path: without suffix.
+        targets, conditions, dimensions: names of the axes.
+        mean, se: shape (targets, conditions, dimensions); nan = not measured.
+        baseline: which condition the ticks mark.
+        scale: ends of the scale.
+    """
+    means, errors = np.asarray(mean, dtype=float), np.asarray(se, dtype=float)
+    columns = 1 if len(targets) == 1 else 2
+    rows = -(-len(targets) // columns)
+    width = max(6.5, 1.3 * len(dimensions) + 0.5) * (1 if columns == 1 else 1.75)
+    with style():
+        figure = new_figure(width, 0.9 + 2.6 * rows)
+        for at, target in enumerate(targets):
+            axes = figure.add_subplot(rows, columns, at + 1)
+            _bars(axes, means[at], errors[at], conditions, dimensions, baseline, scale)
+            axes.set_title(_short(target, 60))
+            if at % columns == 0:
+                axes.set_ylabel(f"mean score ({scale[0]:g} to {scale[1]:g})")
+        handles, labels = figure.axes[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside upper center", ncols=min(5, len(labels)), fontsize=8
+        )
+        return save(figure, path)
+
+
+def _bars(
+    axes: Any,
+    mean: Floats,
+    error: Floats,
+    conditions: Sequence[str],
+    dimensions: Sequence[str],
+    baseline: str,
+    scale: tuple[float, float],
+) -> None:
+    low, high = scale
+    width = 0.84 / len(conditions)
+    places = np.arange(len(dimensions))
+    for at, condition in enumerate(conditions):
+        x = places - 0.42 + width * (at + 0.5)
+        known = ~np.isnan(mean[at])
+        axes.bar(
+            x[known], mean[at][known] - low, width * 0.92, bottom=low,
+            yerr=np.nan_to_num(error[at][known]), color=PALETTE[at % len(PALETTE)],
+            hatch=HATCHES[at % len(HATCHES)], edgecolor="white", linewidth=0.3,
+            error_kw={"elinewidth": 0.9, "capsize": 1.5}, label=condition.replace("_", " "),
+        )  # fmt: skip
+        axes.plot(x[~known], np.full((~known).sum(), low), "x", color=GREY, clip_on=False)
+    ticks = mean[list(conditions).index(baseline)]
+    axes.hlines(
+        ticks, places - 0.42, places + 0.42, color=BLACK, linewidth=1.0, linestyle=(0, (4, 2))
+    )
+    axes.set_xticks(places, [_folded(name, 13) for name in dimensions], fontsize=8)
+    axes.set_ylim(low, high)
+    axes.set_xlim(-0.5, len(dimensions) - 0.5)
+
+
+def draw_delta_heatmap(
+    path: str | Path,
+    *,
+    targets: Sequence[str],
+    conditions: Sequence[str],
+    dimensions: Sequence[str],
+    delta: npt.ArrayLike,
+    mean_column: npt.ArrayLike,
+    bold_at: float = 1.2,
+    labels: npt.ArrayLike | None = None,
+) -> tuple[Path, Path]:
+    """Draws deltas (baseline minus variant) by framing and dimension; returns PNG and SVG.
+
+    The number stands in every cell, so that nothing hangs on colour: orange and a plus are a loss,
+    blue and a minus a gain, both the darker the larger. Cells at `bold_at` points or more have a
+    bold border.
+
+    Args:
+        path: without suffix.
+        targets, conditions, dimensions: names of the axes.
+        delta: shape (targets, conditions, dimensions), points; nan = undefined.
+        mean_column: shape (targets, conditions), the mean over dimensions.
+        bold_at: points from which the border is bold.
+        labels: shape of delta, marks put behind the number, such as * for changed cells.
+    """
+    deltas = np.asarray(delta, dtype=float)
+    means = np.asarray(mean_column, dtype=float)[:, :, None]
+    table = np.concatenate([deltas, means], axis=2)
+    marks = np.full(table.shape, "", dtype=object)
+    if labels is not None:
+        marks[:, :, :-1] = np.asarray(labels, dtype=object)
+    columns = 1 if len(targets) == 1 else 2
+    rows = -(-len(targets) // columns)
+    shown = np.abs(table[~np.isnan(table)])
+    limit = max(float(shown.max()) if shown.size else 0.0, bold_at)
+    width = (1.8 + 0.82 * table.shape[2]) * columns + 0.6
+    with style():
+        figure = new_figure(width, rows * (1.0 + 0.42 * len(conditions)) + 0.5)
+        image = None
+        for at, target in enumerate(targets):
+            axes = figure.add_subplot(rows, columns, at + 1)
+            image = _heat(axes, table[at], marks[at], limit, bold_at)
+            names = [*(_folded(name, 13) for name in dimensions), "mean"]
+            axes.set_xticks(range(len(names)), names, fontsize=7.5)
+            axes.xaxis.tick_top()
+            axes.set_yticks(
+                range(len(conditions)), [_folded(name, 18) for name in conditions], fontsize=8
+            )
+            axes.set_title(_short(target, 50))
+        bar = figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.02)
+        bar.set_label("delta in points (positive: worse)", fontsize=8)
+        return save(figure, path)
+
+
+def _heat(axes: Any, table: Floats, marks: Any, limit: float, bold_at: float) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.patches import Rectangle
+
+    colours = LinearSegmentedColormap.from_list("delta", ["#2166AC", "#F7F7F7", "#D6604D"])
+    colours.set_bad("#DDDDDD")
+    image = axes.imshow(
+        np.ma.masked_invalid(table), cmap=colours, vmin=-limit, vmax=limit, aspect="auto"
+    )
+    for (row, column), value in np.ndenumerate(table):
+        # Without 0.0 a rounded-away loss would read as a minus nought.
+        points = f"{round(float(value), 2) + 0.0:+.2f}"
+        text = "–" if np.isnan(value) else f"{points}{marks[row, column]}"
+        is_dark = not np.isnan(value) and abs(value) > 0.72 * limit
+        is_bold = not np.isnan(value) and abs(value) >= bold_at
+        axes.text(
+            column, row, text, ha="center", va="center", fontsize=8,
+            color="white" if is_dark else BLACK, fontweight="bold" if is_bold else "normal",
+        )  # fmt: skip
+        if is_bold:
+            axes.add_patch(
+                Rectangle(
+                    (column - 0.47, row - 0.45), 0.94, 0.9, fill=False, edgecolor=BLACK, linewidth=2
+                )
+            )
+    axes.axvline(table.shape[1] - 1.5, color=BLACK, linewidth=1.2)
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    return image
+
+
+def _folded(name: str, width: int) -> str:
+    lines = textwrap.wrap(name.replace("_", " "), width, break_long_words=True)
+    return "\n".join([*lines[:2], *(["…"] if len(lines) > 2 else [])])
+
+
+def _short(name: str, most: int) -> str:
+    return name if len(name) <= most else name[: most - 1] + "…"

@@ -1,0 +1,266 @@
+"""`areopagus stress`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import PANEL_NAMES, columns_from, panel_from, panel_options
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+    from ..stress import StressJob, StressRun
+
+
+@click.command(context_settings={"max_content_width": 80})
+@click.argument("prompts", required=False)
+@click.option(
+    "--target",
+    "-t",
+    "targets",
+    multiple=True,
+    metavar="MODEL[,MODEL…]",
+    help="Model under test, as provider/model; repeatable. Left out: an embedded stand-in.",
+)
+@click.option("--targets-file", metavar="FILE", help="YAML with target models and their settings.")
+@click.option(
+    "--rewriter",
+    "rewriters",
+    multiple=True,
+    metavar="MODEL[,MODEL…]",
+    help="Model that rewrites prompts; several share them by seed. Default: the panel's models.",
+)
+@click.option(
+    "--framing", "framings", multiple=True, metavar="NAME|FILE", help="Only these; repeatable."
+)
+@click.option(
+    "--framings", "framing_folders", multiple=True, metavar="DIR", help="Folder with more framings."
+)
+@click.option("--rewrite-only", is_flag=True, help="Stop when variants.csv is written.")
+@click.option("--variants", metavar="FILE", help="Use these variants; nothing is rewritten.")
+@click.option(
+    "--responses", metavar="FILE", help="Responses that are there already, with their conditions."
+)
+@click.option(
+    "--condition",
+    metavar="COLUMN|REGEX",
+    help="Where the condition of supplied responses stands, such as '@(turn[0-9]+)'.",
+)
+@click.option("--baseline", default="baseline", show_default=True, help="The baseline's name.")
+@click.option(
+    "--margin",
+    type=click.FloatRange(min=0, min_open=True),
+    default=0.5,
+    show_default=True,
+    help="Points within which a change counts as none; part of the plan.",
+)
+@click.option(
+    "--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05,
+    show_default=True, help="Level of the tests.",
+)  # fmt: skip
+@click.option(
+    "--family", type=click.Choice(["target", "all"]), default="target", show_default=True,
+    help="Cells over which multiplicity is corrected.",
+)  # fmt: skip
+@click.option(
+    "--retest", "retest_share", type=click.FloatRange(0, 1), default=0.1, show_default=True,
+    metavar="SHARE", help="Share of responses whose judges are asked again (noise floor).",
+)  # fmt: skip
+@click.option(
+    "--regenerate", "regenerate_share", type=click.FloatRange(0, 1), default=0.0,
+    metavar="SHARE", help="Share of responses generated once more (response noise).",
+)  # fmt: skip
+@click.option(
+    "--response-repeats", type=click.IntRange(1, 1000), default=1, help="Responses a prompt."
+)
+@click.option(
+    "--judged-prompt", type=click.Choice(["own", "baseline"]), default="own", show_default=True,
+    help="Which prompt the judges read: the one answered, or the baseline.",
+)  # fmt: skip
+@click.option(
+    "--track",
+    type=click.Choice(["matched", "maximum"]),
+    help="matched: effort medium, 400 words, at most 440. maximum: effort high.",
+)
+@click.option("--effort", metavar="LEVEL", help="Reasoning effort of the targets; none sends none.")
+@click.option("--words", type=click.IntRange(min=1), help="Words for the targets to aim at.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice.")
+@click.option("--out", metavar="DIR", help="Folder. Default: runs/stress-NAME-xxxxxxxx.")
+@click.option("--json", "json_file", metavar="FILE", help="Write every number there too.")
+@click.option(
+    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many prompts.")
+@click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0),
+    metavar="USD",
+    help="Stop asking before this much is spent, over all stages.",
+)
+@click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing.")
+@click.option("--resume", is_flag=True, help="Demand that the folder exists already.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress line, no report.")
+@panel_options
+def stress(
+    prompts: str | None,
+    *,
+    targets: tuple[str, ...],
+    targets_file: str | None,
+    rewriters: tuple[str, ...],
+    framings: tuple[str, ...],
+    columns: tuple[str, ...],
+    json_file: str | None,
+    dry_run: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Measure how critical thinking moves when PROMPTS are reframed.
+
+    Each prompt is rewritten as a personal belief, as something a friend said, and as a strong
+    conviction for and against; the target answers all of them, the panel scores every answer.
+    With --responses, answers that are there already are scored instead.
+    """
+    from ..settings import read_targets
+    from ..stress import StressJob, StressPlan
+
+    named: list[Any] = _names(targets)
+    if targets_file is not None:
+        named += read_targets(targets_file)
+    plan = StressPlan(**{name: options.pop(name) for name in _PLAN})
+    with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
+        from .stage_line import StageLine
+
+        with StageLine(quiet=quiet or dry_run) as line:
+            job = StressJob(
+                panel,
+                prompts,
+                targets=named,
+                rewriters=_names(rewriters),
+                framings=framings or None,
+                plan=plan,
+                columns=columns_from(columns),
+                on_progress=line.update,
+                **options,
+            )
+            if not quiet:
+                _announce(panel, job)
+            if dry_run:
+                return _show_estimate(job)
+            return _run(job, json_file, quiet=quiet)
+
+
+_PLAN = (
+    "baseline",
+    "margin",
+    "alpha",
+    "family",
+    "retest_share",
+    "regenerate_share",
+    "response_repeats",
+    "judged_prompt",
+    "seed",
+)
+
+
+def _names(groups: tuple[str, ...]) -> list[Any]:
+    return [name.strip() for group in groups for name in group.split(",") if name.strip()]
+
+
+def _announce(panel: Panel, job: StressJob) -> None:
+    from .display import show_notices
+
+    show_notices(job.notices)
+    if job.is_demonstration:
+        stand_ins = {
+            backend.spec.model
+            for backend in (*panel.backends, *job.targets, *job.rewriters)
+            if backend.spec.is_offline
+        }
+        click.echo(
+            f"DEMONSTRATION: embedded stand-ins take part ({', '.join(sorted(stand_ins))}).\n"
+            "They are no language models; name models with --target, --models and --rewriter.",
+            err=True,
+        )
+
+
+def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
+    from ..loop import run_stoppable
+    from .display import printable, same_command
+    from .main import terminated
+
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        click.echo(
+            "Stopped. What was paid is kept in the ledger.\n"
+            f"To go on, give the same command again: {same_command()}",
+            err=True,
+        )
+        return 143 if terminated() else 130
+    if json_file is not None and not job.rewrite_only:
+        from ..records.run_folder import replaced
+        from ..stress.run import STRESS_FILE
+
+        with replaced(Path(json_file)) as part:
+            part.write_bytes((run.path / STRESS_FILE).read_bytes())
+    if not quiet:
+        if job.rewrite_only:
+            _show_rewriting(run)
+        else:
+            click.echo(printable(run.text))
+        click.echo(f"Results: {printable(str(run.path))}")
+    code: int = run.exit_code
+    return code
+
+
+def _show_rewriting(run: StressRun) -> None:
+    from ..stress.text import rewriting_lines
+    from .display import printable
+
+    for line in rewriting_lines(run.record["stages"]["rewrite"]):
+        click.echo(printable(line))
+    click.echo(
+        f"Look them through, edit prompt_text where you like, and go on with\n"
+        f"  --variants {printable(str(run.variants_path))}"
+    )
+
+
+def _show_estimate(job: StressJob) -> int:
+    from ..stress.estimate import rehearse
+    from .display import console, dollars, table, visible
+
+    found = rehearse(job)
+    out = console()
+    rows = table(
+        "Dry run: nothing is sent",
+        ["stage", "backend", "planned", "stored", "calls", "likely", "at most"],
+        left=2,
+    )
+    for item in found:
+        rows.add_row(
+            item.stage,
+            visible(item.backend, width=26),
+            f"{item.planned:,}",
+            f"{item.stored:,}",
+            f"{item.calls:,}",
+            dollars(item.likely_usd),
+            dollars(item.most_usd),
+        )
+    out.print(rows)
+    likely = [item.likely_usd for item in found if item.calls]
+    most = [item.most_usd for item in found if item.calls]
+    calls = sum(item.calls for item in found)
+    if any(value is None for value in (*likely, *most)):
+        unknown = sorted({item.backend for item in found if item.calls and item.most_usd is None})
+        out.print(f"{calls:,} calls. Price unknown: {visible(', '.join(unknown))}")
+    else:
+        out.print(
+            f"{calls:,} calls: {dollars(sum(v or 0 for v in likely))} likely, at most "
+            f"{dollars(sum(v or 0 for v in most))}"
+        )
+    out.print(
+        "[dim]What is not written yet is assumed: variants somewhat longer than their prompt, "
+        "answers of the length asked for, else 500 words.[/dim]"
+    )
+    return 0

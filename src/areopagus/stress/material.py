@@ -1,0 +1,215 @@
+"""What a stress test is made of, checked whole before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..asking import target_backend
+from ..errors import InputError, InputFault
+from ..graphs.framings import Framing, load_framings
+from ..judges.backend import Backend
+from ..judges.spec import OFFLINE_RESPONDENT, OFFLINE_REWRITER
+from ..named_models import sorted_models
+from ..records.responses import PromptRow, open_prompts
+from ..respond_protocol import Protocol
+from .plan import StressPlan
+from .source import StressSource
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+REWRITER_TOKENS = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The prompts, in their order."""
+
+    rows: tuple[PromptRow, ...]
+    fingerprint: str
+    name: str
+    notices: tuple[str, ...]
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Prompt id to text."""
+        return {row.prompt_id: row.prompt_text for row in self.rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """Responses that a user brings, and what is in them."""
+
+    source: StressSource
+    fingerprint: str
+    name: str
+    notices: tuple[str, ...]
+    targets: tuple[str, ...]
+    conditions: tuple[str, ...]
+    prompts: tuple[str, ...]
+
+
+def read_prompts(
+    source: Any, *, columns: Mapping[str, str] | None = None, limit: int | None = None
+) -> Prompts:
+    """The prompts of a file, a data frame or an iterable.
+
+    Raises:
+        InputError: with everything wrong in it.
+    """
+    with open_prompts(source, columns=columns, limit=limit) as opened:
+        summary = opened.check()
+        rows = tuple(opened.rows())
+    return Prompts(rows, summary.fingerprint, summary.name, summary.notices)
+
+
+def read_supplied(
+    source: Any,
+    plan: StressPlan,
+    *,
+    condition: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+) -> Supplied:
+    """Responses under several conditions, checked.
+
+    Raises:
+        InputError: with every fault of the file; no baseline, or nothing beside it; more than one
+            response to one prompt under one condition where repeats are not planned.
+    """
+    opened = StressSource(source, condition=condition, columns=columns, limit=limit)
+    try:
+        summary = opened.check()
+        targets: dict[str, None] = {}
+        conditions: dict[str, None] = {}
+        prompts: dict[str, None] = {}
+        for row in opened.rows():
+            targets[row.target] = conditions[row.condition] = prompts[row.prompt_id] = None
+        _require_baseline(summary.name, list(conditions), plan.baseline)
+    except BaseException:
+        opened.close()
+        raise
+    others = [name for name in conditions if name != plan.baseline]
+    return Supplied(
+        opened,
+        summary.fingerprint,
+        summary.name,
+        summary.notices,
+        tuple(targets),
+        (plan.baseline, *others),
+        tuple(prompts),
+    )
+
+
+def _require_baseline(name: str, conditions: Sequence[str], baseline: str) -> None:
+    shown = ", ".join(conditions[:20]) + (" …" if len(conditions) > 20 else "")
+    if baseline not in conditions:
+        raise InputError(
+            [InputFault(name, f"no condition is called {baseline!r}; found: {shown}", "condition")],
+            hint="Name the one that the others are compared with: --baseline NAME.",
+        )
+    if len(conditions) < 2:
+        raise InputError(
+            [InputFault(name, f"holds the condition {baseline!r} alone; nothing to compare")]
+        )
+
+
+def targets_from(models: Any, protocol: Protocol) -> tuple[Backend, ...]:
+    """The models under test; the embedded stand-in when none is named.
+
+    Raises:
+        InputError: settings that are none, two backends of one name, a judge as a target.
+    """
+    specs, given = sorted_models(models if models else [OFFLINE_RESPONDENT])
+    backends = tuple(target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs))
+    _refuse(
+        backends,
+        lambda backend: backend.spec.is_offline and backend.spec.model != OFFLINE_RESPONDENT,
+        "is an embedded stand-in that writes no responses",
+    )
+    return backends
+
+
+def rewriters_from(models: Any, panel: Panel) -> tuple[tuple[Backend, ...], tuple[Backend, ...]]:
+    """Who rewrites the prompts, and who may review beside them.
+
+    Without a name the panel's models rewrite: they are not the models under test. An embedded
+    panel takes the embedded rewriter.
+
+    Raises:
+        InputError: settings that are none, two backends of one name, a judge as a rewriter.
+    """
+    judges = tuple(backend for backend in panel.backends if not backend.spec.is_offline)
+    if not models and judges:
+        return _as_writers(judges), ()
+    specs, given = sorted_models(models if models else [OFFLINE_REWRITER])
+    backends = tuple(
+        target_backend(spec, given.get(i), Protocol(max_tokens=REWRITER_TOKENS))
+        for i, spec in enumerate(specs)
+    )
+    _refuse(
+        backends,
+        lambda backend: backend.spec.is_offline and backend.spec.model != OFFLINE_REWRITER,
+        "is an embedded stand-in that rewrites nothing",
+    )
+    return backends, _as_writers(judges) if len(backends) == 1 else ()
+
+
+def _as_writers(judges: Sequence[Backend]) -> tuple[Backend, ...]:
+    """The judges' models with room for four variants; objects of a user's own as they are."""
+    from ..judges.llm import LitellmBackend
+
+    return tuple(
+        LitellmBackend(
+            backend.spec.model_copy(
+                update={
+                    "max_tokens": max(backend.spec.max_tokens, REWRITER_TOKENS),
+                    "score_mode": None,
+                }
+            )
+        )
+        if type(backend) is LitellmBackend
+        else backend
+        for backend in judges
+    )
+
+
+def _refuse(backends: Sequence[Backend], is_wrong: Any, why: str) -> None:
+    faults = [InputFault(b.spec.name, why) for b in backends if is_wrong(b)]
+    seen: set[str] = set()
+    for backend in backends:
+        name = backend.spec.name
+        if name in seen:
+            faults.append(InputFault(name, "is named twice; give one of the two a name"))
+        seen.add(name)
+    if faults:
+        raise InputError(faults)
+
+
+def settings_of(backends: Sequence[Backend]) -> dict[str, Any]:
+    """What of the backends decides what is asked, for a run's identity."""
+    return {
+        backend.spec.name: {
+            "model": backend.spec.model,
+            "api_base": backend.spec.api_base,
+            "parameters": backend.spec.parameters(),
+        }
+        for backend in backends
+    }
+
+
+def framings_from(
+    names: Sequence[str | Path | Framing] | None, folders: Sequence[str | Path], baseline: str
+) -> tuple[Framing, ...]:
+    """The framings of the study.
+
+    Raises:
+        InputError: unknown names, faults of files, a framing called like the baseline.
+    """
+    framings = load_framings(names, folders)
+    if any(framing.id == baseline for framing in framings):
+        raise InputError(f"a framing is called {baseline!r} like the baseline; rename one")
+    return framings

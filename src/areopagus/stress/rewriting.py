@@ -1,0 +1,140 @@
+"""The first stage: every prompt rewritten into the framings, checked, and put into a table."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from ..graphs.framings import Framing
+from ..graphs.reframed import variant_rows
+from ..graphs.reframing import reframe
+from ..graphs.reframing_state import REFRAMED_STATUSES, Reframed
+from ..graphs.rewriters import Assignment, assign_rewriters
+from ..judges.backend import Backend
+from ..judges.desk import Desk
+from ..records.responses import PromptRow
+from ..records.variants import VariantSet, write_variants
+from .material import Prompts
+from .run import VARIANTS_FILE
+
+
+def assignments(
+    prompts: Prompts, rewriters: Sequence[Backend], reviewers: Sequence[Backend], seed: int
+) -> dict[str, Assignment]:
+    """Who rewrites and who reviews each prompt."""
+    names = [row.prompt_id for row in prompts.rows]
+    return assign_rewriters(names, rewriters, seed=seed, reviewers=reviewers)
+
+
+async def reframe_each(
+    prompts: Prompts,
+    assigned: dict[str, Assignment],
+    framings: Sequence[Framing],
+    desk: Desk,
+    *,
+    at_once: int,
+) -> AsyncGenerator[tuple[PromptRow, Reframed], None]:
+    """What became of each prompt, in their order.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+    from langsmith import tracing_context
+
+    slots = asyncio.Semaphore(at_once)
+    queue: deque[tuple[PromptRow, asyncio.Task[Reframed]]] = deque()
+
+    async def one(row: PromptRow) -> Reframed:
+        who = assigned[row.prompt_id]
+        try:
+            # Whatever the environment says, texts go to the endpoints named and nowhere else.
+            with tracing_context(enabled=False):
+                return await reframe(
+                    desk,
+                    row.prompt_id,
+                    row.prompt_text,
+                    framings=framings,
+                    rewriter=who.rewriter,
+                    reviewer=who.reviewer,
+                )
+        finally:
+            slots.release()
+
+    try:
+        for row in prompts.rows:
+            await slots.acquire()
+            queue.append((row, asyncio.create_task(one(row))))
+            while queue and queue[0][1].done():
+                first, task = queue.popleft()
+                yield first, await task
+        while queue:
+            first, task = queue.popleft()
+            yield first, await task
+    finally:
+        for _, task in queue:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+
+async def rewrite_all(
+    folder: Path,
+    prompts: Prompts,
+    *,
+    framings: Sequence[Framing],
+    rewriters: Sequence[Backend],
+    reviewers: Sequence[Backend],
+    seed: int,
+    desk: Desk,
+    step: Callable[[bool], None],
+) -> tuple[VariantSet, dict[str, Any]]:
+    """Rewrites everything, writes variants.csv, and counts what became of it.
+
+    Returns:
+        The variants, and the stage's outcome for run.json: `planned` variants and their statuses,
+        `prompts` by status, `reviewed` sets by outcome, the `reasons` of those that failed.
+
+    Raises:
+        StoreError: the ledger or the folder cannot be written.
+    """
+    assigned = assignments(prompts, rewriters, reviewers, seed)
+    at_once = sum(backend.spec.concurrency for backend in rewriters) + 4
+    rows = []
+    variants: Counter[str] = Counter()
+    sets: Counter[str] = Counter(dict.fromkeys(REFRAMED_STATUSES, 0))
+    reviews: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    writers: Counter[str] = Counter()
+    repaired = for_budget = 0
+    each = reframe_each(prompts, assigned, framings, desk, at_once=at_once)
+    async with aclosing(each) as outcomes:
+        async for row, outcome in outcomes:
+            rows += variant_rows(outcome, row.prompt_text)
+            variants.update(outcome.statuses.values())
+            sets[outcome.status] += 1
+            checks = outcome.checks
+            why = f" ({checks.review_why})" if checks.review_why else ""
+            reviews[f"{checks.review.replace('_', ' ')}{why}"] += 1
+            reasons.update(f"{f.framing or 'all'}: {f.code}" for f in outcome.reasons)
+            writers[outcome.rewriter] += 1
+            repaired += outcome.repaired
+            for_budget += any(fault.code == "budget" for fault in outcome.reasons)
+            step(outcome.status != "accepted")
+    write_variants(folder / VARIANTS_FILE, rows)
+    names = tuple(framing.id for framing in framings)
+    found = VariantSet(tuple(rows), names, prompts.texts)
+    return found, {
+        "planned": len(prompts.rows) * len(framings),
+        "accepted": variants["accepted"],
+        "failed": variants["failed"],
+        "not_asked": variants["not_asked"],
+        "not_asked_for_budget": for_budget,
+        "prompts": dict(sets),
+        "repaired": repaired,
+        "reviewed": dict(reviews),
+        "reasons": dict(reasons.most_common(30)),
+        "rewriters": dict(sorted(writers.items())),
+    }
