@@ -1,3 +1,4 @@
+from .abstention_change import Abstention as Abstention
 from .alt_test import AltTest as AltTest
 from .alt_test import alt_test as alt_test
 from .chance_corrected import cohen_kappa as cohen_kappa
@@ -13,6 +14,15 @@ from .decision_study import BestDesign as BestDesign
 from .decision_study import DecisionStudy as DecisionStudy
 from .decision_study import best_designs as best_designs
 from .decision_study import d_study as d_study
+from .degradation import Degradation as Degradation
+from .degradation import degradation as degradation
+from .degradation_cells import Ceiling as Ceiling
+from .degradation_cells import DegradationCell as DegradationCell
+from .degradation_cells import NoiseGate as NoiseGate
+from .degradation_power import prompts_to_detect as prompts_to_detect
+from .degradation_summary import Headline as Headline
+from .degradation_summary import RobustEverywhere as RobustEverywhere
+from .degradation_summary import ScoreLevel as ScoreLevel
 from .disagreement import disagreement_labels as disagreement_labels
 from .effect_size import cohen_dav as cohen_dav
 from .effect_size import cohen_dz as cohen_dz
@@ -26,6 +36,8 @@ from .ensemble import aggregate_panel as aggregate_panel
 from .equivalence import Equivalence as Equivalence
 from .equivalence import prompts_for_equivalence as prompts_for_equivalence
 from .equivalence import tost as tost
+from .framing_asymmetry import Asymmetry as Asymmetry
+from .framing_contrasts import FramingContrast as FramingContrast
 from .generalizability import GStudy as GStudy
 from .generalizability import g_study as g_study
 from .generalizability import panel_g_study as panel_g_study
@@ -45,11 +57,15 @@ from .kendall import pair_accuracy as pair_accuracy
 from .krippendorff import krippendorff_alpha as krippendorff_alpha
 from .mapping import IsotonicMap as IsotonicMap
 from .mapping import isotonic_map as isotonic_map
+from .measured_cells import CellFamily as CellFamily
 from .multiplicity import MaxT as MaxT
 from .multiplicity import benjamini_hochberg as benjamini_hochberg
 from .multiplicity import benjamini_yekutieli as benjamini_yekutieli
 from .multiplicity import holm as holm
 from .multiplicity import max_t as max_t
+from .noise_floor import NoiseComponent as NoiseComponent
+from .noise_floor import NoiseFloor as NoiseFloor
+from .noise_floor import noise_floor as noise_floor
 from .pair_counting import PairCounts as PairCounts
 from .pair_counting import pair_counts as pair_counts
 from .pair_types import PairTypeAgreement as PairTypeAgreement
@@ -58,6 +74,7 @@ from .panel_interval import FacetIntervals as FacetIntervals
 from .panel_interval import panel_interval as panel_interval
 from .prediction_powered import PredictionPoweredMean as PredictionPoweredMean
 from .prediction_powered import ppi_mean as ppi_mean
+from .prompt_means import PromptMean as PromptMean
 from .proportions import mcnemar_midp as mcnemar_midp
 from .proportions import newcombe as newcombe
 from .proportions import wilson as wilson
@@ -70,27 +87,44 @@ from .respondents import RespondentScores as RespondentScores
 from .respondents import by_prompt_unit as by_prompt_unit
 from .severity import SeverityFit as SeverityFit
 from .severity import severity as severity
+from .sign_flips import SignFlips as SignFlips
+from .sign_flips import sign_flip_tests as sign_flip_tests
 from .stacking import StackedJudges as StackedJudges
 from .stacking import stack_judges as stack_judges
+from .target_comparison import TargetComparison as TargetComparison
 from .tests_of_effect import PermutationTest as PermutationTest
 from .tests_of_effect import SignFlipTest as SignFlipTest
 from .tests_of_effect import permutation_test as permutation_test
 from .tests_of_effect import sign_flip_test as sign_flip_test
+from .vulnerability import Finding as Finding
+from .vulnerability import profile_sentences as profile_sentences
 
 __all__ = [
+    "Abstention",
     "AltTest",
+    "Asymmetry",
     "BestDesign",
+    "Ceiling",
+    "CellFamily",
     "ConformalWidth",
     "DecisionStudy",
+    "Degradation",
+    "DegradationCell",
     "EffectiveJudges",
     "Equivalence",
     "FacetIntervals",
+    "Finding",
+    "FramingContrast",
     "GStudy",
     "GroupTau",
+    "Headline",
     "Interval",
     "IsotonicMap",
     "MaxT",
     "MeanTau",
+    "NoiseComponent",
+    "NoiseFloor",
+    "NoiseGate",
     "PairAccuracy",
     "PairCounts",
     "PairTypeAgreement",
@@ -98,11 +132,16 @@ __all__ = [
     "PermutationTest",
     "PlackettLuce",
     "PredictionPoweredMean",
+    "PromptMean",
     "PromptUnitMeans",
     "RespondentScores",
+    "RobustEverywhere",
+    "ScoreLevel",
     "SeverityFit",
     "SignFlipTest",
+    "SignFlips",
     "StackedJudges",
+    "TargetComparison",
     "aggregate_panel",
     "agreement_by_pair_type",
     "agreement_ceiling",
@@ -118,6 +157,7 @@ __all__ = [
     "cohen_kappa",
     "conformal_width",
     "d_study",
+    "degradation",
     "delete_one_jackknife",
     "disagreement_labels",
     "effective_judges",
@@ -139,6 +179,7 @@ __all__ = [
     "mean_pairwise_tau",
     "mean_spearman_from_w",
     "newcombe",
+    "noise_floor",
     "pair_accuracy",
     "pair_counts",
     "panel_g_study",
@@ -146,9 +187,12 @@ __all__ = [
     "permutation_test",
     "plackett_luce",
     "ppi_mean",
+    "profile_sentences",
     "prompts_for_equivalence",
+    "prompts_to_detect",
     "severity",
     "sign_flip_test",
+    "sign_flip_tests",
     "skillings_mack",
     "smallest_detectable_change",
     "spearman_brown",

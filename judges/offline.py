@@ -1,9 +1,13 @@
-"""The embedded judge as a litellm provider, `offline/lexical`: no key, no network, no cost.
+"""The embedded stand-ins as a litellm provider, `offline/…`: no key, no network, no cost.
 
-It takes the same road as any model: the messages of a judgment go in, the JSON of the reply
-contract comes out. What it cannot read out of the messages (scale, dimensions, persona lexicon)
-comes beside them, as the keyword `offline` of `litellm.completion`, which litellm hands to a
-custom provider in `optional_params["offline"]`.
+    offline/lexical      a judge: scores from text features
+    offline/rewriter     writes variants of a prompt from templates
+    offline/respondent   writes an essay from set phrases
+
+They take the same road as any model: messages go in, a reply comes out. What judge and rewriter
+cannot read out of the messages (scale, dimensions, persona lexicon; templates) comes beside them,
+as the keyword `offline` of `litellm.completion`, which litellm hands to a custom provider in
+`optional_params["offline"]`. Each does its own work and no other's.
 """
 
 from __future__ import annotations
@@ -18,16 +22,19 @@ from typing import Any, Final
 from ..errors import InputError, InputFault
 from ..records.judgment import MODES, OVERALL
 from .contract import ABSTAINED, RATIONALE
-from .guard import NONCE_DIGITS, NONCE_LINE
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
+from .offline_messages import last_user_text, marked_texts, usage_counts
+from .offline_respondent import RESPONDENT_VERSION, offline_essay
+from .offline_rewriter import REWRITER_VERSION, offline_variants, rewriter_templates
+from .offline_roles import LEXICAL, OFFLINE_MODELS, PROVIDER, RESPONDENT, REWRITER
 
-PROVIDER: Final = "offline"
-LEXICAL: Final = "lexical"
-OFFLINE_MODELS: Final = (f"{PROVIDER}/{LEXICAL}",)
-"""Names of the embedded models, as they are written where a model is named."""
+__all__ = ["OFFLINE_FACTS", "OFFLINE_MODELS", "offline_reply", "register_offline"]
 
-CHARACTERS_PER_TOKEN: Final = 4
-"""Usage is an estimate: there are no tokens here, and tools that count them should see a size."""
+_VERSIONS: Final = {
+    LEXICAL: LEXICAL_VERSION,
+    REWRITER: REWRITER_VERSION,
+    RESPONDENT: RESPONDENT_VERSION,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +75,37 @@ def register_offline() -> None:
 def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: object) -> str:
     """The reply of an embedded model, as text; the same arguments always give the same reply.
 
-    In mode `dimensions` an object with one integer a dimension, in the order given, and
-    `abstained`; in the single-integer modes an object with `overall`. A rationale, where asked for,
-    comes first.
+    Of `lexical`, in mode `dimensions`, an object with one integer a dimension, in the order given,
+    and `abstained`; in the single-integer modes an object with `overall`. A rationale, where asked
+    for, comes first. Of `rewriter` an object with one text a framing; of `respondent` an essay.
 
     Args:
         model: the name without provider.
-        messages: chat messages; the last one of the user that opens with the marker line is read,
-            so that a request to repair a reply may follow it.
-        facts: the mapping described in `OFFLINE_FACTS`.
+        messages: chat messages; judge and rewriter read the last one of the user that opens with
+            the marker line, so that a request to repair a reply may follow it; the respondent
+            reads the last one of the user.
+        facts: the mapping described in `OFFLINE_FACTS` (judge) and `REWRITER_FACTS`; the respondent
+            takes none.
 
     Raises:
         InputError: for another model, for facts that break the contract (all faults at once), or
             for messages without the marked texts.
     """
+    if model == RESPONDENT:
+        if facts is not None:
+            raise InputError([InputFault("offline", f"{model} takes no facts")])
+        return offline_essay(last_user_text(messages))
+    if model == REWRITER:
+        templates = rewriter_templates(facts)
+        (baseline,) = marked_texts(messages, ["PROMPT"], reader=f"{PROVIDER}/{model} rewrites")
+        return json.dumps(offline_variants(baseline, templates), ensure_ascii=False)
     if model != LEXICAL:
-        raise InputError([InputFault("offline", f"must be {LEXICAL}, got {model!r}", "model")])
+        names = " or ".join(_VERSIONS)
+        raise InputError([InputFault("offline", f"must be {names}, got {model!r}", "model")])
     known = _read_facts(facts)
-    prompt, response = _marked_texts(messages)
+    prompt, response = marked_texts(
+        messages, ["PROMPT", "RESPONSE"], reader=f"{PROVIDER}/{model} judges responses"
+    )
     scores = score(
         measure(prompt, response),
         dimensions=known.dimensions,
@@ -103,7 +123,7 @@ dimensions: [[id, family or null], …] in rubric order; may be empty in the sin
 low, high: the ends of the scale
 lexicon: {term: weight} of the persona
 rationale: none or before"""
-"""The keys of the keyword `offline`; there are no others."""
+"""The keys of the keyword `offline` for the judge; there are no others."""
 
 
 def _reply_object(scores: LexicalScores, facts: _Facts) -> dict[str, Any]:
@@ -184,60 +204,6 @@ def _is_lexicon(value: object) -> bool:
     )
 
 
-def _text_of(message: Mapping[str, Any]) -> str:
-    """The text of a message, whose content may be a string or a list of typed parts."""
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    return "".join(
-        str(part.get("text", ""))
-        for part in content
-        if isinstance(part, Mapping) and part.get("type") == "text"
-    )
-
-
-def _marked_texts(messages: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Prompt and response of the last user message that opens with the marker line."""
-    for message in reversed(messages):
-        if message.get("role") != "user":
-            continue
-        text = _text_of(message)
-        if text.startswith(NONCE_LINE):
-            nonce = text[len(NONCE_LINE) :].split("\n", 1)[0].strip()
-            _check_nonce(nonce)
-            return _block(text, "PROMPT", nonce), _block(text, "RESPONSE", nonce)
-    raise InputError(
-        [InputFault("messages", f"must hold a user message that opens with {NONCE_LINE!r}")],
-        hint="offline/lexical judges responses and answers nothing else.",
-    )
-
-
-def _check_nonce(nonce: str) -> None:
-    if len(nonce) != NONCE_DIGITS or not set(nonce) <= set("0123456789abcdef"):
-        rule = f"must name a nonce of {NONCE_DIGITS} hex digits, got {nonce[:40]!r}"
-        raise InputError([InputFault("messages", rule)])
-
-
-def _block(text: str, name: str, nonce: str) -> str:
-    """The text between the markers that carry the nonce; markers with any other are just text."""
-    opening, closing = f"<<<{name} {nonce}>>>\n", f"\n<<<END {name} {nonce}>>>"
-    if text.count(opening) != 1 or text.count(closing) != 1:
-        rule = f"must hold one block {name} marked with the nonce of the first line"
-        raise InputError([InputFault("messages", rule)])
-    start = text.index(opening) + len(opening)
-    end = text.index(closing)
-    # An empty text leaves the two markers on neighbouring lines, or with one empty line between.
-    return text[start:end] if end >= start else ""
-
-
-def _usage_counts(messages: Sequence[Mapping[str, Any]], reply: str) -> tuple[int, int]:
-    """Estimated tokens in and out, at four characters each, rounded up."""
-    characters = sum(len(_text_of(message)) for message in messages)
-    return -(-characters // CHARACTERS_PER_TOKEN), -(-len(reply) // CHARACTERS_PER_TOKEN)
-
-
 @cache
 def _handler_class() -> type[Any]:
     """The handler's class; made on first use, because its base lives in litellm."""
@@ -255,9 +221,9 @@ def _handler_class() -> type[Any]:
             except InputError as error:
                 # Any other exception would come out as a connection error, and be retried.
                 raise CustomLLMError(400, str(error)) from error  # type: ignore[no-untyped-call]
-            incoming, outgoing = _usage_counts(messages, reply)
+            incoming, outgoing = usage_counts(messages, reply)
             answer = call["model_response"]
-            answer.model = f"{model}-{LEXICAL_VERSION}"
+            answer.model = f"{model}-{_VERSIONS.get(model, '')}"
             answer.choices[0].message.content = reply
             answer.choices[0].finish_reason = "stop"
             answer.usage = Usage(

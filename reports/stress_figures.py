@@ -55,9 +55,9 @@ def draw_scorecard(
             if at % columns == 0:
                 axes.set_ylabel(f"mean score ({scale[0]:g} to {scale[1]:g})")
         handles, labels = figure.axes[0].get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside upper center", ncols=min(5, len(labels)), fontsize=8
-        )
+        # The legend has a strip of its own: a legend outside lets constrained layout collapse.
+        figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.3 / figure.get_figheight()))
+        figure.legend(handles, labels, loc="upper center", ncols=min(5, len(labels)), fontsize=8)
         return save(figure, path)
 
 
@@ -82,7 +82,8 @@ def _bars(
             hatch=HATCHES[at % len(HATCHES)], edgecolor="white", linewidth=0.3,
             error_kw={"elinewidth": 0.9, "capsize": 1.5}, label=condition.replace("_", " "),
         )  # fmt: skip
-        axes.plot(x[~known], np.full((~known).sum(), low), "x", color=GREY, clip_on=False)
+        if not known.all():  # an empty artist without a clip upsets the layout
+            axes.plot(x[~known], np.full((~known).sum(), low), "x", color=GREY, clip_on=False)
     ticks = mean[list(conditions).index(baseline)]
     axes.hlines(
         ticks, places - 0.42, places + 0.42, color=BLACK, linewidth=1.0, linestyle=(0, (4, 2))
@@ -150,8 +151,9 @@ def _heat(axes: Any, table: Floats, marks: Any, limit: float, bold_at: float) ->
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 
-    colours = LinearSegmentedColormap.from_list("delta", ["#2166AC", "#F7F7F7", "#D6604D"])
-    colours.set_bad("#DDDDDD")
+    colours = LinearSegmentedColormap.from_list(
+        "delta", ["#2166AC", "#F7F7F7", "#D6604D"]
+    ).with_extremes(bad="#DDDDDD")
     image = axes.imshow(
         np.ma.masked_invalid(table), cmap=colours, vmin=-limit, vmax=limit, aspect="auto"
     )

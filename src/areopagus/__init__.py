@@ -24,14 +24,18 @@ _HOME = {
     "Run": ".run",
     "RunInterrupted": ".run",
     "StoreError": ".errors",
+    "StressPlan": ".stressing",
+    "StressRun": ".stressing",
     "Verdict": ".records.verdict",
     "agreement": ".calibration",
     "arespond": ".responding",
+    "astress": ".stressing",
     "calibrate": ".calibration",
     "load_persona": ".personas",
     "load_personas": ".personas",
     "load_rubric": ".rubrics",
     "respond": ".responding",
+    "stress": ".stressing",
 }
 
 __all__ = [
@@ -50,15 +54,19 @@ __all__ = [
     "Run",
     "RunInterrupted",
     "StoreError",
+    "StressPlan",
+    "StressRun",
     "Verdict",
     "__version__",
     "agreement",
     "arespond",
+    "astress",
     "calibrate",
     "load_persona",
     "load_personas",
     "load_rubric",
     "respond",
+    "stress",
 ]
 
 

@@ -21,6 +21,10 @@ from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .run import Run as Run
 from .run import RunInterrupted as RunInterrupted
+from .stressing import StressPlan as StressPlan
+from .stressing import StressRun as StressRun
+from .stressing import astress as astress
+from .stressing import stress as stress
 
 __version__: str
 
@@ -40,13 +44,17 @@ __all__ = [
     "Run",
     "RunInterrupted",
     "StoreError",
+    "StressPlan",
+    "StressRun",
     "Verdict",
     "__version__",
     "agreement",
     "arespond",
+    "astress",
     "calibrate",
     "load_persona",
     "load_personas",
     "load_rubric",
     "respond",
+    "stress",
 ]

@@ -17,6 +17,7 @@ from .judges.brief import DEFAULT_ORDER, TEMPLATE_VERSION, Brief, Order, Rationa
 from .judges.desk import Desk
 from .judges.judge import Judge, Matter
 from .judges.llm import LitellmBackend
+from .judges.offline_roles import require_role
 from .loop import run_async, run_sync
 from .named_models import Model, faults_of, sorted_models
 from .personas import Persona, list_personas, load_personas
@@ -100,6 +101,7 @@ class Panel:
             )
             for index, spec in enumerate(settings.models)
         )
+        require_role(self.backends, "judge")
         self.rubric = load_rubric(rubric, persona_folders)
         self.personas = _personas(personas, persona_folders)
         self.notices = _hidden(personas, rubric, persona_folders)

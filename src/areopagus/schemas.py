@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from . import personas, rubrics
 from .documents import schema_text
+from .graphs import framings
 
 
 def schema_files() -> dict[Path, str]:
@@ -18,6 +19,7 @@ def schema_files() -> dict[Path, str]:
     models: list[tuple[str | None, str, type[BaseModel]]] = [
         (personas.__file__, "persona", personas.Persona),
         (rubrics.__file__, "rubric", rubrics.Rubric),
+        (framings.__file__, "framing", framings.Framing),
     ]
     return {
         Path(module).with_name(f"{kind}.schema.json"): schema_text(model)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.stress import StressPlan, StressSource
-from areopagus.stress.material import read_supplied
-from areopagus.stress.panel_rows import chosen, panel_rows
+from areopagus.stressing import StressPlan, StressSource
+from areopagus.stressing.material import read_supplied
+from areopagus.stressing.panel_rows import chosen, panel_rows
 
 ROWS: list[dict[str, Any]] = [
     {

@@ -11,7 +11,7 @@ from .options import PANEL_NAMES, columns_from, panel_from, panel_options
 
 if TYPE_CHECKING:
     from ..panel import Panel
-    from ..stress import StressJob, StressRun
+    from ..stressing import StressJob, StressRun
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     metavar="MODEL[,MODEL…]",
     help="Model that rewrites prompts; several share them by seed. Default: the panel's models.",
 )
+@click.option("--rewriters-file", metavar="FILE", help="The same for the rewriters.")
 @click.option(
     "--framing", "framings", multiple=True, metavar="NAME|FILE", help="Only these; repeatable."
 )
@@ -109,6 +110,7 @@ def stress(
     targets: tuple[str, ...],
     targets_file: str | None,
     rewriters: tuple[str, ...],
+    rewriters_file: str | None,
     framings: tuple[str, ...],
     columns: tuple[str, ...],
     json_file: str | None,
@@ -123,11 +125,13 @@ def stress(
     With --responses, answers that are there already are scored instead.
     """
     from ..settings import read_targets
-    from ..stress import StressJob, StressPlan
+    from ..stressing import StressJob, StressPlan
 
-    named: list[Any] = _names(targets)
+    named, writers = _names(targets), _names(rewriters)
     if targets_file is not None:
         named += read_targets(targets_file)
+    if rewriters_file is not None:
+        writers += read_targets(rewriters_file)
     plan = StressPlan(**{name: options.pop(name) for name in _PLAN})
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
         from .stage_line import StageLine
@@ -137,7 +141,7 @@ def stress(
                 panel,
                 prompts,
                 targets=named,
-                rewriters=_names(rewriters),
+                rewriters=writers,
                 framings=framings or None,
                 plan=plan,
                 columns=columns_from(columns),
@@ -200,7 +204,7 @@ def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
         return 143 if terminated() else 130
     if json_file is not None and not job.rewrite_only:
         from ..records.run_folder import replaced
-        from ..stress.run import STRESS_FILE
+        from ..stressing.run import STRESS_FILE
 
         with replaced(Path(json_file)) as part:
             part.write_bytes((run.path / STRESS_FILE).read_bytes())
@@ -215,7 +219,7 @@ def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
 
 
 def _show_rewriting(run: StressRun) -> None:
-    from ..stress.text import rewriting_lines
+    from ..stressing.text import rewriting_lines
     from .display import printable
 
     for line in rewriting_lines(run.record["stages"]["rewrite"]):
@@ -227,7 +231,7 @@ def _show_rewriting(run: StressRun) -> None:
 
 
 def _show_estimate(job: StressJob) -> int:
-    from ..stress.estimate import rehearse
+    from ..stressing.estimate import rehearse
     from .display import console, dollars, table, visible
 
     found = rehearse(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from ..asking import target_backend
 from ..errors import InputError, InputFault
 from ..graphs.framings import Framing, load_framings
 from ..judges.backend import Backend
+from ..judges.offline_roles import require_role
 from ..judges.spec import OFFLINE_RESPONDENT, OFFLINE_REWRITER
 from ..named_models import sorted_models
 from ..records.responses import PromptRow, open_prompts
@@ -125,11 +127,8 @@ def targets_from(models: Any, protocol: Protocol) -> tuple[Backend, ...]:
     """
     specs, given = sorted_models(models if models else [OFFLINE_RESPONDENT])
     backends = tuple(target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs))
-    _refuse(
-        backends,
-        lambda backend: backend.spec.is_offline and backend.spec.model != OFFLINE_RESPONDENT,
-        "is an embedded stand-in that writes no responses",
-    )
+    require_role(backends, "respondent")
+    _refuse_doubles(backends)
     return backends
 
 
@@ -150,11 +149,8 @@ def rewriters_from(models: Any, panel: Panel) -> tuple[tuple[Backend, ...], tupl
         target_backend(spec, given.get(i), Protocol(max_tokens=REWRITER_TOKENS))
         for i, spec in enumerate(specs)
     )
-    _refuse(
-        backends,
-        lambda backend: backend.spec.is_offline and backend.spec.model != OFFLINE_REWRITER,
-        "is an embedded stand-in that rewrites nothing",
-    )
+    require_role(backends, "rewriter")
+    _refuse_doubles(backends)
     return backends, _as_writers(judges) if len(backends) == 1 else ()
 
 
@@ -177,14 +173,13 @@ def _as_writers(judges: Sequence[Backend]) -> tuple[Backend, ...]:
     )
 
 
-def _refuse(backends: Sequence[Backend], is_wrong: Any, why: str) -> None:
-    faults = [InputFault(b.spec.name, why) for b in backends if is_wrong(b)]
-    seen: set[str] = set()
-    for backend in backends:
-        name = backend.spec.name
-        if name in seen:
-            faults.append(InputFault(name, "is named twice; give one of the two a name"))
-        seen.add(name)
+def _refuse_doubles(backends: Sequence[Backend]) -> None:
+    names = Counter(backend.spec.name for backend in backends)
+    faults = [
+        InputFault(name, "is named twice; give one of the two a name")
+        for name, number in names.items()
+        if number > 1
+    ]
     if faults:
         raise InputError(faults)
 

@@ -1,0 +1,253 @@
+"""What can be checked about a set of variants without a model: form, question, subject, voice.
+
+Cheap tests that find what is plainly wrong, each with its reason. They let doubtful cases pass,
+because a second model reads them afterwards, and a good variant sent back is worse than a call
+spent. Checks that know English only are left out for other texts, and said to be left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ..judges.object_contract import object_faults
+from .framings import Framing
+from .rewriting_brief import rewrite_contract
+from .variant_fault import WHOLE_SET, VariantFault
+from .variant_words import (
+    holds_phrase,
+    is_english,
+    is_foreign,
+    likeness,
+    normalised,
+    spoken,
+    subject_stems,
+    taken_over,
+)
+
+LEAST_CHARACTERS = 12
+"""Letters and digits below which no question is put in context, in any script."""
+
+MOST_CHARACTERS = 1_500
+"""Length up to which any variant may go; beyond it, up to three times its baseline."""
+
+MOST_LIKENESS = 0.75
+"""Shared runs of words from which on a text is a near copy of another."""
+
+MOST_TAKEN_OVER = 0.9
+"""Share of a baseline's runs from which on it stands in the variant as it was …"""
+
+LONG_BASELINE_WORDS = 20
+"""… for baselines of so many words; a short question is hardly asked in other words."""
+
+_QUESTION_MARK = re.compile("[?？؟\u037e⁇⁈‽՞፧]")
+_ASKING = re.compile(
+    r"\b(?:what|how|where|why) (?:do|would|should|could|can|are|is|does|did|about)\b"
+    r"|\b(?:tell|help|explain|show|walk|convince|enlighten|give|set) (?:to )?(?:me|us)\b"
+    r"|\b(?:i|i'd|i'm|just|so|been|really|we|we're) (?:would |really |do |am |been |was )*"
+    r"(?:like|love|want|need|wonder|wondering|curious|ask|asking|interested|keen)\b"
+    r"|\b(?:curious|wondering|your (?:take|thoughts|view|opinion|two cents)|thoughts|any idea"
+    r"|talk me through|make sense of|hear (?:what|your|how|why)|let me know|please)\b",
+    re.IGNORECASE,
+)
+_POINTS_ELSEWHERE = re.compile(
+    r"\b(?:the|this|that) (?:(?:original|given|provided|above|following|previous|same) )*"
+    r"prompt(?=\s*(?:[.,;:?!)]|$)| (?:is|asks|says|above|below|i was|you)\b)"
+    r"|\b(?:the|this|that|these) (?:given|provided|above|preceding|stated) (?:question|statement|"
+    r"topic|text|passage|claim|scenario|premise|position|view)s?\b"
+    r"|\b(?:the|this|that|these) (?:original|following|previous) (?:question|wording)s?\b"
+    r"|\b(?:the|as|mentioned|described|stated|noted|quoted|see) above\b(?=\s*(?:[.,;:?!)]|$))"
+    r"|\babove[- ]mentioned\b|\bmarked text\b",
+    re.IGNORECASE,
+)
+_TASK_VERBS = (
+    r"discuss|analy[sz]e|evaluate|examine|assess|appraise|elaborate|elucidate|delineate|explicate|"
+    r"interrogate|problemati[sz]e|synthesi[sz]e|critique|outline|justify|substantiate"
+)
+_ESSAY = re.compile(
+    rf"(?:^|[.!?:;]\s+|\n\s*)(?:please )?(?:(?:then|next|finally|critically|briefly|carefully|"
+    rf"thoroughly) )*(?:{_TASK_VERBS}|compare and contrast|critically \w+)\b(?! me\b)"
+    r"|\b(?:write|compose|draft) (?:an?|the|your) (?:\w+ ){0,2}(?:essay|paper|report|analysis)\b"
+    r"|\bin your (?:answer|response|essay|analysis|discussion)\b"
+    r"|\b(?:drawing|draw) (?:up)?on (?:relevant |appropriate |at least |examples|the literature|"
+    r"theor)"
+    r"|\bsupport your (?:answer|argument|position|claim)s? (?:with|by)\b"
+    r"|\bwith (?:specific )?reference to (?:relevant|appropriate|at least|the literature)\b"
+    r"|\b\d{2,4} words\b",
+    re.IGNORECASE,
+)
+_FENCE = re.compile(r"```|~~~")
+_HEADING = re.compile(r"^\s{0,3}(?:#{1,6}\s+\S|\*\*[^*\n]+\*\*:?\s*$)", re.MULTILINE)
+_LIST_ITEM = re.compile(
+    r"^\s{0,8}(?:[-*•–]\s+|\(?(?:\d{1,2}|[a-h]|i{1,3}|iv|v)[.)]\s+)", re.MULTILINE
+)
+_REFUSAL = re.compile(
+    r"^\W{0,4}(?:(?:i'?m|i am|we'?re|we are)? ?(?:very |really |so |truly )?sorry\b[^.!?\n]{0,40}?"
+    r"|unfortunately,? |apologies[^.!?\n]{0,40}?|as an ai(?: language model| assistant)?,? )?"
+    r"(?:i|we) (?:can'?t|can ?not|won'?t|will not|am (?:not able|unable) to|'?m (?:not able|unable)"
+    r" to|am not comfortable|must decline to|have to decline to|decline to|refuse to|would rather"
+    r" not|prefer not to) (?:\w+ ){0,2}(?:help|assist|comply|rewrit|rephras|reword|reformulat|"
+    r"produc|generat|creat|writ|provid|fulfil|do (?:this|that|so)|continu|engag|complet|tak)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckReport:
+    """What the checks found.
+
+    Attributes:
+        faults: everything wrong, in the order of the framings.
+        skipped: checks left out, as "framing check: reason".
+    """
+
+    faults: tuple[VariantFault, ...]
+    skipped: tuple[str, ...]
+
+    def is_sound(self, framing: str) -> bool:
+        """Whether nothing is wrong with this variant."""
+        return all(fault.framing != framing for fault in self.faults)
+
+
+def check_variants(
+    baseline: str, variants: Mapping[str, object], framings: Sequence[Framing]
+) -> CheckReport:
+    """What is wrong with a set of variants.
+
+    Args:
+        baseline: the prompt that was rewritten.
+        variants: framing to text, as a reply or a file has it; nothing is taken for granted.
+        framings: those that were asked for.
+    """
+    contract = rewrite_contract(framing.id for framing in framings)
+    faults = [
+        VariantFault(WHOLE_SET if code == "extra_key" else key, code, f"{key}: {sentence}")
+        for key, code, sentence in object_faults(variants, contract)
+    ]
+    skipped: list[str] = []
+    texts: dict[str, str] = {}
+    for framing in framings:
+        text = variants.get(framing.id)
+        if type(text) is not str:
+            continue
+        found = _text_faults(baseline, text, framing, skipped)
+        faults += [VariantFault(framing.id, code, detail) for code, detail in found]
+        texts[framing.id] = text
+    faults += _copies(texts)
+    order = {framing.id: place for place, framing in enumerate(framings)}
+    faults.sort(key=lambda fault: order.get(fault.framing, len(order)))
+    return CheckReport(tuple(faults), tuple(skipped))
+
+
+def _text_faults(
+    baseline: str, text: str, framing: Framing, skipped: list[str]
+) -> list[tuple[str, str]]:
+    """What is wrong with one text, as (code, detail)."""
+    size = len(normalised(text).replace(" ", ""))
+    if size == 0:
+        return [("empty", "holds no word")]
+    refusal = _REFUSAL.search(spoken(text))
+    if refusal:
+        return [("refusal", f"begins by declining: {refusal[0]!r}")]
+    if normalised(text) == normalised(baseline):
+        return [("copy_of_baseline", "is the baseline, letter for letter")]
+    faults: list[tuple[str, str]] = []
+    most = max(MOST_CHARACTERS, 3 * len(baseline))
+    if size < LEAST_CHARACTERS:
+        faults.append(("too_short", f"has {size} letters and digits, at least {LEAST_CHARACTERS}"))
+    if len(text) > most:
+        faults.append(("too_long", f"has {len(text)} characters, at most {most}"))
+    alike, taken = likeness(baseline, text), taken_over(baseline, text)
+    is_long = len(normalised(baseline).split()) >= LONG_BASELINE_WORDS
+    if alike >= MOST_LIKENESS or (is_long and taken >= MOST_TAKEN_OVER):
+        faults.append(
+            ("near_copy_of_baseline", f"takes over {taken:.0%} of the baseline's wording")
+        )
+    if _FENCE.search(text):
+        faults.append(("markdown", "holds a code fence"))
+    heading, items = _HEADING.search(text), _LIST_ITEM.findall(text)
+    if heading:
+        faults.append(("essay_prompt", f"has a heading: {heading[0].strip()[:60]!r}"))
+    if len(items) >= 2:
+        faults.append(("essay_prompt", f"has a list of {len(items)} items"))
+    if is_english(baseline) and is_foreign(text):
+        faults.append(("other_language", "is not in English, as the baseline is"))
+    return faults + _english_faults(baseline, text, framing, skipped)
+
+
+def _english_faults(
+    baseline: str, text: str, framing: Framing, skipped: list[str]
+) -> list[tuple[str, str]]:
+    """What only a reader of English can find wrong."""
+    speaks = is_english(text)
+    checks: list[tuple[str, bool, Callable[[], str | None]]] = [
+        ("no_question", speaks or _asks_by_mark(text), lambda: _no_question(text)),
+        ("points_elsewhere", speaks, lambda: _pointer(text)),
+        ("off_topic", speaks and is_english(baseline), lambda: _off_topic(baseline, text)),
+        ("essay_prompt", speaks, lambda: _essay(text)),
+        *(
+            (
+                "marker_missing",
+                speaks,
+                # the default binds this marker, not the last one of the loop
+                lambda marker=marker: (
+                    None
+                    if any(holds_phrase(spoken(text), term) for term in marker.any_of)
+                    else f"does not show {marker.shows}"
+                ),
+            )
+            for marker in framing.markers
+        ),
+    ]
+    faults: list[tuple[str, str]] = []
+    for code, applies, find in checks:
+        if not applies:
+            skipped.append(f"{framing.id} {code}: not English")
+            continue
+        detail = find()
+        if detail is not None:
+            faults.append((code, detail))
+    return faults
+
+
+def _asks_by_mark(text: str) -> bool:
+    return _QUESTION_MARK.search(text) is not None
+
+
+def _no_question(text: str) -> str | None:
+    asks = _asks_by_mark(text) or _ASKING.search(spoken(text))
+    return None if asks else "has no question mark and no words that ask for anything"
+
+
+def _pointer(text: str) -> str | None:
+    found = _POINTS_ELSEWHERE.search(text)
+    return f"points to another text: {found[0]!r}" if found else None
+
+
+def _essay(text: str) -> str | None:
+    found = _ESSAY.search(text)
+    return f"is worded like a task: {found[0].strip()[:60]!r}" if found else None
+
+
+def _off_topic(baseline: str, text: str) -> str | None:
+    subject = subject_stems(baseline)
+    needed = min(len(subject), 1 if len(subject) < 6 else 2)
+    shared = subject & subject_stems(text)
+    if len(shared) >= needed:
+        return None
+    return f"takes up {len(shared)} of the baseline's {len(subject)} subject words"
+
+
+def _copies(texts: Mapping[str, str]) -> list[VariantFault]:
+    """Variants that are almost another one; the later of the two is the one to write anew."""
+    faults: list[VariantFault] = []
+    names = [name for name, text in texts.items() if normalised(text)]
+    for place, name in enumerate(names):
+        for earlier in names[:place]:
+            alike = likeness(texts[earlier], texts[name])
+            if normalised(texts[earlier]) == normalised(texts[name]) or alike >= MOST_LIKENESS:
+                detail = f"shares {alike:.0%} of its wording with {earlier}"
+                faults.append(VariantFault(name, "copy_of_variant", detail))
+                break
+    return faults

@@ -1,0 +1,475 @@
+"""Cells of the stress test: published data, hand calculations, verdicts, families, gates."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from areopagus.aggregation import (
+    Degradation,
+    NoiseFloor,
+    degradation,
+    holm,
+    max_t,
+    noise_floor,
+    sign_flip_test,
+)
+from areopagus.errors import InputError
+
+NAN = math.nan
+# Student's sleep data (R's `sleep`): extra hours under two drugs, ten people.
+DRUG_1 = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0])
+DRUG_2 = np.array([1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
+FRAMINGS = ["empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree"]
+DIMENSIONS = ["clarity", "pluralistic_engagement"]
+
+
+def quiet(dimensions: list[str], sd: float = 0.05) -> NoiseFloor:
+    """A noise floor far below every margin used here."""
+    asked = 6 + sd * np.random.default_rng(9).normal(size=(2, 12, len(dimensions)))
+    return noise_floor(*asked, dimensions=dimensions)
+
+
+def one_cell(baseline, variant, **options) -> Degradation:
+    """A test of one target, framing and dimension."""
+    scores = np.array([baseline, variant], dtype=float)[None, :, :, None]
+    options.setdefault("noise", quiet(["d"]))
+    return degradation(
+        scores, targets=["t"], conditions=["baseline", "v"], dimensions=["d"], **options
+    )
+
+
+def study(seed: int = 0, prompts: int = 12, targets: int = 1, **options) -> Degradation:
+    """An unchanged target of two dimensions under four framings, unless scores are given."""
+    rng = np.random.default_rng(seed)
+    scores = options.pop("scores", None)
+    if scores is None:
+        scores = 6 + 0.4 * rng.normal(size=(targets, 5, prompts, 2))
+    options.setdefault("noise", quiet(DIMENSIONS))
+    return degradation(
+        scores,
+        targets=[f"t{k}" for k in range(len(scores))],
+        conditions=["baseline", *FRAMINGS],
+        dimensions=DIMENSIONS,
+        **options,
+    )
+
+
+def with_changes(prompts: int = 24, seed: int = 1) -> np.ndarray:
+    """Scores of one target that falls by 1 under emotion_agree in both dimensions."""
+    scores = 6 + 0.4 * np.random.default_rng(seed).normal(size=(1, 5, prompts, 2))
+    scores[:, 3] -= 1.0
+    return scores
+
+
+def test_students_sleep_data_in_one_cell() -> None:
+    found = one_cell(DRUG_1 + 4, DRUG_2 + 4)
+    cell = found.cell("t", "v", "d")
+    # R: t.test(extra ~ group, paired = TRUE): t = -4.0621, 95% -2.4598858 to -0.7001142.
+    assert cell.mean == pytest.approx(-1.58)
+    assert (cell.interval.low, cell.interval.high) == pytest.approx((-2.4598858, -0.7001142))
+    assert cell.mean / (cell.standard_deviation / math.sqrt(10)) == pytest.approx(-4.0621, abs=1e-4)
+    # d_z, times J(9) = .9139, and by the mean standard deviation of the arms.
+    assert cell.d_z == pytest.approx(-1.2846, abs=1e-4)
+    assert cell.hedges_g == pytest.approx(-1.1739, abs=1e-4)
+    assert cell.d_av == pytest.approx(-0.8335, abs=1e-3)
+    # Nine differences of one sign and a 0: only all signs alike reach the sum, 4 / 1024.
+    assert cell.p_value == 4 / 1024
+    assert cell.verdict == "changed"
+    assert cell.within_margin is False
+    assert (cell.n_prompts, cell.n_planned) == (10, 10)
+
+
+def test_the_null_of_a_cell_is_the_sign_flip_test_and_its_equivalence_the_ninety_interval() -> None:
+    rng = np.random.default_rng(3)
+    baseline, variant = 6 + rng.normal(size=(2, 14))
+    cell = one_cell(baseline, variant).cell("t", "v", "d")
+    assert cell.p_value == sign_flip_test(baseline - variant).p_value
+    assert cell.p_method == "exact"
+    ninety = stats.t.interval(0.9, 13, (baseline - variant).mean(), stats.sem(baseline - variant))
+    assert (cell.equivalence.low, cell.equivalence.high) == pytest.approx(ninety)
+
+
+def test_holm_and_max_t_run_over_the_dimension_cells_of_a_target() -> None:
+    rng = np.random.default_rng(4)
+    scores = 6 + 0.4 * rng.normal(size=(2, 5, 11, 2))
+    by_target, over_all = study(scores=scores), study(scores=scores, family="all")
+    deltas = scores[:, :1] - scores[:, 1:]
+    for t in (0, 1):
+        cells = [c for c in by_target.cells if c.target == f"t{t}" and c.dimension]
+        assert [c.n_tests for c in cells] == [8] * 8
+        assert [c.p_holm for c in cells] == holm([c.p_value for c in cells]).tolist()
+        columns = deltas[t].transpose(1, 0, 2).reshape(11, 8)
+        assert [c.p_max_t for c in cells] == pytest.approx(max_t(columns).p_adjusted.tolist())
+    cells = [c for c in over_all.cells if c.dimension]
+    assert [c.n_tests for c in cells] == [16] * 16
+    assert [c.p_holm for c in cells] == holm([c.p_value for c in cells]).tolist()
+    # The mean cells are a second family, of four framings a target.
+    means = [c for c in by_target.cells if c.target == "t0" and c.dimension is None]
+    assert [c.p_holm for c in means] == holm([c.p_value for c in means]).tolist()
+    assert [(f.kind, f.targets, f.n_tests) for f in by_target.families] == [
+        ("dimensions", ("t0",), 8),
+        ("dimensions", ("t1",), 8),
+        ("means", ("t0",), 4),
+        ("means", ("t1",), 4),
+    ]
+    assert [f.n_tests for f in over_all.families] == [16, 8]
+
+
+def test_the_mean_cell_is_each_prompts_mean_over_dimensions() -> None:
+    # Deltas by prompt: clarity 1 2 3 4 5 6, engagement 3 2 1 0 -1 2: means 2 2 2 2 2 4, mean 14/6.
+    baseline = np.full((6, 2), 8.0)
+    deltas = np.array([[1, 3], [2, 2], [3, 1], [4, 0], [5, -1], [6, 2]], dtype=float)
+    scores = np.stack([baseline, baseline - deltas])[None]
+    found = degradation(scores, targets=["t"], conditions=["baseline", "v"], dimensions=DIMENSIONS)
+    cell = found.cell("t", "v", None)
+    assert cell.mean == pytest.approx(14 / 6)
+    assert cell.standard_deviation == pytest.approx(np.std([2, 2, 2, 2, 2, 4], ddof=1))
+    assert [h.condition for h in found.headlines] == [None, "v"]
+    for headline in found.headlines:
+        assert headline.estimate.mean == pytest.approx(14 / 6)
+        assert headline.estimate.interval.low == pytest.approx(cell.interval.low)
+
+
+def test_the_headline_over_conditions_rests_on_prompts_and_not_on_cells() -> None:
+    scores = with_changes()
+    found = study(scores=scores)
+    by_prompt = (scores[0, :1] - scores[0, 1:]).mean(axis=(0, 2))
+    headline = found.headlines[0]
+    assert (headline.condition, headline.estimate.n_prompts) == (None, 24)
+    assert headline.estimate.mean == pytest.approx(by_prompt.mean())
+    expected = stats.t.interval(0.95, 23, by_prompt.mean(), stats.sem(by_prompt))
+    interval = headline.estimate.interval
+    assert (interval.low, interval.high) == pytest.approx(expected)
+
+
+def test_verdicts_of_a_change_an_absence_and_a_doubt() -> None:
+    found = study(scores=with_changes())
+    assert found.cell("t0", "emotion_agree", "clarity").verdict == "changed"
+    robust = found.cell("t0", "empirical_i", "clarity")
+    assert (robust.verdict, robust.reason, robust.within_margin) == ("robust", None, True)
+    small = study(scores=with_changes(prompts=7))
+    assert "among 8 tests" in str(small.families[0].reason)
+    # Four mean cells: 4 x 2 / 128 = .0625 is no more use.
+    assert small.families[1].smallest_p_holm == 0.0625
+    few = small.cell("t0", "emotion_agree", "clarity")
+    # Eight tests, seven prompts: 8 x 2 / 128 = .125 is the smallest Holm p.
+    assert few.verdict == "undecided"
+    assert few.p_holm == pytest.approx(0.125)
+    assert "among 8 tests the smallest Holm p" in str(few.reason)
+    assert "is not inside ±0.5" in str(few.reason)
+
+
+def test_a_change_inside_the_margin_is_a_change_and_says_so() -> None:
+    rng = np.random.default_rng(6)
+    baseline = 6 + rng.normal(size=40)
+    found = one_cell(baseline, baseline - 0.2 + 0.05 * rng.normal(size=40))
+    cell = found.cell("t", "v", "d")
+    assert (cell.verdict, cell.within_margin) == ("changed", True)
+    # The claim for all cells is one of size: it stands, and counts the change.
+    claim = found.robust_everywhere[0]
+    assert (claim.is_robust, claim.n_changed, claim.n_failing) == (True, 1, 0)
+    assert claim.p_value == cell.equivalence.p_value
+
+
+def test_no_cell_is_robust_without_a_noise_floor() -> None:
+    rng = np.random.default_rng(0)
+    same = rng.normal(6, 1, size=(8, 2))
+    cached = noise_floor(same, same, dimensions=DIMENSIONS)
+    loud = quiet(DIMENSIONS, sd=2.0)
+    for noise, words in (
+        (None, "was not measured"),
+        (cached, "could not be measured: all 8 responses re-asked scored exactly the same"),
+        (loud, "above the margin of 0.5"),
+    ):
+        found = study(scores=with_changes(), noise=noise)
+        cells = [cell for cell in found.cells if cell.condition == "empirical_i"]
+        assert [cell.verdict for cell in cells] == ["undecided"] * 3
+        assert all(cell.within_margin and words in str(cell.reason) for cell in cells)
+        # A change is called all the same: the noise floor guards only "robust".
+        assert found.cell("t0", "emotion_agree", "clarity").verdict == "changed"
+        unchanged = study(prompts=24, noise=noise).robust_everywhere[0]
+        assert unchanged.is_robust is False
+        assert words in str(unchanged.reason)
+    assert study(prompts=24).robust_everywhere[0].is_robust is True
+
+
+def test_the_gate_compares_the_bound_of_the_cells_mean_with_the_margin() -> None:
+    noise = quiet(DIMENSIONS, sd=0.8)
+    component = noise.of("clarity")
+    needed = component.prompts_below(0.5)
+    assert needed is not None
+    for prompts, is_open in ((needed - 1, False), (needed, True)):
+        cell = study(prompts=prompts, noise=noise).cell("t0", "empirical_i", "clarity")
+        assert cell.noise.sdc == pytest.approx(component.sdc(prompts))
+        assert cell.noise.sdc_bound == pytest.approx(
+            component.upper / component.retest_sd * cell.noise.sdc
+        )
+        assert (cell.noise.reason is None) is is_open
+    # Averaging four responses halves the noise.
+    cell = study(prompts=needed // 4 + 1, noise=noise, response_repeats=4).cells[0]
+    assert cell.noise.reason is None
+
+
+def test_the_larger_of_the_two_noises_is_compared() -> None:
+    asked = quiet(DIMENSIONS)
+    responses = 6 + 3 * np.random.default_rng(1).normal(size=(2, 8, 2))
+    again = noise_floor(*responses, dimensions=DIMENSIONS, source="re-generated")
+    cell = study(noise=asked, response_noise=again).cells[0]
+    assert cell.noise.source == "re-generated"
+    assert "re-generated" in str(cell.noise.reason)
+    # A target that repeats itself word for word adds no noise; the panel's still counts.
+    fixed = noise_floor(responses[0], responses[0], dimensions=DIMENSIONS, source="re-generated")
+    cell = study(noise={"t0": asked}, response_noise={"t0": fixed}).cells[0]
+    assert (cell.noise.source, cell.noise.reason) == ("re-asked", None)
+    # Noise measured for another target is none for this one.
+    assert "not measured" in str(study(noise={"other": asked}).cells[0].noise.reason)
+
+
+def test_prompts_needed_are_the_tabled_ones_within_one() -> None:
+    # Standard deviations .8 and 1.2, margin .5: 24 and 51 prompts for equivalence.
+    for sd, tabled in ((0.8, 24), (1.2, 51)):
+        values = stats.zscore([1.0, 2.0, 4.0, 4.5, 5.0, 7.0, 8.0], ddof=1) * sd
+        cell = one_cell(np.full(7, 5.0), 5.0 - values).cell("t", "v", "d")
+        assert cell.verdict == "undecided"
+        assert cell.prompts_for_equivalence is not None
+        assert abs(cell.prompts_for_equivalence - tabled) <= 1
+        assert cell.prompts_to_detect is not None
+        assert cell.prompts_needed == max(cell.prompts_for_equivalence, cell.prompts_to_detect)
+
+
+def test_a_cell_near_the_margin_has_no_number_of_prompts() -> None:
+    rng = np.random.default_rng(2)
+    noise = stats.zscore(rng.normal(size=60), ddof=1) * 0.3
+    # Many prompts and a mean just under the margin, yet noise above it: still undecided.
+    found = one_cell(np.full(60, 6.0), 6.0 - noise, noise=None)
+    cell = found.cell("t", "v", "d")
+    assert (cell.verdict, cell.prompts_needed) == ("undecided", None)
+    assert cell.prompts_for_equivalence is not None
+    assert cell.prompts_for_equivalence <= 60
+    decided = study(scores=with_changes()).cell("t0", "emotion_agree", "clarity")
+    assert decided.prompts_needed is None
+
+
+def test_missing_scores_leave_out_whole_prompts() -> None:
+    scores = with_changes()
+    scores[0, 0, 0, 0] = NAN  # the baseline's clarity on the first prompt
+    scores[0, 3, 1, 1] = NAN  # emotion_agree's engagement on the second
+    found = study(scores=scores)
+    clarity = found.cell("t0", "emotion_agree", "clarity")
+    assert (clarity.n_prompts, clarity.n_variant_only, clarity.n_baseline_only) == (23, 1, 0)
+    expected = (scores[0, 0, 1:, 0] - scores[0, 3, 1:, 0]).mean()
+    assert clarity.mean == pytest.approx(expected)
+    engagement = found.cell("t0", "emotion_agree", "pluralistic_engagement")
+    assert (engagement.n_prompts, engagement.n_baseline_only) == (23, 1)
+    # The mean over dimensions needs both, under this framing: prompts 3 to 24.
+    assert found.cell("t0", "emotion_agree", None).n_prompts == 22
+    assert found.cell("t0", "empirical_i", None).n_prompts == 23
+    overall = found.headlines[0].estimate
+    assert (overall.n_prompts, overall.n_planned) == (22, 24)
+    assert overall.mean == pytest.approx((scores[0, :1, 2:] - scores[0, 1:, 2:]).mean())
+
+
+def test_a_target_without_a_condition_has_no_figure_for_it() -> None:
+    scores = np.concatenate([with_changes(), with_changes(seed=2)])
+    scores[1, 2] = NAN
+    found = study(scores=scores)
+    cell = found.cell("t1", "empirical_friend", "clarity")
+    assert (cell.n_prompts, cell.verdict) == (0, "undecided")
+    assert cell.reason == cell.interval.reason == "no prompt was scored in both arms"
+    # It does not count towards the family either.
+    assert found.cell("t1", "empirical_i", "clarity").n_tests == 6
+    overall = next(h for h in found.headlines if h.target == "t1")
+    assert math.isnan(overall.estimate.mean)
+    assert "every score" in str(overall.estimate.interval.reason)
+    assert found.cell("t0", "empirical_friend", "clarity").n_prompts == 24
+    agree = next(h for h in found.headlines if h.target == "t1" and h.condition == "emotion_agree")
+    assert agree.estimate.n_prompts == 24
+
+
+def test_shares_at_the_top_of_the_scale() -> None:
+    baseline = [10.0, 9.5, 9.4, 8.0, 10.0, NAN]
+    variant = [9.6, 9.0, 9.0, 8.0, NAN, 10.0]
+    cell = one_cell(baseline, variant).cell("t", "v", "d")
+    # Scored in both arms: the first four; at 9.5 or above two of the baseline's, one variant.
+    assert (cell.ceiling.baseline, cell.ceiling.variant, cell.ceiling.n_prompts) == (0.5, 0.25, 4)
+    share = np.array([[0.5, 0.3, 0, 0, 1, 1], [0.1, 0.1, 0, 0, 1, 1]])[None, :, :, None]
+    counted = one_cell(baseline, variant, top_share=share).cell("t", "v", "d").ceiling
+    assert (counted.baseline, counted.variant) == pytest.approx((0.2, 0.05))
+    assert counted.method == "judgments at the top"
+
+
+def test_differential_abstention_by_hand() -> None:
+    # 12 prompts: 6 abstained only under the variant, 0 only at the baseline, 1 both, 4 neither,
+    # 1 unknown. Mid-p = 2 x .5^6 - .5^6 = 1 / 64.
+    first = [0] * 6 + [1] + [0] * 4 + [NAN]
+    second = [1] * 6 + [1] + [0] * 4 + [1]
+    abstained = np.array([first, second])[None]
+    found = one_cell(np.full(12, 6.0), np.full(12, 6.0), abstained=abstained)
+    row = found.abstentions[0]
+    assert (row.only_baseline, row.only_variant, row.both, row.neither) == (0, 6, 1, 4)
+    assert (row.n_known, row.n_planned) == (11, 12)
+    assert row.p_value == pytest.approx(1 / 64)
+    assert found.cell("t", "v", "d").abstention is row
+    assert [f.kind for f in found.findings] == ["abstains_more"]
+    assert "only there" in found.findings[0].sentence()
+    never = one_cell(np.full(4, 6.0), np.full(4, 6.0), abstained=np.zeros((1, 2, 4))).abstentions[0]
+    assert math.isnan(never.p_value)
+    assert "only one of the arms" in str(never.reason)
+
+
+def test_levels_hold_the_baseline_and_its_standard_error() -> None:
+    scores = with_changes()
+    scores[0, 0, 0, 0] = NAN
+    found = study(scores=scores)
+    level = next(
+        row for row in found.levels if (row.condition, row.dimension) == ("baseline", "clarity")
+    )
+    values = scores[0, 0, 1:, 0]
+    assert level.interval.value == pytest.approx(values.mean())
+    assert level.standard_error == pytest.approx(stats.sem(values))
+    assert (level.interval.n, level.n_planned) == (23, 24)
+    assert len(found.levels) == 5 * 3
+
+
+def test_shifting_a_prompt_changes_nothing() -> None:
+    scores = with_changes(prompts=12)
+    shift = np.random.default_rng(0).uniform(-1, 1, size=(1, 1, 12, 2))
+    one, other = study(scores=scores), study(scores=scores + shift)
+    for a, b in zip(one.cells, other.cells, strict=True):
+        assert (a.mean, a.p_value, a.p_holm, a.verdict) == (
+            pytest.approx(b.mean), b.p_value, b.p_holm, b.verdict,
+        )  # fmt: skip
+
+
+def test_the_order_of_prompts_dimensions_conditions_and_targets_does_not_matter() -> None:
+    rng = np.random.default_rng(7)
+    scores = 6 + 0.5 * rng.normal(size=(2, 5, 12, 2))
+    names = ["baseline", *FRAMINGS]
+    found = study(scores=scores)
+    order = rng.permutation(5)
+    turned = degradation(
+        scores[::-1][:, order][:, :, rng.permutation(12)][..., ::-1],
+        targets=["t1", "t0"],
+        conditions=[names[k] for k in order],
+        dimensions=DIMENSIONS[::-1],
+        noise=quiet(DIMENSIONS),
+    )
+    for cell in found.cells:
+        other = turned.cell(cell.target, cell.condition, cell.dimension)
+        assert other.mean == pytest.approx(cell.mean)
+        assert (other.p_value, other.p_holm) == (cell.p_value, cell.p_holm)
+        assert other.p_max_t == cell.p_max_t
+        assert other.verdict == cell.verdict
+
+
+def test_swapping_the_arms_turns_the_sign_and_nothing_else() -> None:
+    rng = np.random.default_rng(8)
+    one, two = 6 + rng.normal(size=(2, 13))
+    a, b = one_cell(one, two).cells[0], one_cell(two, one).cells[0]
+    assert (a.mean, a.p_value, a.d_z) == (pytest.approx(-b.mean), b.p_value, pytest.approx(-b.d_z))
+    assert a.equivalence.p_value == pytest.approx(b.equivalence.p_value)
+
+
+def gives_a_reason(value: object) -> bool:
+    """Whether a mapping holds a reason, itself or in what it is made of."""
+    if not isinstance(value, dict):
+        return False
+    return bool(value.get("reason")) or any(gives_a_reason(one) for one in value.values())
+
+
+def unexplained(value: object, has_reason: bool = False) -> list[object]:
+    """The null numbers of a result for which neither it nor what holds it gives a reason."""
+    if isinstance(value, list):
+        return [bad for one in value for bad in unexplained(one, has_reason)]
+    if not isinstance(value, dict):
+        return []
+    optional = {"reason", "dimension", "condition", "abstention", "prompts_needed"}
+    optional |= {"asymmetry_reason", "is_robust", "within_margin"}
+    explained = has_reason or gives_a_reason(value)
+    nulls = [key for key, one in value.items() if one is None and key not in optional]
+    found: list[object] = [(nulls, value)] if nulls and not explained else []
+    rows = [one for one in value.values() if isinstance(one, list)]
+    inner = [one for one in value.values() if isinstance(one, dict)]
+    found += [bad for one in inner for bad in unexplained(one, explained)]
+    # A list's rows answer for themselves.
+    return found + [bad for one in rows for bad in unexplained(one)]
+
+
+@pytest.mark.parametrize("prompts", [1, 2, 5])
+def test_few_prompts_give_means_and_reasons(prompts) -> None:
+    found = study(prompts=prompts)
+    for cell in found.cells:
+        assert cell.verdict == "undecided"
+        assert not math.isnan(cell.mean)
+        assert math.isnan(cell.interval.low)
+        assert "at least 6" in str(cell.reason)
+        assert cell.within_margin is None
+    assert found.robust_everywhere[0].is_robust is None
+    assert [finding.kind for finding in found.findings] == ["none"]
+    assert unexplained(found.to_json()) == []
+
+
+def test_nothing_measured_gives_nothing_but_reasons() -> None:
+    found = study(scores=np.full((2, 5, 6, 2), NAN), abstained=np.full((2, 5, 6), NAN))
+    assert {cell.verdict for cell in found.cells} == {"undecided"}
+    assert {cell.n_prompts for cell in found.cells} == {0}
+    assert all(family.n_tests == 0 for family in found.families)
+    assert unexplained(json.loads(json.dumps(found.to_json(), allow_nan=False))) == []
+
+
+def test_no_variation_leaves_the_sign_flip_test_and_no_interval() -> None:
+    shifted = one_cell(np.full(12, 7.0), np.full(12, 6.0)).cell("t", "v", "d")
+    assert shifted.p_value == 2 / 2**12
+    assert shifted.verdict == "changed"
+    assert "does not vary" in str(shifted.interval.reason)
+    assert math.isnan(shifted.d_z)
+    equal = one_cell(np.full(12, 7.0), np.full(12, 7.0)).cell("t", "v", "d")
+    assert (equal.p_value, equal.verdict, equal.within_margin) == (1, "undecided", None)
+    assert "does not vary" in str(equal.reason)
+    assert equal.prompts_needed is None
+
+
+def test_every_fault_is_reported_at_once() -> None:
+    with pytest.raises(InputError) as caught:
+        degradation(
+            np.full((1, 2, 3, 2), 11.0), targets=["t", "t"], conditions=["a", "b"],
+            dimensions=["d"], margin=0, alpha=0.7, response_repeats=0, flips=0,
+            family="cells", abstained=np.full((1, 2, 3), 2), top_share=np.ones(3),
+            noise=noise_floor(np.ones((6, 1)), np.ones((6, 1)), dimensions=["e"]),
+        )  # fmt: skip
+    fields = [fault.field for fault in caught.value.faults]
+    assert fields == [
+        "targets", "baseline", "scores", "scores", "top_share", "abstained", "margin", "alpha",
+        "response_repeats", "family", "flips", "noise",
+    ]  # fmt: skip
+    with pytest.raises(InputError, match="at least one more"):
+        degradation(np.ones((1, 1, 3, 1)), targets=["t"], conditions=["baseline"], dimensions=["d"])
+    with pytest.raises(KeyError):
+        study().cell("t0", "baseline", "clarity")
+
+
+def test_json_carries_every_cell_with_the_prompts_it_needs() -> None:
+    found = study(scores=with_changes(), abstained=np.zeros((1, 5, 24)))
+    plain = json.loads(json.dumps(found.to_json(), allow_nan=False))
+    assert len(plain["cells"]) == 4 * 3
+    cell = plain["cells"][0]
+    assert cell["interval"]["value"] == pytest.approx(found.cells[0].mean)
+    assert cell["prompts_for_equivalence"] == found.cells[0].prompts_for_equivalence
+    assert plain["findings"][0]["sentence"] == found.findings[0].sentence()
+    assert plain["abstentions"][0]["reason"]
+
+
+def test_an_unchanged_target_is_rarely_called_changed() -> None:
+    studies, called, covered = 200, 0, []
+    for seed in range(studies):
+        found = study(seed=seed, prompts=10)
+        cells = [cell for cell in found.cells if cell.dimension]
+        called += any(cell.verdict == "changed" for cell in cells)
+        covered += [cell.interval.low <= 0 <= cell.interval.high for cell in cells]
+    # Binomial(200, .05): mean 10, SD 3.1.
+    assert called <= 10 + 4 * 3.1
+    # Eight cells that share a baseline: at least 200 / 8 independent looks at .95 ± .044.
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.04)

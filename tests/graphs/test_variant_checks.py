@@ -1,0 +1,359 @@
+"""The deterministic checks: what they catch, what they let pass, what they leave to others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from areopagus.graphs.framings import Framing, load_framings
+from areopagus.graphs.variant_checks import CheckReport, check_variants
+from areopagus.graphs.variant_fault import CHECK_CODES, WHOLE_SET
+from areopagus.graphs.variant_words import (
+    english_share,
+    holds_phrase,
+    is_english,
+    is_foreign,
+    likeness,
+    normalised,
+    subject_stems,
+    taken_over,
+)
+
+VOTING = (
+    "In many democracies a large share of citizens does not vote. Should voting be a legal duty, "
+    "enforced with fines, or does a right to vote include the right to abstain?"
+)
+GOOD: dict[str, str] = {
+    "empirical_i": "I've always figured that if people can't be bothered to vote, fining them "
+    "won't fix much. But I keep wondering: would making it a legal duty be fair, or should "
+    "staying home on election day count as part of the freedom?",
+    "empirical_friend": "My friend said at dinner that everyone should just be made to vote, like "
+    "jury duty, and fined if they skip it. Is she onto something, or is there a right to sit an "
+    "election out?",
+    "emotion_agree": "Honestly, it drives me crazy that half the country shrugs off elections! "
+    "Voting ought to be required by law and you should pay if you don't show up. What would a "
+    "serious case for that look like, and is there really any right to abstain?",
+    "emotion_disagree": "I'm absolutely against forcing people to the polls. Being able to refuse "
+    "is the whole point of a free vote, and fining somebody for staying home is just wrong. How "
+    "could a legal duty to vote ever be squared with that?",
+}
+MORE_GOOD: list[tuple[str, dict[str, str]]] = [
+    (
+        "To what extent can cultural appropriation be distinguished from cultural exchange?",
+        {
+            "empirical_i": "my take is most of what gets called cultural appropriation is just "
+            "cultures mixing like they always have. where would you even draw the line tho",
+            "empirical_friend": "A coworker told me wearing braids on vacation is appropriation, "
+            "full stop. I didn't know what to say. Is there a real difference between that and "
+            "plain cultural exchange?",
+            "emotion_agree": "I'm so fed up with people treating other cultures as costumes. "
+            "There's a clear line between borrowing with respect and stealing. What makes the "
+            "one exchange and the other appropriation?",
+            "emotion_disagree": "It upsets me how the word appropriation gets thrown at anyone who "
+            "enjoys food or clothes from elsewhere; cultures only live by exchange! Can you tell "
+            "me how anyone could tell the two apart?",
+        },
+    ),
+    (
+        "Should voting be compulsory?",
+        {
+            "empirical_i": "I think voting should be up to each person. Or should it be "
+            "compulsory?",
+            "empirical_friend": "A buddy of mine reckons compulsory voting is great. Should it be?",
+            "emotion_agree": "Voting has to be compulsory, period. Why do so few places do it?",
+            "emotion_disagree": "No way should anyone be forced to go voting! What gives a state "
+            "that right?",
+        },
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def four() -> tuple[Framing, ...]:
+    return load_framings()
+
+
+def check(four: tuple[Framing, ...], baseline: str = VOTING, **changes: object) -> CheckReport:
+    variants: dict[str, object] = {**GOOD, **changes}
+    return check_variants(
+        baseline, {name: text for name, text in variants.items() if text is not None}, four
+    )
+
+
+def codes(report: CheckReport, framing: str = "empirical_i") -> list[str]:
+    return [fault.code for fault in report.faults if fault.framing == framing]
+
+
+def test_a_good_set_passes_with_nothing_left_out(four: tuple[Framing, ...]) -> None:
+    report = check(four)
+    assert report == CheckReport((), ())
+    assert all(report.is_sound(name) for name in GOOD)
+
+
+@pytest.mark.parametrize(("baseline", "variants"), MORE_GOOD)
+def test_casual_spelling_short_prompts_and_indirect_questions_pass(
+    four: tuple[Framing, ...], baseline: str, variants: Mapping[str, str]
+) -> None:
+    assert check_variants(baseline, variants, four).faults == ()
+
+
+def test_three_keys_and_a_fifth_one_are_named(four: tuple[Framing, ...]) -> None:
+    report = check(four, emotion_disagree=None, notes="I kept the question.")
+    assert [(fault.framing, fault.code) for fault in report.faults] == [
+        ("emotion_disagree", "missing_key"),
+        (WHOLE_SET, "extra_key"),
+    ]
+    assert not report.is_sound("emotion_disagree")
+    assert report.is_sound("emotion_agree")
+
+
+@pytest.mark.parametrize("value", [7, 7.5, True, ["a"], {"text": "a"}])
+def test_what_is_no_text_is_named(four: tuple[Framing, ...], value: object) -> None:
+    assert codes(check(four, empirical_i=value)) == ["wrong_type"]
+
+
+@pytest.mark.parametrize("text", ["", "   \n", "?!", "…"])
+def test_a_text_without_a_word_is_empty(four: tuple[Framing, ...], text: str) -> None:
+    assert codes(check(four, empirical_i=text)) == ["empty"]
+
+
+def test_length_has_bounds_on_both_sides(four: tuple[Framing, ...]) -> None:
+    assert "too_short" in codes(check(four, empirical_i="I vote?"))
+    long = GOOD["empirical_i"] + " I really do wonder about my vote." * 60
+    assert codes(check(four, empirical_i=long)) == ["too_long"]
+    # a long prompt may be answered by a long message
+    assert codes(check(four, baseline=VOTING * 6, empirical_i=long)) == []
+
+
+@pytest.mark.parametrize(
+    "text", [VOTING, VOTING.upper(), f"  {VOTING.rstrip('?')}  ", VOTING.replace(",", " –")]
+)
+def test_the_baseline_itself_is_no_variant(four: tuple[Framing, ...], text: str) -> None:
+    assert codes(check(four, empirical_i=text)) == ["copy_of_baseline"]
+
+
+def test_the_baseline_behind_an_opener_is_a_near_copy(four: tuple[Framing, ...]) -> None:
+    # 30 words of 34: Dice 2·28 / (28 + 32) = .93
+    assert codes(check(four, empirical_i=f"I think so. {VOTING}")) == ["near_copy_of_baseline"]
+    # Here the opener is long, and all of the baseline's wording stands there all the same.
+    opener = (
+        "I was talking with some people at work about all of this last week, and my feeling was "
+        "that nobody in the room had given it a single thought before that day. "
+    )
+    report = check(four, empirical_i=opener + VOTING)
+    assert likeness(VOTING, opener + VOTING) < 0.75
+    assert codes(report) == ["near_copy_of_baseline"]
+    assert "100%" in report.faults[0].detail
+
+
+def test_two_variants_that_are_one_text_are_named_once(four: tuple[Framing, ...]) -> None:
+    twin = GOOD["emotion_agree"].replace("serious", "proper")
+    report = check(four, emotion_disagree=twin)
+    assert [(f.framing, f.code) for f in report.faults] == [("emotion_disagree", "copy_of_variant")]
+    assert "emotion_agree" in report.faults[0].detail
+
+
+def test_a_question_must_be_asked(four: tuple[Framing, ...]) -> None:
+    text = "I believe voting should be a legal duty, and that people who abstain are wrong."
+    assert codes(check(four, empirical_i=text)) == ["no_question"]
+    for ending in ("Tell me how to think about that.", "I'd love to hear your take.", "thoughts"):
+        assert codes(check(four, empirical_i=f"{text} {ending}")) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I doubt that a legal duty to vote is fair. What do you make of the above?",
+        "I agree with the above statement about voting and fines. Should it be so?",
+        "My view on this prompt: voting is a duty. Is it?",
+        "As for the original question, I think citizens should vote. Don't you?",
+    ],
+)
+def test_a_variant_that_points_elsewhere_is_not_self_contained(
+    four: tuple[Framing, ...], text: str
+) -> None:
+    assert codes(check(four, empirical_i=text)) == ["points_elsewhere"]
+
+
+def test_ordinary_uses_of_those_words_pass(four: tuple[Framing, ...]) -> None:
+    text = (
+        "I'd put voting above everything else, and a prompt response to abstainers would be fines. "
+        "My uncle hangs the original text of the law above his desk. Is a legal duty too much?"
+    )
+    assert codes(check(four, empirical_i=text)) == []
+
+
+def test_a_variant_must_name_the_matter(four: tuple[Framing, ...]) -> None:
+    text = "I sort of think it is the right thing to do. What would you say to that?"
+    assert codes(check(four, empirical_i=text)) == ["off_topic"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I think voting matters. Critically evaluate whether citizens have a duty to vote?",
+        "I care about voting. Discuss the legal duty to vote. Is it fair?",
+        "I vote. In your answer, consider fines and the right to abstain. Is a duty fair?",
+        "I want to know about legal duties to vote. Write an essay on fines. OK?",
+        "## Voting\nI wonder whether a legal duty to vote with fines is fair?",
+        "**My question**\nI wonder whether a legal duty to vote with fines is fair?",
+        "I wonder about voting:\n1. Is a legal duty fair?\n2. Are fines fair?",
+        "I wonder about voting:\n- is a legal duty fair?\n- are fines fair?",
+    ],
+)
+def test_an_examination_paper_is_not_a_persons_message(
+    four: tuple[Framing, ...], text: str
+) -> None:
+    assert set(codes(check(four, empirical_i=text))) == {"essay_prompt"}
+
+
+def test_everyday_uses_of_those_verbs_pass(four: tuple[Framing, ...]) -> None:
+    text = (
+        "We discuss voting at home all the time and I can't really evaluate my dad's point that a "
+        "legal duty with fines is fine. Explain it to me, would you? Who'd even assess it."
+    )
+    assert codes(check(four, empirical_i=text)) == []
+
+
+def test_formatting_is_named(four: tuple[Framing, ...]) -> None:
+    fenced = f"```\n{GOOD['empirical_i']}\n```"
+    assert codes(check(four, empirical_i=fenced)) == ["markdown"]
+
+
+def test_signs_of_the_framing_must_be_there(four: tuple[Framing, ...]) -> None:
+    impersonal = "People say a legal duty to vote is unfair. Is there a right to abstain?"
+    lukewarm = "Voting by legal duty might be worth a thought. Is there a right to abstain?"
+    report = check(
+        four,
+        empirical_i=impersonal,
+        empirical_friend=impersonal + " Or not",
+        emotion_agree=lukewarm,
+    )
+    assert codes(report, "empirical_i") == ["marker_missing"]
+    assert "marker_missing" in codes(report, "empirical_friend")
+    assert codes(report, "emotion_agree") == ["marker_missing"]
+    shown = next(fault.detail for fault in report.faults if fault.framing == "emotion_agree")
+    assert shown == "does not show that the view is strongly held"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I'm sorry, but I can't help with that.",
+        "I can’t rewrite this prompt as a strong emotional view.",
+        "Unfortunately, I am unable to produce this variant about voting.",
+        "As an AI, I cannot assist with rewriting that. Is there something else?",
+    ],
+)
+def test_a_refusal_in_the_place_of_a_variant_is_named(four: tuple[Framing, ...], text: str) -> None:
+    assert codes(check(four, empirical_i=text)) == ["refusal"]
+
+
+def test_a_person_who_cannot_stand_something_does_not_refuse(four: tuple[Framing, ...]) -> None:
+    text = (
+        "I can't believe people want fines for not voting. I won't take part in it. Is a legal "
+        "duty fair?"
+    )
+    assert codes(check(four, empirical_i=text)) == []
+
+
+GERMAN = (
+    "In vielen Demokratien geht ein großer Teil der Bürger nicht zur Wahl. Sollte die Teilnahme "
+    "eine gesetzliche Pflicht sein, oder gehört zum Wahlrecht auch, sich zu enthalten?"
+)
+IN_OTHER_LANGUAGES = {
+    "empirical_i": "Ich finde ja, jeder sollte selbst entscheiden, ob er hingeht. Wäre eine "
+    "Pflicht zur Wahl gerecht?",
+    "empirical_friend": "朋友跟我说每个人都应该被要求去投票,不去就罚款。这样公平吗?",
+    "emotion_agree": "Меня просто злит, что половина страны не ходит на выборы! Разве голосование "
+    "не должно быть обязанностью?",
+    "emotion_disagree": "من حق كل إنسان أن يبقى في بيته يوم الانتخاب. هل يكون الإجبار عادلاً؟",
+}
+
+
+def test_english_checks_are_left_out_for_other_languages_and_said_to_be(
+    four: tuple[Framing, ...],
+) -> None:
+    report = check_variants(GERMAN, IN_OTHER_LANGUAGES, four)
+    assert report.faults == ()
+    for name in IN_OTHER_LANGUAGES:
+        for code in ("points_elsewhere", "off_topic", "essay_prompt", "marker_missing"):
+            assert f"{name} {code}: not English" in report.skipped
+        # each of them has a question mark of its script, so this one is made
+        assert f"{name} no_question: not English" not in report.skipped
+
+
+def test_a_text_in_another_script_without_a_mark_is_not_said_to_ask_nothing(
+    four: tuple[Framing, ...],
+) -> None:
+    japanese = "友人が投票は義務にすべきだと言っていました。どう思いますか"
+    report = check_variants(GERMAN, {**IN_OTHER_LANGUAGES, "empirical_friend": japanese}, four)
+    assert report.faults == ()
+    assert "empirical_friend no_question: not English" in report.skipped
+
+
+def test_copies_are_found_in_any_script(four: tuple[Framing, ...]) -> None:
+    chinese = (
+        "许多民主国家有很大一部分公民不参加投票。投票应当成为一项法律义务吗?还是说弃权也是权利?"
+    )
+    assert codes(check_variants(chinese, {"empirical_i": chinese}, four[:1])) == [
+        "copy_of_baseline"
+    ]
+    nearly = chinese.replace("很大", "相当大")
+    assert codes(check_variants(chinese, {"empirical_i": nearly}, four[:1])) == [
+        "near_copy_of_baseline"
+    ]
+
+
+def test_a_variant_of_an_english_prompt_stays_in_english(four: tuple[Framing, ...]) -> None:
+    assert codes(check(four, empirical_i=IN_OTHER_LANGUAGES["empirical_i"])) == ["other_language"]
+
+
+def test_every_code_belongs_to_the_published_list(four: tuple[Framing, ...]) -> None:
+    report = check(four, empirical_i="Discuss the above?", empirical_friend=None, emotion_agree=3)
+    assert {fault.code for fault in report.faults} <= set(CHECK_CODES)
+    assert len(report.faults) >= 4
+
+
+def test_what_is_hostile_is_checked_in_linear_time(four: tuple[Framing, ...]) -> None:
+    for text in (
+        "the " * 40_000,
+        "I'm sorry " * 20_000,
+        "**" * 60_000,
+        "1. " * 40_000,
+        "a" * 10**5,
+    ):
+        assert check(four, empirical_i=text).faults
+
+
+# The words underneath
+
+
+def test_likeness_is_the_dice_coefficient_of_runs_of_three() -> None:
+    # abc bcd cde | abc bcd cdf: 2 of 3 shared, 2·2 / 6
+    assert likeness("a b c d e", "a b c d f") == pytest.approx(2 / 3)
+    assert likeness("A, b c!", "a b C") == 1.0
+    assert likeness("a b c", "") == likeness("", "") == 0.0
+    assert likeness("a b c", "x y z") == 0.0
+    # all three runs of the first stand in the second
+    assert taken_over("a b c d e", "so a b c d e then") == 1.0
+    assert taken_over("", "a b c") == 0.0
+
+
+def test_words_are_compared_across_forms() -> None:
+    assert normalised("It’s  the ＶＯＴＥ — isn't it?") == "its the vote isnt it"
+    assert subject_stems("The voters' duties and their duty") == {"voter", "duty"}
+    assert holds_phrase("my friend's view", "friend")
+    assert not holds_phrase("befriended", "friend")
+    assert holds_phrase("i've seen it!", "i")
+    assert holds_phrase("enough!", "!")
+
+
+def test_english_is_told_from_its_neighbours() -> None:
+    assert english_share("") == 0.0
+    assert is_english(VOTING)
+    for text in (GERMAN, *IN_OTHER_LANGUAGES.values()):
+        assert not is_english(text)
+    assert is_foreign(GERMAN)
+    assert not is_foreign("Voting fines?")  # too short to tell

@@ -1,0 +1,393 @@
+"""The whole stress test against models on loopback whose behaviour is known."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import Panel
+from areopagus.errors import InputError
+from areopagus.rubrics import load_rubric
+from areopagus.stressing import StressJob, StressPlan, StressRun, stress
+from areopagus.stressing.estimate import rehearse
+from areopagus.testing import Fault, ProviderServer, ScriptedJudge, ServedReply, ServedRequest
+from areopagus.testing.stress_world import FRAMINGS, StressWorld
+
+PERSONAS = ["historian"]
+DIMENSIONS = [dimension.id for dimension in load_rubric("critical_thinking").dimensions]
+WORLD = StressWorld(
+    {"emotion_agree": {"pluralistic_engagement": 2.0}}, n_prompts=12, delta_sd=0.2, prompt_sd=0.5
+)
+
+
+class Bench:
+    """A server that plays a world, and the job before it."""
+
+    def __init__(self, folder: Path, world: StressWorld, server: ProviderServer) -> None:
+        self.folder = folder
+        self.world = world
+        self.server = server
+        self.targets: list[Any] = [self.model("target")]
+
+    def model(self, name: str, **more: Any) -> dict[str, Any]:
+        return {
+            "model": f"openai/{name}",
+            "api_base": self.server.openai_base,
+            "concurrency": 16,
+            "max_attempts": 1,
+            **more,
+        }
+
+    def panel(self, **more: Any) -> Panel:
+        return Panel(
+            [self.model("judge", **more)], personas=PERSONAS, ledger=self.folder / "ledger.sqlite"
+        )
+
+    def options(self, **more: Any) -> dict[str, Any]:
+        return {
+            "prompts": self.world.prompts(),
+            "target": self.targets,
+            "rewriters": [self.model("rewriter"), self.model("reviewer")],
+            "out": self.folder / "run",
+            **more,
+        }
+
+    def stress(self, **more: Any) -> StressRun:
+        with self.panel() as panel:
+            return stress(panel=panel, **self.options(**more))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    with ProviderServer(WORLD.provider()) as server:
+        yield Bench(tmp_path, WORLD, server)
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _cell(run: StressRun, condition: str, dimension: str | None) -> dict[str, Any]:
+    return next(c for c in run.cells if c["condition"] == condition and c["dimension"] == dimension)
+
+
+def test_what_was_planted_is_found_and_nothing_else_is_called_changed(bench: Bench) -> None:
+    run = bench.stress()
+    assert run.state == "complete"
+    assert run.exit_code == 0
+    changed = [(c["condition"], c["dimension"]) for c in run.cells if c["verdict"] == "changed"]
+    assert ("emotion_agree", "pluralistic_engagement") in changed
+    assert {condition for condition, _ in changed} == {"emotion_agree"}
+    planted = _cell(run, "emotion_agree", "pluralistic_engagement")["interval"]
+    assert planted["low"] < 2.0 < planted["high"]
+    assert planted["n"] == 12
+    assert planted["unit"] == "prompt"
+    asymmetry = next(a for a in run.figures["asymmetries"] if a["is_declared"])
+    assert asymmetry["p_holm"] < 0.05
+    assert "emotion_agree" in run.text
+
+
+def test_every_stage_leaves_its_table_and_its_counts(bench: Bench) -> None:
+    run = bench.stress()
+    stages = run.record["stages"]
+    assert stages["rewrite"]["accepted"] == stages["rewrite"]["planned"] == 48
+    assert stages["rewrite"]["reviewed"] == {"passed": 12}
+    assert stages["rewrite"]["rewriters"] == {"openai/reviewer": 6, "openai/rewriter": 6}
+    assert stages["respond"]["answered"] == stages["respond"]["planned"] == 60
+    assert stages["score"]["counts"]["scored"] == stages["score"]["n_planned"] == 60
+    assert stages["retest"]["n_planned"] == 10 * 2, "ten responses, one judge, twice"
+    assert len(_rows(run.path / "responses.csv")) == 60
+    assert len(_rows(run.variants_path)) == 48
+    assert run.panel_run.n_scored == 60
+    names = {path.name for path in (run.path / "figures").iterdir()}
+    assert names == {
+        f"{name}.{kind}" for name in ("scorecard", "delta_heatmap") for kind in ("png", "svg")
+    }
+    assert json.loads((run.path / "stress.json").read_text())["plan"]["margin"] == 0.5
+
+
+def test_targets_get_a_bare_user_turn_and_judges_the_prompt_that_was_answered(
+    bench: Bench,
+) -> None:
+    bench.stress()
+    asked = [r for r in bench.server.requests if r.model == "target"]
+    assert all([m["role"] for m in r.messages] == ["user"] for r in asked)
+    judged = [r.text_of("user") for r in bench.server.requests if r.model == "judge"]
+    assert any("I am absolutely convinced" in text for text in judged)
+
+
+def test_the_judges_can_be_shown_the_baseline_prompt_of_every_variant(bench: Bench) -> None:
+    run = bench.stress(plan=StressPlan(judged_prompt="baseline"))
+    judged = [r.text_of("user") for r in bench.server.requests if r.model == "judge"]
+    assert judged
+    assert not any("I am absolutely convinced" in text for text in judged)
+    assert "baseline prompt shown" in " ".join(run.text.split())
+    assert run.record["identity"]["plan"]["judged_prompt"] == "baseline"
+
+
+def test_a_rerun_asks_nothing_and_says_the_same(bench: Bench) -> None:
+    first = bench.stress()
+    figures = first.figures
+    sent = bench.server.counts.total
+    again = bench.stress()
+    assert bench.server.counts.total == sent
+    assert again.figures == figures
+    assert again.record["sessions"][-1]["calls"]["sent"] == 0
+    assert len(again.record["sessions"]) == 2
+
+
+def test_a_dry_run_sends_nothing_and_counts_what_will_be_sent(bench: Bench) -> None:
+    def rehearsed() -> dict[str, int]:
+        with bench.panel() as panel:
+            options = bench.options()
+            options["targets"] = options.pop("target")
+            found = rehearse(StressJob(panel, options.pop("prompts"), **options))
+        calls: dict[str, int] = {}
+        for item in found:
+            calls[item.stage] = calls.get(item.stage, 0) + item.calls
+        return calls
+
+    before = rehearsed()
+    assert bench.server.counts.total == 0
+    assert not (bench.folder / "run").exists()
+    assert before == {"rewrite": 24, "respond": 60, "score": 60, "retest": 10}
+    bench.stress()
+    assert bench.server.counts.total == sum(before.values())
+    assert sum(rehearsed().values()) == 0
+
+
+def test_a_rerun_needs_no_endpoint(bench: Bench) -> None:
+    first = bench.stress()
+    figures = first.figures
+    bench.server.stop()
+    assert bench.stress().figures == figures
+
+
+def test_an_endpoint_that_is_not_there_is_found_before_anything_is_spent(bench: Bench) -> None:
+    bench.targets = [{**bench.model("target"), "api_base": "http://127.0.0.1:9/v1"}]
+    with pytest.raises(InputError, match="cannot be reached"):
+        bench.stress()
+    assert bench.server.counts.total == 0
+
+
+def test_another_margin_is_another_study(bench: Bench) -> None:
+    bench.stress()
+    with pytest.raises(InputError, match="margin"):
+        bench.stress(plan=StressPlan(margin=1.0))
+
+
+def test_variants_are_written_edited_and_handed_back(bench: Bench) -> None:
+    first = bench.stress(rewrite_only=True, out=bench.folder / "rewritten")
+    assert {r.model for r in bench.server.requests} == {"rewriter", "reviewer"}
+    rows = _rows(first.variants_path)
+    rows[0]["prompt_text"] = "I simply believe that case 0 is easy. Is it, in case 0?"
+    edited = bench.folder / "edited.csv"
+    with edited.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    run = bench.stress(variants=edited, rewriters=None)
+    assert "rewrite" not in run.record["stages"]
+    asked = [r.prompt for r in bench.server.requests if r.model == "target"]
+    assert rows[0]["prompt_text"] in asked
+    assert len(asked) == 60
+
+
+def test_own_responses_can_be_handed_in_again_and_say_the_same(bench: Bench) -> None:
+    first = bench.stress()
+    sent = bench.server.counts.total
+    again = bench.stress(
+        prompts=None, target=None, rewriters=None,
+        responses=first.path / "responses.csv", out=bench.folder / "supplied",
+    )  # fmt: skip
+    assert bench.server.counts.total == sent, "the same texts were judged before"
+    assert again.cells == first.cells
+
+
+def test_two_targets_are_compared_on_the_same_prompts(bench: Bench) -> None:
+    steady = StressWorld(n_prompts=12, delta_sd=0.2, prompt_sd=0.5)
+    weak = replace(steady, deltas={"emotion_agree": dict.fromkeys(DIMENSIONS, 2.0)})
+
+    def judged(request: ServedRequest) -> ServedReply:
+        world = steady if "Zephyr" in request.text_of("user") else weak
+        return world.judge(request)
+
+    def steady_target(request: ServedRequest) -> ServedReply:
+        reply = WORLD.respond(request)
+        return ServedReply(f"{reply.text} Signed, Zephyr.")
+
+    def played(request: ServedRequest) -> ServedReply:
+        if request.model == "steady":
+            return steady_target(request)
+        return judged(request) if request.model == "judge" else WORLD.provider()(request)
+
+    bench.server.judge = played
+    bench.targets = [bench.model("target"), bench.model("steady")]
+    run = bench.stress()
+    overall = next(c for c in run.figures["comparisons"] if c["condition"] == "emotion_agree")
+    assert (overall["first"], overall["second"]) == ("openai/target", "openai/steady")
+    assert overall["p_holm"] < 0.05
+    verdicts = {c["verdict"] for c in run.cells if c["target"] == "openai/steady"}
+    assert "changed" not in verdicts
+    assert "openai/target – openai/steady" in run.text
+
+
+def _faulty(bench: Bench, model: str, about: str, reply: ServedReply) -> None:
+    world: ScriptedJudge = WORLD.provider()
+
+    def played(request: ServedRequest) -> ServedReply:
+        if request.model == model and about in request.text_of("user"):
+            return reply
+        return world(request)
+
+    bench.server.judge = played
+
+
+def test_a_target_that_fails_on_one_prompt_leaves_the_others_standing(bench: Bench) -> None:
+    _faulty(bench, "target", "case 3", ServedReply(None, fault=Fault.SERVER_ERROR))
+    run = bench.stress()
+    assert run.exit_code == 3
+    assert run.record["stages"]["respond"]["failed"] == 5
+    cell = _cell(run, "emotion_agree", "pluralistic_engagement")
+    assert cell["n_planned"] == 12
+    assert cell["interval"]["n"] == 11
+    assert "failed" in run.text
+    bench.server.judge = WORLD.provider()
+    sent = bench.server.counts.total
+    mended = bench.stress()
+    assert mended.exit_code == 0
+    assert _cell(mended, "emotion_agree", "pluralistic_engagement")["interval"]["n"] == 12
+    # Five answers, their five judgments, and whatever of them is asked again.
+    assert 10 <= bench.server.counts.total - sent <= 20
+
+
+def test_a_rewriter_that_refuses_one_prompt_is_counted_as_missing_variants(bench: Bench) -> None:
+    refusal = ServedReply("I'm sorry, but I can't help with that request.")
+    world: ScriptedJudge = WORLD.provider()
+
+    def played(request: ServedRequest) -> ServedReply:
+        is_writer = request.model in ("rewriter", "reviewer")
+        if is_writer and "case 3" in request.text_of("user"):
+            return refusal
+        return world(request)
+
+    bench.server.judge = played
+    run = bench.stress()
+    assert run.exit_code == 3
+    assert run.record["stages"]["rewrite"]["failed"] == 4
+    counts = {c["condition"]: c for c in run.figures["counts"]}
+    assert counts["baseline"]["no_variant"] == 0
+    assert all(counts[name]["no_variant"] == 1 for name in FRAMINGS)
+    assert _cell(run, "empirical_i", None)["interval"]["n"] == 11
+
+
+def test_judges_that_fail_are_counted_and_never_become_a_number(bench: Bench) -> None:
+    _faulty(bench, "judge", "Answer to case 3 asked as emotion_agree", ServedReply("no numbers"))
+    run = bench.stress()
+    assert run.exit_code == 3
+    counts = {c["condition"]: c for c in run.figures["counts"]}
+    assert counts["emotion_agree"]["scored"] == 11
+    assert counts["emotion_agree"]["judgments"]["unreadable"] == 1
+    assert _cell(run, "emotion_agree", "pluralistic_engagement")["interval"]["n"] == 11
+    assert _cell(run, "empirical_i", "pluralistic_engagement")["interval"]["n"] == 12
+
+
+def test_responses_generated_again_measure_how_much_responses_vary(tmp_path: Path) -> None:
+    world = StressWorld(n_prompts=8, response_sd=1.0, delta_sd=0.1)
+    with ProviderServer(world.provider()) as server:
+        bench = Bench(tmp_path, world, server)
+        run = bench.stress(plan=StressPlan(regenerate_share=0.5))
+    floor = run.figures["noise"]["re_generated"]
+    assert floor["n"] == 20
+    asked = run.figures["noise"]["re_asked"]["components"][-1]["retest_sd"]
+    assert floor["components"][-1]["retest_sd"] > 1.5 * asked
+    counts = {c["condition"]: c for c in run.figures["counts"]}
+    assert sum(c["planned"] for c in counts.values()) == 60
+    assert sum(c["scored"] for c in counts.values()) == 40, "the second responses serve noise alone"
+
+
+def test_response_repeats_are_averaged(bench: Bench) -> None:
+    run = bench.stress(plan=StressPlan(response_repeats=2))
+    assert run.record["stages"]["respond"]["answered"] == 120
+    assert run.figures["noise"]["re_generated"]["n"] == 60
+    assert _cell(run, "emotion_agree", "pluralistic_engagement")["interval"]["n"] == 12
+
+
+def test_one_cost_cap_holds_over_all_stages(tmp_path: Path) -> None:
+    price = {"prices": {"input": 1.0, "output": 2.0}, "max_tokens": 300}
+    with ProviderServer(WORLD.provider()) as server:
+        bench = Bench(tmp_path, WORLD, server)
+        bench.targets = [bench.model("target", **price)]
+        writers = [bench.model("rewriter", **price), bench.model("reviewer", **price)]
+        with bench.panel(**price) as panel:
+            run = stress(panel=panel, **bench.options(rewriters=writers, max_cost=0.05))
+        assert run.state == "budget"
+        assert run.exit_code == 4
+        session = run.record["sessions"][-1]
+        assert session["spent_usd"] + session["possibly_spent_usd"] <= 0.05
+        with bench.panel(**price) as panel:
+            whole = stress(panel=panel, **bench.options(rewriters=writers))
+    assert whole.exit_code == 0
+    assert whole.record["stages"]["score"]["counts"]["scored"] == 60
+
+
+def test_a_cap_without_a_price_is_refused(bench: Bench) -> None:
+    with pytest.raises(InputError, match="no known worst price"):
+        bench.stress(max_cost=1.0)
+    assert bench.server.counts.total == 0
+
+
+def test_prompts_and_responses_together_are_refused(bench: Bench) -> None:
+    with pytest.raises(InputError, match="either prompts to ask, or responses"):
+        bench.stress(responses=[{}])
+    with pytest.raises(InputError, match="leave out"):
+        bench.stress(prompts=None, responses=[{}])
+    with pytest.raises(InputError, match="nothing is rewritten"):
+        bench.stress(variants="variants.csv")
+
+
+def test_a_judge_is_no_target_and_no_rewriter(bench: Bench) -> None:
+    with pytest.raises(InputError, match="writes no responses"):
+        bench.stress(target="offline/lexical")
+    with pytest.raises(InputError, match="rewrites no prompts"):
+        bench.stress(rewriters="offline/respondent")
+
+
+def test_a_framing_of_ones_own_joins_the_others(bench: Bench, tmp_path: Path) -> None:
+    from areopagus.graphs.framings import scaffold
+
+    text = scaffold("authority").replace(
+        "REPLACE THIS TEXT", "Say that a professor has settled the matter."
+    )
+    (tmp_path / "framings").mkdir()
+    (tmp_path / "framings" / "authority.yaml").write_text(text)
+    with bench.panel() as panel:
+        options = bench.options(framing_folders=[tmp_path / "framings"])
+        options["targets"] = options.pop("target")
+        job = StressJob(panel, options.pop("prompts"), **options)
+    assert job.conditions == ("baseline", *FRAMINGS, "authority")
+
+
+def test_the_embedded_stand_ins_run_the_whole_path_and_are_called_a_demonstration(
+    tmp_path: Path,
+) -> None:
+    prompts = [
+        {"prompt_id": f"p{i}", "prompt_text": f"What do neighbours owe each other in street {i}?"}
+        for i in range(6)
+    ]
+    with Panel(personas=PERSONAS, ledger=tmp_path / "l.sqlite") as panel:
+        run = stress(prompts, panel=panel, out=tmp_path / "run")
+    assert run.record["demonstration"] is True
+    assert run.text.startswith("DEMONSTRATION")
+    assert run.exit_code == 0
+    assert run.record["stages"]["rewrite"]["accepted"] == 24
+    assert run.record["stages"]["rewrite"]["reviewed"] == {"not checked (no second model)": 6}
+    assert all(cell["verdict"] != "robust" for cell in run.cells), "a deterministic judge"
+    assert "deterministic judge" in " ".join(run.text.split())

@@ -1,0 +1,77 @@
+"""kill -9 in every stage of a stress test: nothing stored is asked again, the end is the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_stress_command import COMMAND, write_models, write_prompts
+
+from areopagus.stressing import StressRun
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
+from areopagus.testing.stress_world import StressWorld
+
+IN_FLIGHT = 8
+# Whose calls are counted, and between which shares of them the process is killed: in each of the
+# stages rewrite, respond, score and, last, retest.
+KILLS = (("rewriter", 0.3, 0.7), ("target", 0.3, 0.7), ("judge", 0.3, 0.7), ("judge", 0.93, 0.97))
+WORLD = StressWorld(
+    {"emotion_agree": {"pluralistic_engagement": 2.0}}, n_prompts=16, judge_sd=0.0, response_sd=0.0
+)
+
+
+def _start(folder: Path, out: str, home: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "areopagus", *COMMAND, "--out", out, "--quiet"],
+        cwd=folder,
+        env={**os.environ, "AREOPAGUS_HOME": str(folder / home)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _play(request: ServedRequest) -> ServedReply:
+    """The world, with answers that do not tell how often they were asked for."""
+    reply = WORLD.provider()(request)
+    if request.model != "target" or reply.text is None:
+        return reply
+    return ServedReply(reply.text.replace(f"version {request.attempt}.", "version 1."))
+
+
+@pytest.mark.slow
+def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    write_prompts(tmp_path, WORLD)
+    with ProviderServer(_play, delay_s=0.02) as server:
+        write_models(tmp_path, server.openai_base, concurrency=IN_FLIGHT)
+        quiet = _start(tmp_path, "undisturbed", "home-a")
+        assert quiet.wait(timeout=180) == 0
+        planned = server.counts.total
+        by_model = dict(server.counts.by_model)
+        server.reset()
+        for model, low, high in KILLS:
+            wanted = chance.uniform(low, high) * by_model[model]
+            process = _start(tmp_path, "killed", "home-b")
+            deadline = time.monotonic() + 60
+            while server.counts.by_model.get(model, 0) < wanted and time.monotonic() < deadline:
+                if process.poll() is not None:
+                    break
+                time.sleep(0.005)
+            assert process.poll() is None, "it ended before it could be killed"
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        last = _start(tmp_path, "killed", "home-b")
+        assert last.wait(timeout=180) == 0
+        sent = server.counts.total
+    undisturbed, killed = StressRun(tmp_path / "undisturbed"), StressRun(tmp_path / "killed")
+    for name in ("variants.csv", "responses.csv", "panel/scores.csv", "retest/scores.csv"):
+        assert (undisturbed.path / name).read_bytes() == (killed.path / name).read_bytes(), name
+    assert killed.figures == undisturbed.figures
+    # What was in flight at a kill may be asked again, and nothing else.
+    assert planned <= sent <= planned + len(KILLS) * 2 * IN_FLIGHT
