@@ -33,7 +33,8 @@ class ServedState(ServedInput, total=False):
 
 
 @cache
-def _panel() -> Any:
+def served_panel() -> Any:
+    """The panel that the environment names, put together once a process."""
     from ..panel import Panel
 
     path = os.environ.get("AREOPAGUS_PANEL")
@@ -48,7 +49,7 @@ async def deliberate_node(state: ServedState) -> dict[str, Any]:
     ids = {
         name: state[name] for name in ("response_id", "prompt_id", "respondent_id") if name in state
     }
-    verdict = await _panel().ascore(state["prompt_text"], state["response_text"], **ids)
+    verdict = await served_panel().ascore(state["prompt_text"], state["response_text"], **ids)
     return {"verdict": verdict.to_json()}
 
 

@@ -37,7 +37,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "exam
 EXPECTED_PAGES = {
     "architecture", "calibration", "costs", "models",
     "offline-judge", "personas", "quickstart", "responses",
-    "results", "rubrics", "testing",
+    "results", "rubrics", "stress", "testing",
 }  # fmt: skip
 
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -332,6 +332,7 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
         "prompts.csv",
         "responses.csv",
         "scoring_notebook.py",
+        "stress_prompts.csv",
     }
 
 
@@ -342,6 +343,8 @@ def test_the_example_tables_and_persona_are_in_order() -> None:
     assert found.notices == ()
     with open_prompts(ROOT / "examples" / "prompts.csv") as prompts:
         assert prompts.check().n_prompts == 4
+    with open_prompts(ROOT / "examples" / "stress_prompts.csv") as prompts:
+        assert prompts.check().n_prompts == 12
     (planner,) = read_persona_files([ROOT / "examples" / "personas" / "urban_planner.yaml"])
     assert planner.axis not in ("disciplinary", "ideological")
 

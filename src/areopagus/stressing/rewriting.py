@@ -7,19 +7,24 @@ from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..graphs.framings import Framing
+from ..access import require_access
+from ..graphs.framings import Framing, load_framings
 from ..graphs.reframed import variant_rows
 from ..graphs.reframing import reframe
 from ..graphs.reframing_state import REFRAMED_STATUSES, Reframed
 from ..graphs.rewriters import Assignment, assign_rewriters
 from ..judges.backend import Backend
 from ..judges.desk import Desk
+from ..loop import run_async
 from ..records.responses import PromptRow
 from ..records.variants import VariantSet, write_variants
-from .material import Prompts
+from .material import Prompts, rewriters_from
 from .run import VARIANTS_FILE
+
+if TYPE_CHECKING:
+    from ..panel import Panel
 
 
 def assignments(
@@ -78,6 +83,35 @@ async def reframe_each(
         for _, task in queue:
             task.cancel()
         await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+
+async def reframe_one(panel: Panel, prompt_id: str, prompt_text: str) -> Reframed:
+    """One prompt in the built-in framings, by the panel's models (see `rewriters_from`).
+
+    Raises:
+        InputError: a rewriter cannot be asked at all.
+        StoreError: the ledger cannot be written.
+    """
+    rewriters, reviewers = rewriters_from(None, panel)
+    row = PromptRow(prompt_id, prompt_text, {}, 0)
+    prompts = Prompts((row,), "", "prompt", ())
+
+    async def work() -> Reframed:
+        await require_access((*rewriters, *reviewers), lambda _: False)
+        assigned = assignments(prompts, rewriters, reviewers, seed=0)
+        desk = Desk(panel.ledger)
+        try:
+            each = reframe_each(prompts, assigned, load_framings(), desk, at_once=1)
+            async with aclosing(each) as outcomes:
+                async for _, outcome in outcomes:
+                    return outcome
+            raise AssertionError("one prompt has one outcome")
+        finally:
+            for backend in (*rewriters, *reviewers):
+                if backend not in panel.backends:
+                    await backend.close()
+
+    return await run_async(work())
 
 
 async def rewrite_all(

@@ -176,36 +176,44 @@ def _cells(found: Degradation, target: str, codes: dict[str, str]) -> list[str]:
         f"= robust: {counts['robust']} (inside ±{found.margin:g} points, and the noise floor "
         f"below it); ? undecided: {counts['undecided']}",
     )
-    changed = [c for c in mine if c.verdict == "changed"]
-    if changed:
-        lines += table(
-            [
-                "changed cell",
-                "delta",
-                "95% interval",
-                "Holm p",
-                "max-T p",
-                "prompts",
-                "top base/var",
-            ],
-            [_detail(cell, codes) for cell in changed],
-        )
+    lines += _changed([c for c in mine if c.verdict == "changed"], codes)
     lines += _undecided(mine, codes)
     return lines
 
 
-def _detail(cell: DegradationCell, codes: dict[str, str]) -> list[str]:
-    ceiling = cell.ceiling
-    small = " (small)" if cell.within_margin else ""
-    return [
-        f"{cell.condition} {codes[cell.dimension or '']}{small}",
-        signed(cell.mean),
-        _limits(cell.interval),
-        p_text(cell.p_holm),
-        p_text(cell.p_max_t),
-        f"{cell.n_prompts} of {cell.n_planned}",
-        f"{_share(ceiling.baseline)}/{_share(ceiling.variant)}",
-    ]
+def _changed(cells: Sequence[DegradationCell], codes: dict[str, str]) -> list[str]:
+    """Changed cells; prompts and ceilings have a column where they differ or matter."""
+    if not cells:
+        return []
+    header = ["changed", "delta", "95% interval", "Holm p", "max-T p"]
+    rows = []
+    is_uneven = any(cell.n_prompts != cell.n_planned for cell in cells)
+    is_high = any(max(cell.ceiling.baseline, cell.ceiling.variant) > 0.1 for cell in cells)
+    for cell in cells:
+        small = " (small)" if cell.within_margin else ""
+        row = [
+            f"{cell.condition} {codes[cell.dimension or '']}{small}",
+            signed(cell.mean),
+            _limits(cell.interval),
+            p_text(cell.p_holm),
+            p_text(cell.p_max_t),
+        ]
+        if is_uneven:
+            row.append(f"{cell.n_prompts} of {cell.n_planned}")
+        if is_high:
+            row.append(f"{_share(cell.ceiling.baseline)}/{_share(cell.ceiling.variant)}")
+        rows.append(row)
+    header += ["prompts"] if is_uneven else []
+    header += ["at top"] if is_high else []
+    lines = table(header, rows)
+    if any(cell.within_margin for cell in cells):
+        lines += item("", "(small): significant, and shown to be inside the margin all the same")
+    if is_high:
+        lines += item(
+            "", "at top: share of judgments at the top of the scale, at the baseline / under the "
+            "framing; there a rise can no longer show"
+        )  # fmt: skip
+    return lines
 
 
 def _undecided(cells: Sequence[DegradationCell], codes: dict[str, str]) -> Iterator[str]:
