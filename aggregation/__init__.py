@@ -13,6 +13,7 @@ from typing import Any
 from .alt_test import alt_test
 from .degradation import degradation
 from .effective_judges import effective_judges
+from .label_agreement import label_agreement
 from .noise_floor import noise_floor
 from .panel_interval import panel_interval
 from .severity import severity
@@ -38,6 +39,7 @@ _HOME = {
     "Headline": "degradation_summary",
     "Interval": "interval",
     "IsotonicMap": "mapping",
+    "LabelAgreement": "label_agreement",
     "MaxT": "multiplicity",
     "MeanTau": "kendall",
     "NoiseComponent": "noise_floor",
@@ -135,6 +137,7 @@ __all__ = [
     "Headline",
     "Interval",
     "IsotonicMap",
+    "LabelAgreement",
     "MaxT",
     "MeanTau",
     "NoiseComponent",
@@ -187,6 +190,7 @@ __all__ = [
     "kendall_w",
     "kendall_w_uncorrected",
     "krippendorff_alpha",
+    "label_agreement",
     "max_t",
     "mcnemar_midp",
     "mean_concordance",

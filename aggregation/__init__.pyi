@@ -55,6 +55,8 @@ from .kendall import mean_group_tau as mean_group_tau
 from .kendall import mean_pairwise_tau as mean_pairwise_tau
 from .kendall import pair_accuracy as pair_accuracy
 from .krippendorff import krippendorff_alpha as krippendorff_alpha
+from .label_agreement import LabelAgreement as LabelAgreement
+from .label_agreement import label_agreement as label_agreement
 from .mapping import IsotonicMap as IsotonicMap
 from .mapping import isotonic_map as isotonic_map
 from .measured_cells import CellFamily as CellFamily
@@ -120,6 +122,7 @@ __all__ = [
     "Headline",
     "Interval",
     "IsotonicMap",
+    "LabelAgreement",
     "MaxT",
     "MeanTau",
     "NoiseComponent",
@@ -172,6 +175,7 @@ __all__ = [
     "kendall_w",
     "kendall_w_uncorrected",
     "krippendorff_alpha",
+    "label_agreement",
     "max_t",
     "mcnemar_midp",
     "mean_concordance",

@@ -24,6 +24,8 @@ FEWEST_ITEMS: Final = 30
 FEWEST_PROMPTS: Final = 6
 """Prompts a rater needs where prompts are the unit."""
 ENOUGH_POWER: Final = 0.8
+MOST_COPIES: Final = 50
+"""Raters who are tried as judges for the reference "human", drawn by seed where there are more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,13 +284,13 @@ def _compare(
 
 def _prompt_means(values: Floats, groups: Integers) -> Floats:
     size = int(groups.max(initial=-1)) + 1
-    out = np.full((len(values), size), np.nan)
-    for row, target in zip(values, out, strict=True):
-        known = np.isfinite(row)
-        count = np.bincount(groups[known], minlength=size)
-        total = np.bincount(groups[known], weights=row[known], minlength=size)
-        np.divide(total, count, out=target, where=count > 0)
-    return out
+    rater, item = np.nonzero(np.isfinite(values))
+    cell = rater * size + groups[item]
+    count = np.bincount(cell, minlength=len(values) * size)
+    total = np.bincount(cell, weights=values[rater, item], minlength=len(values) * size)
+    out = np.full(len(values) * size, np.nan)
+    np.divide(total, count, out=out, where=count > 0)
+    return out.reshape(len(values), size)
 
 
 def _summary(comparisons: tuple[RaterComparison, ...]) -> tuple[float, float]:
@@ -330,8 +332,11 @@ def _references(
         "random": ReferenceJudge(*outcome(np.where(judged, drawn, np.nan), table)),
     }
     if len(table) > 2:
+        # Who stands for a human as a judge: everybody, or so many by seed where there are more.
+        some = np.random.default_rng(seed).permutation(len(table))[:MOST_COPIES]
         copies = [
-            outcome(np.where(judged, table[k], np.nan), np.delete(table, k, axis=0)) for k in names
+            outcome(np.where(judged, table[k], np.nan), np.delete(table, k, axis=0))
+            for k in sorted(some)
         ]
         known = [pair for pair in copies if not np.isnan(pair[0])]
         if known:

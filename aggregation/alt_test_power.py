@@ -9,13 +9,16 @@ import numpy.typing as npt
 from scipy import stats
 
 from .alt_test import FALSE_DISCOVERY_RATE, FEWEST_PROMPTS, PASSING_RATE
-from .alt_test_scores import rank_differences, winning_rates
+from .alt_test_scores import RankBlocks, winning_rates
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 BATCH: Final = 250
 """Worlds simulated at once."""
+PAIRS_AT_ONCE: Final = 2_000_000
+MOST_PAIRS: Final = 40_000_000
+FEWEST_WORLDS: Final = 50
 
 
 def simulate_power(
@@ -51,15 +54,20 @@ def simulate_power(
     correlation = np.sin(np.pi * min(tau, 0.999) / 2)
     noise = np.sqrt(1 / correlation - 1)
     rng = np.random.default_rng(seed)
+    there = np.isfinite(table)
+    blocks = RankBlocks(there, judged, groups)
+    _, item = np.nonzero(there)
+    size = max(blocks.n_pairs, len(item), 1)
+    worlds = min(worlds, max(FEWEST_WORLDS, MOST_PAIRS // size))
+    at_once = max(1, min(BATCH, PAIRS_AT_ONCE // size))
     passed = np.zeros(2)
-    for start in range(0, worlds, BATCH):
-        batch = min(BATCH, worlds - start)
-        quality = rng.normal(size=(batch, 1, table.shape[1]))
-        raters = quality + noise * rng.normal(size=(batch, *table.shape))
-        raters[:, ~np.isfinite(table)] = np.nan
-        human = quality[:, 0] + noise * rng.normal(size=(batch, table.shape[1]))
-        for which, judge in enumerate((human, quality[:, 0])):
-            d, _ = rank_differences(np.where(judged, judge, np.nan), raters, groups)
+    for start in range(0, worlds, at_once):
+        batch = min(at_once, worlds - start)
+        quality = rng.normal(size=(batch, table.shape[1]))
+        ratings = quality[:, item] + noise * rng.normal(size=(batch, len(item)))
+        human = quality + noise * rng.normal(size=quality.shape)
+        for which, judge in enumerate((human, quality)):
+            d, _ = blocks.differences(judge, ratings)
             passed[which] += (_rates(d, epsilon) >= PASSING_RATE).sum()
     return float(passed[0] / worlds), float(passed[1] / worlds)
 

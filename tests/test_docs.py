@@ -35,9 +35,9 @@ from areopagus.settings import read_settings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
 EXPECTED_PAGES = {
-    "architecture", "calibration", "costs", "models",
+    "architecture", "calibration", "costs", "measurement", "models",
     "offline-judge", "personas", "quickstart", "responses",
-    "results", "rubrics", "stress", "testing",
+    "results", "rubrics", "stress", "study", "testing",
 }  # fmt: skip
 
 _FENCE = re.compile(r"^```(\w*)\s*$")
@@ -333,6 +333,9 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
         "responses.csv",
         "scoring_notebook.py",
         "stress_prompts.csv",
+        "study/README.md",
+        "study/raters.csv",
+        "study/responses.csv",
     }
 
 

@@ -1,38 +1,27 @@
-"""Figures of a calibration as PNG and SVG (needs matplotlib, extra `figures`).
-
-Colours are of the Okabe-Ito palette and differ in shape or line as well, so that they are told
-apart by colour-blind readers and in grey.
-"""
+"""Figures of a calibration as PNG and SVG (needs matplotlib, extra `figures`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..reports.figure_style import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    FigureFormat,
+    new_figure,
+    save,
+    short_name,
+    style,
+)
 from .judges_table import JudgeRow
 from .responses import HUMAN, MODEL, UNKNOWN
 from .result import Calibration
-
-FigureFormat = Literal["png", "svg"]
-
-BLUE, ORANGE, GREEN, GREY, BLACK = "#0072B2", "#D55E00", "#009E73", "#777777", "#000000"
-
-_STYLE: dict[Any, Any] = {
-    "font.size": 9.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlesize": 10.0,
-    "axes.titlelocation": "left",
-    "legend.frameon": False,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "areopagus",
-    "savefig.dpi": 150,
-    "figure.constrained_layout.use": True,
-}
 
 
 def write_figures(
@@ -55,32 +44,19 @@ def write_figures(
     Raises:
         InputError: matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'areopagus[figures]'") from error
     place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     drawings: dict[str, Callable[[Calibration, Any], bool]] = {
         "scores_and_people": draw_scores,
         "judges": draw_judges,
         "designs": draw_designs,
         "reliability": draw_reliability,
     }
-    written = []
-    with mpl.rc_context(_STYLE):
+    written: list[Path] = []
+    with style():
         for name, draw in drawings.items():
-            figure = Figure(figsize=(6.0, 4.0))
-            FigureCanvasAgg(figure)
-            if not draw(calibration, figure):
-                continue
-            for suffix in formats:
-                path = place / f"{name}.{suffix}"
-                # a date would make two equal figures differ
-                figure.savefig(path, metadata={"Date": None} if suffix == "svg" else None)
-                written.append(path)
+            figure = new_figure(6.0, 4.0)
+            if draw(calibration, figure):
+                written += save(figure, place / name, formats=formats)
     return tuple(written)
 
 
@@ -109,7 +85,7 @@ def draw_scores(calibration: Calibration, figure: Any) -> bool:
     note = f"tau-b within prompts {tau.value:.2f}" if tau.is_defined else "tau undefined"
     if tau.has_interval:
         note += f" [{tau.low:.2f}, {tau.high:.2f}]"
-    axes.set_title(f"{calibration.main_target}: {note}")
+    axes.set_title(f"{short_name(calibration.main_target, 40)}: {note}")
     axes.legend(loc="best")
     return True
 
@@ -121,8 +97,8 @@ def draw_judges(calibration: Calibration, figure: Any) -> bool:
         return False
     rows.sort(key=lambda row: row.accuracy.value)
     shown = rows if len(rows) <= 60 else rows[:30] + rows[-30:]
-    longest = max(len(row.name) for row in shown)
-    figure.set_size_inches(4.2 + 0.065 * min(longest, 60), 1.4 + 0.2 * len(shown))
+    names = [short_name(row.name, 60) for row in shown]
+    figure.set_size_inches(4.2 + 0.065 * max(map(len, names)), 1.4 + 0.2 * len(shown))
     axes = figure.add_subplot()
     for place, row in enumerate(shown):
         _draw_row(axes, place, row)
@@ -132,7 +108,7 @@ def draw_judges(calibration: Calibration, figure: Any) -> bool:
     if panel.is_defined:
         axes.axvline(panel.value, color=GREEN, linewidth=1.5)
         _above(axes, panel.value, "panel", GREEN)
-    axes.set_yticks(range(len(shown)), [row.name for row in shown], fontsize=8)
+    axes.set_yticks(range(len(shown)), names, fontsize=8)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlabel(f"pairs ordered as people do, ties 1/2 ({calibration.level:.0%} intervals)")
     if len(shown) < len(rows):

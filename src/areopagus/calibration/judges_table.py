@@ -108,11 +108,11 @@ def judges_table(
     """Returns the table of judges on the main target.
 
     It is a screen. Measured with twelve judges of whom ten are good, at 9, 26, 100 prompts of six
-    (benchmarks/simulate_worlds.py, 400 worlds, Monte Carlo error at most .025): the useless judge
-    named in .978, .983, .978 of the worlds, the source-only judge in .177, .522, .950; any of the
-    ten named useless in .362, .003, .000, named source-only in .095, .018, .000. Coverage of the
-    95% intervals: accuracy .930, .943, .945; severity .963, .940, .927; without it .985, .943,
-    .945; own family .940, .943, .945; length slope .935, .930, .932 (error .006 to .013).
+    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): the useless
+    judge named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of
+    the ten named useless in .332, .000, .000, named source-only in .099, .018, .000. Coverage of
+    the 95% intervals: accuracy .938, .935, .943; severity .955, .944, .950; without it .983, .948,
+    .951; own family .951, .943, .953; length slope .944, .953, .953 (error .003 to .006).
 
     Args:
         material: with a panel.

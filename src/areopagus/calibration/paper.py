@@ -89,8 +89,8 @@ def paper_figures(
     """Returns the paper's human-study figures on the overall ranking, else the first criterion.
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts (benchmarks/simulate_worlds.py,
-    400 worlds, Monte Carlo error .010 to .012): pairs won .958, .955, .945; model first .935,
-    .950, .958.
+    2,000 worlds, Monte Carlo error .005): pairs won .952, .948, .951; model first .950, .949,
+    .944.
 
     Args:
         material: what was rated.

@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "agreement": ("calibrate", "agreement", "Say how far people agree with each other."),
     "apply": ("calibrate", "apply", "Apply a saved calibration to a later run."),
     "humans": ("humans", "humans", "Look into files of human judgments."),
+    "study": ("study", "study", "Build, serve and collect a human study."),
     "ledger": ("ledger", "ledger", "Show, count and prune the calls already paid."),
 }
 

@@ -1,0 +1,342 @@
+"""The web application of a study: one page for everybody, and its data by personal link.
+
+Blinding rests on what this process is given: it reads the packets folder and the store, and never
+the organiser's. Everything that leaves it is the same for every kind of response: labels in
+alphabetical order, texts in the plain form, no ids, no validators of caches.
+
+The secret of a link comes in an `Authorization` header that only our own script sets. There is no
+cookie, so that a request from another site carries no rights.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import json
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from ..errors import AreopagusError, InputError, InputFault
+from .files import ACCESS_FILE, PACKETS, STORE_FILE, Packet, StudyFile, read_packets, read_study
+from .incoming import read_body
+from .raters import secret_hash
+from .sitting import ended, progress, seconds_left
+from .store import ConflictError, SavedPage, Store
+
+log = logging.getLogger("areopagus.study")
+
+MOST_BODY_BYTES = 1024 * 1024
+RATER = web.RequestKey("rater", str)
+
+ASSETS = {
+    "/": ("index.html", "text/html"),
+    "/study.css": ("study.css", "text/css"),
+    "/study.js": ("study.js", "text/javascript"),
+    "/rating.js": ("rating.js", "text/javascript"),
+    "/writing.js": ("writing.js", "text/javascript"),
+    "/saving.js": ("saving.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    "X-Robots-Tag": "noindex, nofollow",
+    "Server": "areopagus",
+}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+T = TypeVar("T")
+
+
+class StudyApp:
+    """The handlers of one study.
+
+    Args:
+        folder: the study.
+        store: its store.
+        clock: seconds since 1970.
+    """
+
+    def __init__(
+        self, folder: str | Path, store: Store, *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.study: StudyFile = read_study(folder)
+        self._packets: dict[str, list[Packet]] = {}
+        for packet in read_packets(folder):
+            self._packets.setdefault(packet.rater, []).append(packet)
+        self._rater_of = _read_access(Path(folder) / PACKETS / ACCESS_FILE)
+        self._store = store
+        self._clock = clock
+        # SQLite waits for the disk: one thread of its own, so that nobody else waits with it.
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="study-store")
+        self._assets = _read_assets()
+
+    def application(self) -> web.Application:
+        """Returns the application, to be run on any loop."""
+        app = web.Application(middlewares=[self._outermost], client_max_size=MOST_BODY_BYTES)
+        for path in self._assets:
+            app.router.add_get(path, self._asset)
+        app.router.add_get("/api/study", self._overview)
+        app.router.add_get("/api/pages/{number}", self._page)
+        app.router.add_post("/api/pages/{number}/start", self._start)
+        app.router.add_put("/api/pages/{number}", self._save)
+        return app
+
+    def close(self) -> None:
+        """Waits for the last save and closes the store."""
+        self._thread.shutdown(wait=True)
+        self._store.close()
+
+    @web.middleware
+    async def _outermost(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = time.monotonic()
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = _json({"error": error.reason}, error.status)
+        except AreopagusError as error:
+            log.error("%s", error)
+            response = _json({"error": "the ratings cannot be saved just now"}, 503)
+        except asyncio.CancelledError:
+            raise
+        except Exception:
+            log.exception("a defect of areopagus")
+            response = _json({"error": "a defect of the study's server"}, 500)
+        response.headers.update(HEADERS)
+        # The route, not the address: whoever pastes a secret into an address does not publish it.
+        resource = request.match_info.route.resource
+        route = resource.canonical if resource is not None else "(no such page)"
+        log.info(
+            "%s %s %s %s %.0f ms", request.get(RATER, "-"), request.method, route,
+            response.status, 1000 * (time.monotonic() - began),
+        )  # fmt: skip
+        return response
+
+    async def _asset(self, request: web.Request) -> web.Response:
+        body, content_type = self._assets[request.path]
+        return web.Response(body=body, content_type=content_type, charset="utf-8")
+
+    async def _overview(self, request: web.Request) -> web.Response:
+        rater = self._rater(request)
+        pages = await self._in_thread(self._store.pages, rater)
+        return _json(self._overview_of(rater, pages))
+
+    async def _page(self, request: web.Request) -> web.Response:
+        rater, packet = self._packet(request)
+        state = await self._state(rater, packet)
+        if state == "later":
+            raise web.HTTPForbidden(reason="this page opens in a later sitting")
+        if self.study.kind == "writing" and state == "new":
+            # The question is shown when the clock starts.
+            return _json(self._page_of(packet, SavedPage(rater, packet.number)))
+        opened = await self._in_thread(self._store.open_page, rater, packet.number, self._clock())
+        return _json(self._page_of(packet, opened))
+
+    async def _start(self, request: web.Request) -> web.Response:
+        rater, packet = self._packet(request)
+        if self.study.kind != "writing":
+            raise web.HTTPNotFound(reason="there is nothing to start")
+        if await self._state(rater, packet) == "later":
+            raise web.HTTPForbidden(reason="this page opens in a later sitting")
+        opened = await self._in_thread(self._store.open_page, rater, packet.number, self._clock())
+        return _json(self._page_of(packet, opened))
+
+    async def _save(self, request: web.Request) -> web.Response:
+        rater, packet = self._packet(request)
+        if request.content_type != "application/json":
+            raise web.HTTPUnsupportedMediaType(reason="must be application/json")
+        if await self._state(rater, packet) == "later":
+            raise web.HTTPForbidden(reason="this page opens in a later sitting")
+        save = read_body(self.study, packet, await request.read())
+        if isinstance(save, list):
+            return _json({"error": "the page cannot be saved so", "faults": save[:50]}, 422)
+        now = self._clock()
+        if self.study.kind == "writing":
+            before = await self._in_thread(self._store.page, rater, packet.number)
+            if before.opened_at is None:
+                return _json({"error": "the page was not started"}, 409)
+            if before.save_id != save.save_id and ended(self.study, before, now) is not None:
+                page = self._page_of(packet, before)
+                return _json({"error": "the time for this page is over", "page": page}, 409)
+        try:
+            saved = await self._in_thread(self._store.save, rater, packet.number, save, now)
+        except ConflictError as conflict:
+            page = self._page_of(packet, conflict.page)
+            return _json({"error": "the page was changed in another window", "page": page}, 409)
+        pages = await self._in_thread(self._store.pages, rater)
+        return _json(
+            {
+                "revision": saved.revision,
+                "done": saved.done_at is not None,
+                "study": self._overview_of(rater, pages),
+            }
+        )
+
+    def _rater(self, request: web.Request) -> str:
+        """The code of the rater whose link this is; the same answer for no link and a wrong one."""
+        origin = request.headers.get("Sec-Fetch-Site", "same-origin")
+        if origin not in ("same-origin", "none"):
+            raise web.HTTPForbidden(reason="only the study's own pages may ask")
+        scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+        given = secret_hash(secret.strip())
+        found = [
+            rater for known, rater in self._rater_of.items() if hmac.compare_digest(known, given)
+        ]
+        if scheme != "Bearer" or not found:
+            raise web.HTTPUnauthorized(reason="this link is not known")
+        request[RATER] = found[0]
+        return found[0]
+
+    def _packet(self, request: web.Request) -> tuple[str, Packet]:
+        rater = self._rater(request)
+        text = request.match_info["number"]
+        packets = self._packets.get(rater, [])
+        for packet in packets:
+            if str(packet.number) == text:
+                return rater, packet
+        raise web.HTTPNotFound(reason="there is no such page")
+
+    async def _state(self, rater: str, packet: Packet) -> str:
+        pages = await self._in_thread(self._store.pages, rater)
+        packets = self._packets[rater]
+        found = progress(self.study, packets, {page.number: page for page in pages}, self._clock())
+        return found.states[packets.index(packet)]
+
+    def _overview_of(self, rater: str, pages: list[SavedPage]) -> dict[str, Any]:
+        packets = self._packets.get(rater, [])
+        found = progress(self.study, packets, {page.number: page for page in pages}, self._clock())
+        study = self.study
+        return {
+            "kind": study.kind,
+            "title": study.title,
+            "instructions": study.instructions,
+            "minutes": study.minutes,
+            "words": study.words,
+            "pause_minutes": study.pause_minutes,
+            "rubric": _rubric(study),
+            "pages": [
+                {"number": packet.number, "session": packet.session, "state": state}
+                for packet, state in zip(packets, found.states, strict=True)
+            ],
+            "session": found.session,
+            "opens_in_s": round(found.opens_in_s),
+            "is_finished": found.is_finished,
+        }
+
+    def _page_of(self, packet: Packet, saved: SavedPage) -> dict[str, Any]:
+        now = self._clock()
+        is_writing = self.study.kind == "writing"
+        left = seconds_left(self.study, saved, now)
+        is_started = saved.opened_at is not None
+        page: dict[str, Any] = {
+            "number": packet.number,
+            "revision": saved.revision,
+            "done": ended(self.study, saved, now) is not None,
+        }
+        if is_writing:
+            return page | {
+                "started": is_started,
+                "prompt": packet.prompt if is_started else None,
+                "text": saved.text,
+                "seconds_left": None if left is None else round(left, 1),
+            }
+        return page | {
+            "prompt": packet.prompt,
+            "responses": [{"label": one.label, "text": one.text} for one in packet.responses],
+            "scores": {label: saved.scores.get(label, {}) for label in packet.labels},
+            "comment": saved.comment,
+        }
+
+    async def _in_thread(self, function: Callable[..., T], *given: Any) -> T:
+        # A save goes on to its end also where the browser has gone meanwhile.
+        loop = asyncio.get_running_loop()
+        return await asyncio.shield(loop.run_in_executor(self._thread, function, *given))
+
+
+def open_app(
+    folder: str | Path,
+    *,
+    store: str | Path | None = None,
+    clock: Callable[[], float] = time.time,
+) -> StudyApp:
+    """Returns the application of a study.
+
+    Args:
+        folder: the study; only its packets folder is read.
+        store: the file of saves; by default `ratings.sqlite` in the folder.
+        clock: seconds since 1970.
+
+    Raises:
+        InputError: the folder is no study, or the store is of another one.
+        StoreError: the store cannot be written.
+    """
+    study = read_study(folder)
+    path = Path(store) if store is not None else Path(folder) / STORE_FILE
+    return StudyApp(folder, Store(path, study.study_id), clock=clock)
+
+
+def _rubric(study: StudyFile) -> dict[str, Any] | None:
+    rubric = study.rubric
+    if rubric is None:
+        return None
+
+    def anchors(found: Mapping[int, str]) -> list[dict[str, Any]]:
+        return [{"score": score, "text": found[score]} for score in sorted(found)]
+
+    return {
+        "label": rubric.label,
+        "purpose": rubric.purpose,
+        "low": rubric.scale.low,
+        "high": rubric.scale.high,
+        "anchors": anchors(rubric.anchors),
+        "dimensions": [
+            {
+                "id": one.id,
+                "label": one.label,
+                "definition": one.definition,
+                "question": one.question,
+                "anchors": anchors(one.anchors),
+            }
+            for one in rubric.dimensions
+        ],
+    }
+
+
+def _json(content: Any, status: int = 200) -> web.Response:
+    body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+    return web.Response(body=body, status=status, content_type="application/json", charset="utf-8")
+
+
+def _read_access(file: Path) -> dict[str, str]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        found = {str(known): str(rater) for rater, known in content.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise InputError([InputFault(str(file), f"cannot be read: {error}")]) from error
+    if not found:
+        raise InputError([InputFault(str(file), "names nobody")])
+    return found
+
+
+def _read_assets() -> dict[str, tuple[bytes, str]]:
+    folder = resources.files(__name__.rpartition(".")[0]).joinpath("web")
+    return {
+        path: (folder.joinpath(name).read_bytes(), content_type)
+        for path, (name, content_type) in ASSETS.items()
+    }

@@ -1,0 +1,195 @@
+"""Packets for other tools, made of the packets folder alone: still blinded, nothing of the map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from ..errors import InputError, InputFault, StoreError
+from ..records.export import WORKBOOK_TEXT, spreadsheet_safe
+from ..records.run_folder import replaced
+from ..rubrics import Rubric
+from ..visible_text import visible_text
+from .export_label_studio import label_studio_config, label_studio_tasks
+from .export_page import printable_page
+from .export_qualtrics import qualtrics_survey
+from .files import Packet, StudyFile, csv_text, json_text, read_packets, read_study, write_private
+
+PacketKind = Literal["csv", "xlsx", "label-studio", "qualtrics", "html"]
+PACKET_KINDS: tuple[PacketKind, ...] = get_args(PacketKind)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPackets:
+    """What an export wrote: the folder, its files, and how to bring the answers back."""
+
+    folder: Path
+    files: tuple[Path, ...]
+    how: str
+
+
+def export_packets(
+    folder: str | Path, kind: str, *, out: str | Path | None = None
+) -> ExportedPackets:
+    """Writes every rater's packets in another form, one file a rater, named by code.
+
+    Which rater a code is stands in the organiser's raters.csv. `study collect` reads what comes
+    back; the columns that it goes by must stay as they are.
+
+    Args:
+        folder: the study.
+        kind: one of `PACKET_KINDS`.
+        out: the folder; by default `export-KIND` in the study. Earlier files are replaced.
+
+    Raises:
+        InputError: no study, an unknown form, or a form that cannot hold the study.
+        StoreError: it cannot be written.
+    """
+    if kind not in PACKET_KINDS:
+        raise InputError(f"--as: must be one of {', '.join(PACKET_KINDS)}, got {kind!r}")
+    study = read_study(folder)
+    rubric = study.rubric
+    if rubric is None:
+        raise InputError([InputFault(str(folder), "is a writing study: there is nothing to rate")])
+    by_rater: dict[str, list[Packet]] = {}
+    for packet in read_packets(folder):
+        by_rater.setdefault(packet.rater, []).append(packet)
+    if kind == "xlsx":
+        _check_workbook(by_rater)
+    target = Path(out) if out is not None else Path(folder) / f"export-{kind}"
+    try:
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be made ({error.strerror or error})") from error
+    files: list[Path] = []
+    for rater, packets in by_rater.items():
+        file = target / f"{rater}.{_SUFFIXES[kind]}"
+        if kind == "xlsx":
+            _write_workbook(file, study, rubric, packets)
+            file.chmod(0o600)
+        else:
+            write_private(file, _text(kind, study, rubric, packets))
+        files.append(file)
+    if kind == "label-studio":
+        most = max(len(packet.labels) for packets in by_rater.values() for packet in packets)
+        file = target / "labeling_config.xml"
+        write_private(file, label_studio_config(study, rubric, most))
+        files.append(file)
+    return ExportedPackets(target, tuple(files), _HOW[kind])
+
+
+_SUFFIXES = {
+    "csv": "csv",
+    "xlsx": "xlsx",
+    "label-studio": "json",
+    "qualtrics": "txt",
+    "html": "html",
+}
+_HOW = {
+    "csv": "Raters fill in the columns of criteria and send the file back.",
+    "xlsx": "Raters fill in the columns of criteria and send the workbook back.",
+    "label-studio": "One project a rater: import the JSON, set labeling_config.xml as the "
+    "labelling interface, export as CSV or JSON.",
+    "qualtrics": "One survey a rater: import the TXT file, export answers as CSV with choice text.",
+    "html": "Print it, or open it in a browser; scores are typed into the CSV of this study.",
+}
+
+
+def _text(kind: str, study: StudyFile, rubric: Rubric, packets: Sequence[Packet]) -> str:
+    if kind == "csv":
+        names = _columns(rubric)
+        rows = _rows(packets)
+        return csv_text(names, ({n: spreadsheet_safe(v) for n, v in r.items()} for r in rows))
+    if kind == "label-studio":
+        return json_text(label_studio_tasks(packets))
+    if kind == "qualtrics":
+        return qualtrics_survey(study, rubric, packets)
+    return printable_page(study, rubric, packets)
+
+
+def _columns(rubric: Rubric) -> tuple[str, ...]:
+    shown = ("rater", "packet", "sitting", "question", "label", "response")
+    return (*shown, *rubric.dimension_ids, "justification")
+
+
+def _rows(packets: Iterable[Packet]) -> Iterable[dict[str, Any]]:
+    for packet in packets:
+        for one in packet.responses:
+            yield {
+                "rater": packet.rater,
+                "packet": packet.number,
+                "sitting": packet.session,
+                "question": packet.prompt,
+                "label": one.label,
+                "response": one.text,
+            }
+
+
+def _check_workbook(by_rater: dict[str, list[Packet]]) -> None:
+    faults = [
+        InputFault(
+            f"packet {packet.number} of {rater}",
+            f"a cell of a workbook holds {WORKBOOK_TEXT:,} characters, a text here has "
+            f"{len(text):,}",
+        )
+        for rater, packets in by_rater.items()
+        for packet in packets
+        for text in (packet.prompt, *(one.text for one in packet.responses))
+        if len(text) > WORKBOOK_TEXT
+    ]
+    if faults:
+        raise InputError(faults, hint="export as csv: nothing is cut there")
+
+
+def _write_workbook(
+    file: Path, study: StudyFile, rubric: Rubric, packets: Sequence[Packet]
+) -> None:
+    try:
+        import xlsxwriter
+    except ImportError as error:
+        raise InputError("xlsx needs another package: pip install 'areopagus[xlsx]'") from error
+    names = _columns(rubric)
+    low, high = rubric.scale.low, rubric.scale.high
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with replaced(file) as part:
+        book = xlsxwriter.Workbook(str(part), options)
+        head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
+        wrapped = book.add_format({"text_wrap": True, "valign": "top"})
+        box = {"valign": "top", "bg_color": "#FFF8E1", "border": 1, "border_color": "#BBBBBB"}
+        entry = book.add_format({**box, "align": "center"})
+        free = book.add_format({**box, "text_wrap": True})
+        sheet = book.add_worksheet("ratings")
+        sheet.write_row(0, 0, names, head)
+        sheet.freeze_panes(1, 5)
+        widths = {"question": 40, "response": 90, "justification": 40}
+        for column, name in enumerate(names):
+            sheet.set_column(column, column, widths.get(name, 12))
+        first, last = 6, 5 + len(rubric.dimensions)
+        count = 0
+        for count, row in enumerate(_rows(packets), start=1):
+            for column, name in enumerate(names):
+                value = row.get(name)
+                if isinstance(value, str):
+                    sheet.write_string(count, column, visible_text(value, keep="\n\t"), wrapped)
+                elif value is not None:
+                    sheet.write_number(count, column, value, wrapped)
+                else:
+                    sheet.write_blank(count, column, None, entry if column <= last else free)
+        sheet.data_validation(1, first, max(count, 1), last, {
+            "validate": "integer", "criteria": "between", "minimum": low, "maximum": high,
+            "error_title": "Not a score", "error_message": f"A whole number from {low} to {high}",
+        })  # fmt: skip
+        guide = book.add_worksheet("criteria")
+        guide.set_column(0, 0, 24)
+        guide.set_column(1, 1, 110)
+        lines = [("What to do", study.instructions), ("Purpose", rubric.purpose)]
+        lines += [("Scale", f"whole numbers from {low} (worst) to {high} (best)")]
+        for one in rubric.dimensions:
+            lines.append((one.label, f"{one.definition}\n{one.question}"))
+            lines += [(f"  {score}", one.anchors[score]) for score in sorted(one.anchors)]
+        for place, (name, text) in enumerate(lines):
+            guide.write_string(place, 0, name, head)
+            guide.write_string(place, 1, text, wrapped)
+        book.close()

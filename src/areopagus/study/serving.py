@@ -1,0 +1,108 @@
+"""Serving a study until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from aiohttp import web
+
+from ..errors import InputError, InputFault
+from .app import StudyApp, open_app
+
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a study is served: host, port, and whether only this machine reaches it."""
+
+    host: str
+    port: int
+    is_loopback: bool
+
+    @property
+    def url(self) -> str:
+        """The address as a browser takes it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
+def serve_study(
+    folder: str | Path,
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    store: str | Path | None = None,
+    started: Callable[[Address], None] | None = None,
+) -> None:
+    """Serves a study until SIGINT or SIGTERM; what was saved is on disk at any time.
+
+    Args:
+        folder: the study; only its packets folder is read, so that the organiser's need not be
+            on this machine.
+        host: by default this machine only. Links are secrets: from other machines let them come
+            through a proxy that speaks https.
+        port: 0 for any that is free.
+        store: the file of saves; by default `ratings.sqlite` in the folder.
+        started: told the address once it is served.
+
+    Raises:
+        InputError: the folder is no study, or the address cannot be had.
+        StoreError: the store cannot be written.
+    """
+    app = open_app(folder, store=store)
+    asyncio.run(run_app(app, host=host, port=port, started=started))
+
+
+async def run_app(
+    app: StudyApp,
+    *,
+    host: str,
+    port: int,
+    started: Callable[[Address], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serves an application on this loop until `stop` is set, or a signal comes.
+
+    Raises:
+        InputError: the address cannot be had.
+    """
+    ended = stop or asyncio.Event()
+    loop = asyncio.get_running_loop()
+    # aiohttp's own access log would hold whole request lines.
+    runner = web.AppRunner(app.application(), access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise InputError(
+                [InputFault(f"{host}:{port}", f"cannot be served: {error.strerror or error}")],
+                hint="another --port may be free; 0 takes any that is",
+            ) from error
+        for number in (signal.SIGINT, signal.SIGTERM):
+            # Not on every platform, and in the main thread only.
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, ended.set)
+        bound = runner.addresses[0]
+        if started is not None:
+            started(Address(host, int(bound[1]), _is_loopback(str(bound[0]))))
+        await ended.wait()
+    finally:
+        await runner.cleanup()
+        app.close()
+
+
+def _is_loopback(host: str) -> bool:
+    import ipaddress
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,191 @@
+"""Attacks on the blinding: everything a rater can get hold of, searched for who wrote what."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from study_data import secrets_of, study_rows, truth_of
+
+from areopagus.study import BuiltStudy, RatingSettings, build_study, open_app, read_packets
+from areopagus.study.serving import Address, run_app
+
+SWAPPED = {"human": "model", "model": "human"}
+
+
+async def everything(folder: Path) -> dict[str, list[tuple[str, dict[str, str], bytes]]]:
+    """Every answer that each rater can get, with its headers, over a real socket."""
+    app = open_app(folder)
+    stop = asyncio.Event()
+    known: asyncio.Future[Address] = asyncio.get_running_loop().create_future()
+    running = asyncio.create_task(
+        run_app(app, host="127.0.0.1", port=0, started=known.set_result, stop=stop)
+    )
+    found: dict[str, list[tuple[str, dict[str, str], bytes]]] = {}
+    url = (await known).url
+    paths = ["/", "/study.js", "/rating.js", "/saving.js", "/writing.js", "/study.css", "/icon.svg",
+             "/api/study", *(f"/api/pages/{n}" for n in range(1, 10)), "/nowhere"]  # fmt: skip
+    try:
+        async with aiohttp.ClientSession() as client:
+            for name, secret in secrets_of(folder.parent / "away").items():
+                headers = {"Authorization": f"Bearer {secret}"}
+                for path in paths:
+                    async with client.get(url + path, headers=headers) as answer:
+                        body = await answer.read()
+                        found.setdefault(name, []).append((path, dict(answer.headers), body))
+    finally:
+        stop.set()
+        await running
+    return found
+
+
+def served_only(built: BuiltStudy) -> Path:
+    """The study as a serving machine has it; the organiser's folder stands in `away`."""
+    away = built.folder.parent / "away"
+    shutil.copytree(built.folder / "organiser", away / "organiser")
+    shutil.rmtree(built.folder / "organiser")
+    return built.folder
+
+
+async def test_no_answer_names_anything_of_the_organisers(
+    tmp_path: Path, rows: list[dict[str, str]]
+) -> None:
+    built = build_study([rows], raters=["ada.lovelace@example.org", "bob"], out=tmp_path / "s",
+                        all_models=["p7"], settings=RatingSettings(pause_minutes=0, per_session=9),
+                        seed=987654321)  # fmt: skip
+    folder = served_only(built)
+    words = {row[name] for row in rows for name in ("response_id", "respondent_id", "prompt_id")}
+    words |= {
+        "ada.lovelace",
+        "bob",
+        "rater-",
+        "r01",
+        "r02",
+        "quality_floor",
+        "all_models",
+        "item_type",
+        "987654321",
+        "response_id",
+        "respondent",
+        "domain",
+        "duty",
+        'care"',
+    }
+    for name, answers in (await everything(folder)).items():
+        for path, headers, body in answers:
+            text = body.decode() + repr(headers)
+            if path.endswith((".js", ".css")):
+                continue  # the same for everybody: see below
+            for word in words:
+                pattern = rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])"
+                assert not re.search(pattern, text), (name, path, word)
+
+
+async def test_files_of_the_page_are_the_same_for_everybody(built: BuiltStudy) -> None:
+    found = await everything(served_only(built))
+    files = {
+        name: [(path, body) for path, _, body in answers if not path.startswith("/api")]
+        for name, answers in found.items()
+    }
+    assert all(mine == files["rater-01"] for mine in files.values())
+
+
+def skeleton(value: Any) -> Any:
+    """The shape of a JSON value: keys in their order, and types."""
+    if isinstance(value, dict):
+        return [(name, skeleton(inner)) for name, inner in value.items()]
+    if isinstance(value, list):
+        return [skeleton(inner) for inner in value]
+    return type(value).__name__
+
+
+async def test_every_page_has_one_shape_whatever_it_holds(built: BuiltStudy) -> None:
+    import json
+
+    truth = truth_of(built.folder)
+    kinds = {(code, number): row["item_type"] for (code, number, _), row in truth.items()}
+    found = await everything(served_only(built))
+    shapes: dict[str, set[str]] = {}
+    header_names: set[tuple[str, ...]] = set()
+    for name, answers in found.items():
+        code = f"r{name[-2:]}"
+        for path, headers, body in answers:
+            if not path.startswith("/api/pages/") or path.endswith("/9"):
+                continue
+            page = json.loads(body)
+            if "error" in page:
+                continue  # of a later sitting
+            kind = kinds[code, int(path.rpartition("/")[2])]
+            shapes.setdefault(kind, set()).add(repr(skeleton(page)))
+            header_names.add(tuple(sorted(headers)))
+            assert [one["label"] for one in page["responses"]] == list("ABCDEF")
+            assert all(set(one) == {"label", "text"} for one in page["responses"])
+            assert len(body) == int(headers["Content-Length"])
+    assert set(shapes) == {"standard", "quality_floor", "all_models"}
+    assert len(set.union(*shapes.values())) == 1
+    assert len(header_names) == 1
+
+
+async def test_who_wrote_what_has_no_part_in_what_is_served(tmp_path: Path) -> None:
+    """Non-interference: the same texts, people and models exchanged, are served byte for byte.
+
+    With as many responses as a page shows nothing is chosen; all that is left for the source to
+    change is letters, order, ids, forms and headers, and it changes none of them.
+    """
+    rows = study_rows(prompts=4, humans=3, models=3, calibration=False)
+    swapped = [{**row, "source": SWAPPED[row["source"]]} for row in rows]
+    answers = []
+    for name, given in (("one", rows), ("two", swapped)):
+        built = build_study([given], raters=3, out=tmp_path / name / "s", seed=5)
+        folder = served_only(built)
+        assert read_packets(folder)
+        found = await everything(folder)
+        answers.append(
+            {
+                rater: [
+                    (path, {k: v for k, v in headers.items() if k != "Date"}, body)
+                    for path, headers, body in mine
+                ]
+                for rater, mine in found.items()
+            }
+        )
+    assert answers[0] == answers[1]
+
+
+def test_the_form_of_a_text_does_not_tell(built: BuiltStudy) -> None:
+    """Signs that only models used in the input stand in no text, or in everybody's."""
+    truth = truth_of(built.folder)
+    signs: dict[str, set[str]] = {"human": set(), "model": set()}
+    for packet in read_packets(built.folder):
+        for one in packet.responses:
+            source = truth[packet.rater, packet.number, one.label]["source"]
+            key = "human" if source == "human" else "model"
+            signs[key] |= set(re.findall(r"[^\w\s.,;:\"'()-]", one.text))
+    assert signs["model"] <= signs["human"]
+
+
+def test_two_raters_cannot_tell_a_response_by_its_letter(built: BuiltStudy) -> None:
+    truth = truth_of(built.folder)
+    by_response: dict[str, list[str]] = {}
+    for (_, _, label), row in truth.items():
+        by_response.setdefault(row["response_id"], []).append(label)
+    often = [letters for letters in by_response.values() if len(letters) >= 4]
+    assert sum(len(set(letters)) == 1 for letters in often) == 0
+
+
+@pytest.mark.parametrize("hidden", ["quality_floor", "all_models"])
+def test_calibration_items_have_no_place_of_their_own(
+    tmp_path: Path, rows: list[dict[str, str]], hidden: str
+) -> None:
+    """Over 80 raters they stand on each of 8 pages 10 times, give or take 4 SD (3.0 each)."""
+    built = build_study([rows], raters=80, out=tmp_path / "s", all_models=["p7"], seed=1,
+                        settings=RatingSettings(per_prompt=80))  # fmt: skip
+    numbers = [number for (_, number, label), row in truth_of(built.folder).items()
+               if label == "A" and row["item_type"] == hidden]  # fmt: skip
+    assert len(numbers) == 80
+    assert all(abs(numbers.count(place) - 10) < 12 for place in range(1, 9))

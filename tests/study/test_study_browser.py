@@ -1,0 +1,457 @@
+"""A whole study in a real browser: built, rated through a killed server, collected, calibrated."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from study_browser import Browser, Tab, browser_path
+from study_data import MODELS_PROMPT, quality_of, read_csv, secrets_of, study_rows, truth_of
+
+from areopagus.study import (
+    BuiltStudy,
+    RatingSettings,
+    WritingSettings,
+    build_study,
+    build_writing,
+    collect_study,
+    read_packets,
+)
+
+BROWSER = browser_path()
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine"),
+]
+
+PICTURES = os.environ.get("AREOPAGUS_PICTURES")
+"""A folder for screenshots to look at; by default none are taken."""
+
+SERVE = """
+import sys
+from areopagus.study import serve_study
+serve_study(sys.argv[1], port=int(sys.argv[2]),
+            started=lambda address: print(address.port, flush=True))
+"""
+
+
+class Server:
+    """A server in a process of its own, which can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, 0
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(self.folder), str(self.port)],
+            stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    assert BROWSER is not None
+    async with Browser(BROWSER) as found:
+        yield found
+
+
+async def picture(tab: Tab, name: str) -> None:
+    if PICTURES:
+        for width in (390, 820, 1280):
+            await tab.size(width, 900, dark=width == 820)
+            await asyncio.sleep(0.2)
+            await tab.picture(Path(PICTURES) / f"{name}-{width}.png")
+        await tab.size(1280)
+
+
+# The scores of the page, read off it and clicked into it, as the rater's eye and hand would.
+RATE = """
+((scores, upTo) => {
+  let n = 0;
+  for (const [label, row] of Object.entries(scores)) {
+    for (const [dimension, score] of Object.entries(row)) {
+      if (n++ >= upTo) return;
+      document.querySelector(`#field-${label}-${dimension} input[value="${score}"]`).click();
+    }
+  }
+})(%s, %d)
+"""
+IS_SAVED = "document.getElementById('saved').textContent === 'Saved'"
+N_RESPONSES = "document.querySelectorAll('.response').length"
+
+
+async def shown_texts(tab: Tab) -> dict[str, str]:
+    """Label to text, as on the screen."""
+    return dict(
+        await tab.run(
+            "[...document.querySelectorAll('.response')].map((one) => "
+            "[one.querySelector('h2').firstChild.textContent.replace('Response ', ''), "
+            "one.querySelector('.read .text').innerText])"
+        )
+    )
+
+
+class Person:
+    """A rater with opinions, who knows only what the page shows."""
+
+    def __init__(self, folder: Path, code: str) -> None:
+        self._quality: dict[str, int] = {}
+        rows = read_csv(folder / "organiser" / "responses.csv")
+        for row in rows:
+            self._quality[" ".join(row["response_text"].split())] = quality_of(row["response_id"])
+        self._code = int(code[1:])
+
+    def scores(self, texts: dict[str, str], dimensions: list[str]) -> dict[str, dict[str, int]]:
+        return {
+            label: {
+                name: self._quality[" ".join(text.split())] + (place + self._code) % 2
+                for place, name in enumerate(dimensions)
+            }
+            for label, text in texts.items()
+        }
+
+
+async def test_a_whole_study(tmp_path: Path, browser: Browser) -> None:
+    built = build_study(
+        [study_rows()], raters=6, out=tmp_path / "study", all_models=[MODELS_PROMPT],
+        settings=RatingSettings(pause_minutes=0), seed=77,
+    )  # fmt: skip
+    folder, links = built.folder, secrets_of(built.folder)
+    assert (built.n_raters, built.n_prompts, built.n_packets) == (6, 8, 48)
+    server = Server(folder)
+    server.start()
+    try:
+        tabs = [await browser.tab() for _ in range(2)]
+        await asyncio.gather(
+            rate_in_browser(tabs[0], server, links["rater-01"], Person(folder, "r01"), kills=True),
+            rate_in_browser(tabs[1], server, links["rater-02"], Person(folder, "r02")),
+        )
+        unexpected = [
+            error for tab in tabs for error in tab.errors
+            if "ERR_CONNECTION_REFUSED" not in error and "net::ERR" not in error
+        ]  # fmt: skip
+        assert unexpected == []
+        for tab in tabs:
+            for request in tab.requests:
+                address = request["request"]["url"]
+                assert address.startswith((server.url, "about:"))
+                # The secret travels in a header and in no address.
+                assert not any(secret in address for secret in links.values())
+        async with aiohttp.ClientSession() as client:
+            for number in range(3, 7):
+                await rate_by_api(client, server, folder, f"r0{number}", links[f"rater-0{number}"])
+    finally:
+        server.kill()
+
+    found = collect_study(folder)
+    assert (found.n_pages_done, found.n_pages) == (48, 48)
+    assert len(found.rows) == 48 * 6 * 6
+    assert all(check.n_floor_seen == check.n_floor == 1 for check in found.raters)
+    comments = {row["comment"] for row in found.rows if row["rater_id"] == "rater-01"}
+    assert "page 2: what was written before the server died" in comments
+    names = [str(row["criterion"]) for row in found.rows if row["kind"] == "score"][:5]
+    for row in found.rows:
+        if row["kind"] == "score":
+            place = names.index(str(row["criterion"])) + int(str(row["rater_id"])[-2:])
+            assert row["value"] == quality_of(str(row["response_id"])) + place % 2
+    calibrated(folder, tmp_path)
+
+
+def calibrated(folder: Path, tmp_path: Path) -> None:
+    """A small panel judges what the raters have seen, and is compared with them."""
+    from areopagus import Panel
+    from areopagus.calibration import calibrate
+
+    responses = folder / "organiser" / "responses.csv"
+    panel = Panel(personas=("historian", "ethicist", "sociologist"), ledger=tmp_path / "l.sqlite")
+    run = panel.score_many(responses, out=tmp_path / "run")
+    report = calibrate(run, folder / "collected" / "ratings.csv", responses=responses)
+    assert report.main_target == "overall, rank"
+    assert report.matched.n_ratings > 0
+    text = "\n".join(report.text())
+    assert "quality floor" in text
+    assert "p6-w" in text
+    roles = {item.role for item in report.people.items}
+    assert roles == {"quality floor", "all models"}
+    assert report.people.criteria[0].pairwise.tau.value == pytest.approx(1.0)
+
+
+async def rate_in_browser(
+    tab: Tab, server: Server, secret: str, person: Person, *, kills: bool = False
+) -> None:
+    """All eight pages of a rater, over two sittings."""
+    await tab.size(1280)
+    await tab.open(f"{server.url}/#{secret}")
+    await tab.wait("document.getElementById('begin') !== null")
+    if kills:
+        await picture(tab, "overview")
+    await tab.click("#begin")
+    for number in range(1, 9):
+        await tab.wait(f"document.title === 'Question {number} of 8' && {N_RESPONSES} === 6")
+        dimensions = await tab.run(
+            "[...document.querySelectorAll('fieldset[id^=field-A-]')].map("
+            "(one) => one.id.replace('field-A-', ''))"
+        )
+        assert len(dimensions) == 5
+        html = await tab.run("document.documentElement.outerHTML")
+        for word in ("expert_", "machine", "quality_floor", "all_models", "-h0", "-m0", "p6", "p7"):
+            assert word not in html
+        scores = person.scores(await shown_texts(tab), dimensions)
+        if kills and number == 2:
+            await through_a_crash(tab, server, scores)
+        else:
+            await tab.run(RATE % (json.dumps(scores), 99))
+        await tab.wait(IS_SAVED)
+        await check_order(tab, scores)
+        if kills and number == 3:
+            await picture(tab, "rated")
+        await tab.click("#done")
+    await tab.wait("document.querySelector('.notice') !== null")
+    assert "through with all questions" in await tab.run("document.body.innerText")
+
+
+async def through_a_crash(tab: Tab, server: Server, scores: dict[str, dict[str, int]]) -> None:
+    """Ten scores are saved; the server is killed; the rest is clicked; the server comes back."""
+    await tab.run(RATE % (json.dumps(scores), 10))
+    await tab.run(
+        "(() => { const area = document.getElementById('comment');"
+        "area.value = 'page 2: what was written before the server died';"
+        "area.dispatchEvent(new Event('input')); })()"
+    )
+    await tab.wait(IS_SAVED)
+    await asyncio.to_thread(server.kill)
+    await tab.run(RATE % (json.dumps(scores), 99))
+    await tab.wait("document.getElementById('saved').textContent.startsWith('Not saved')")
+    await asyncio.to_thread(server.start)
+    await tab.wait(IS_SAVED, seconds=40)
+    # What is on the screen after a reload is what the server has.
+    await tab.reload()
+    await tab.wait(f"document.title === 'Question 2 of 8' && {N_RESPONSES} === 6")
+    assert await tab.run("document.querySelectorAll('input:checked').length") == 30
+    assert "before the server died" in await tab.run("document.getElementById('comment').value")
+
+
+async def check_order(tab: Tab, scores: dict[str, dict[str, int]]) -> None:
+    """The order on the screen, ties included, is that of the sums."""
+    sums = {label: sum(row.values()) for label, row in scores.items()}
+    expected = []
+    for label in sorted(sums, key=lambda one: (-sums[one], one)):
+        place = 1 + sum(other > sums[label] for other in sums.values())
+        is_tied = list(sums.values()).count(sums[label]) > 1
+        expected.append(f"{place}{'=' if is_tied else ''} {label} {sums[label]}")
+    shown = await tab.run(
+        "[...document.querySelectorAll('.ranking li')].map((one) => "
+        "[...one.querySelector('button').children].map((part) => part.textContent).join(' '))"
+    )
+    assert shown == expected
+
+
+async def rate_by_api(
+    client: aiohttp.ClientSession, server: Server, folder: Path, code: str, secret: str
+) -> None:
+    headers = {"Authorization": f"Bearer {secret}"}
+    person = Person(folder, code)
+    async with client.get(f"{server.url}/api/study", headers=headers) as answer:
+        study = await answer.json()
+    dimensions = [one["id"] for one in study["rubric"]["dimensions"]]
+    for page in study["pages"]:
+        url = f"{server.url}/api/pages/{page['number']}"
+        async with client.get(url, headers=headers) as answer:
+            found = await answer.json()
+        texts = {one["label"]: one["text"] for one in found["responses"]}
+        body = {"revision": 0, "save_id": "a", "comment": "", "done": True, "active_ms": 5000,
+                "scores": person.scores(texts, dimensions)}  # fmt: skip
+        async with client.put(url, json=body, headers=headers) as answer:
+            assert answer.status == 200, await answer.text()
+
+
+@pytest.fixture
+def server(built: BuiltStudy) -> Any:
+    found = Server(built.folder)
+    found.start()
+    yield found
+    found.kill()
+
+
+async def test_a_page_is_worked_with_the_keyboard_alone(
+    built: BuiltStudy, server: Server, browser: Browser
+) -> None:
+    tab = await browser.tab()
+    await tab.size(1280)
+    await tab.open(f"{server.url}/#{secrets_of(built.folder)['rater-03']}")
+    await tab.wait("document.getElementById('begin') !== null")
+    await tab.run("document.getElementById('begin').focus()")
+
+    async def press(key: str, code: int, text: str = "") -> None:
+        for kind in ("keyDown", "keyUp"):
+            await tab.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, text=text,
+                           windowsVirtualKeyCode=code)  # fmt: skip
+
+    await press("Enter", 13, "\r")
+    await tab.wait(f"{N_RESPONSES} === 6")
+    # Tab on to the first score, then set it with the arrows.
+    for _ in range(40):
+        await press("Tab", 9)
+        if await tab.run("document.activeElement.name || ''"):
+            break
+    name = await tab.run("document.activeElement.name")
+    assert name == "A-conceptual_clarity"
+    for _ in range(3):
+        await press("ArrowRight", 39)
+    await tab.wait(IS_SAVED)
+    # The first arrow goes from 1, which had the focus and no mark, to 2.
+    assert await tab.run(f"document.querySelector('input[name=\"{name}\"]:checked').value") == "4"
+    unnamed = await tab.run(
+        "[...document.querySelectorAll('input, textarea, button, select')].filter((one) => "
+        "!(one.labels && one.labels.length) && !one.getAttribute('aria-label') && "
+        "!one.textContent.trim()).length"
+    )
+    assert unnamed == 0
+    assert await tab.run("document.querySelector('fieldset:not(:has(> legend))') === null")
+    assert tab.errors == []
+
+
+async def test_nothing_is_wider_than_the_screen(
+    built: BuiltStudy, server: Server, browser: Browser
+) -> None:
+    tab = await browser.tab()
+    is_narrow = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    for width in (320, 390, 820, 1280):
+        await tab.size(width)
+        await tab.open("about:blank")
+        await tab.open(f"{server.url}/#{secrets_of(built.folder)['rater-05']}")
+        await tab.wait("document.getElementById('begin') !== null")
+        assert await tab.run(is_narrow), width
+        await tab.click("#begin")
+        await tab.wait(f"{N_RESPONSES} === 6")
+        assert await tab.run(is_narrow), width
+        await tab.click("#show-criteria")
+        await tab.wait("document.querySelector('dialog[open]') !== null")
+        assert await tab.run(is_narrow), width
+
+
+async def test_a_page_left_open_in_two_windows_shows_what_was_saved(
+    built: BuiltStudy, server: Server, browser: Browser
+) -> None:
+    link = f"{server.url}/#{secrets_of(built.folder)['rater-04']}"
+    tabs = [await browser.tab() for _ in range(2)]
+    for tab in tabs:
+        await tab.open(link)
+        await tab.wait("document.getElementById('begin') !== null")
+        await tab.click("#begin")
+        await tab.wait(f"{N_RESPONSES} === 6")
+    click = "document.querySelector('#field-%s-conceptual_clarity input[value=\"%d\"]').click()"
+    await tabs[0].run(click % ("A", 9))
+    await tabs[0].wait(IS_SAVED)
+    await tabs[1].run(click % ("B", 2))
+    checked = "[...document.querySelectorAll('input:checked')].map((one) => one.name + one.value)"
+    await tabs[1].wait(f"{checked}.join() === 'A-conceptual_clarity9'")
+
+
+async def test_hostile_texts_do_nothing(tmp_path: Path, browser: Browser) -> None:
+    rows = study_rows(prompts=1, calibration=False)
+    attack = '<img src=x onerror="window.hit=1"><script>window.hit=2</script></div>{{7*7}}${7*7}'
+    for number, row in enumerate(rows):
+        row["response_text"] = f"{attack} \u202e {number}"
+        row["prompt_text"] = attack
+    built = build_study(
+        [rows],
+        raters=1,
+        out=tmp_path / "s",
+        settings=RatingSettings(title=attack, instructions=attack, normal=False),
+    )
+    server = Server(built.folder)
+    server.start()
+    try:
+        tab = await browser.tab()
+        await tab.open(f"{server.url}/#{secrets_of(built.folder)['rater-01']}")
+        await tab.wait("document.getElementById('begin') !== null")
+        await tab.click("#begin")
+        await tab.wait(f"{N_RESPONSES} === 6")
+        assert await tab.run("window.hit === undefined && document.images.length === 0")
+        texts = await shown_texts(tab)
+        assert all("<img src=x" in text and "{{7*7}}" in text for text in texts.values())
+        # Script cannot be brought in by hand either.
+        await tab.run("try { document.body.innerHTML = '<p>x</p>'; window.hit = 3 } catch { }")
+        assert await tab.run("window.hit === undefined")
+        packet = read_packets(built.folder)[0]
+        assert set(texts) == set(packet.labels)
+    finally:
+        server.kill()
+
+
+async def test_a_link_that_is_none_says_so(server: Server, browser: Browser) -> None:
+    for end in ("", "/#", "/#wrong", "/#%00"):
+        tab = await browser.tab()
+        await tab.open(server.url + end)
+        await tab.wait("document.body.innerText.includes('This link is not known')")
+
+
+async def test_a_response_is_written_against_the_clock(tmp_path: Path, browser: Browser) -> None:
+    prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why is it so, case {n}?"} for n in range(2)]
+    built = build_writing(prompts, writers=1, out=tmp_path / "w", seed=1,
+                          settings=WritingSettings(minutes=30, pause_minutes=0))  # fmt: skip
+    server = Server(built.folder)
+    server.start()
+    try:
+        tab = await browser.tab()
+        await tab.size(1280)
+        await tab.open(f"{server.url}/#{secrets_of(built.folder)['writer-01']}")
+        await tab.wait("document.getElementById('begin') !== null")
+        await tab.click("#begin")
+        await tab.wait("document.getElementById('start') !== null")
+        assert "case" not in await tab.run("document.body.innerText")
+        await tab.click("#start")
+        await tab.wait("document.querySelector('#text') !== null")
+        assert "Why is it so" in await tab.run("document.body.innerText")
+        await tab.send("Input.insertText", text="Because of four words.")
+        await tab.wait(IS_SAVED)
+        shown = await tab.run("document.querySelector('.meter').innerText")
+        assert shown.startswith("4 words of about 400")
+        assert re.search(r"(29:\d\d|30:00) left", shown)
+        await picture(tab, "writing")
+        await tab.reload()
+        await tab.wait("document.querySelector('#text')?.value === 'Because of four words.'")
+        await tab.click("#done")
+        await tab.wait("document.querySelector('dialog[open]') !== null")
+        await tab.click("dialog button.main")
+        await tab.wait("document.getElementById('start') !== null")  # the next question
+        found = collect_study(built.folder)
+        assert [row["response_text"] for row in found.rows] == ["Because of four words."]
+        assert tab.errors == []
+    finally:
+        server.kill()
+
+
+def test_the_map_and_the_screen_agree(built: BuiltStudy) -> None:
+    """What the tests above take for the truth is what was dealt out."""
+    truth = truth_of(built.folder)
+    texts = {row["response_id"]: row["response_text"]
+             for row in read_csv(built.folder / "organiser" / "responses.csv")}  # fmt: skip
+    for packet in read_packets(built.folder):
+        for one in packet.responses:
+            row = truth[packet.rater, packet.number, one.label]
+            assert texts[row["response_id"]] == one.text

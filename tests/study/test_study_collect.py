@@ -1,0 +1,462 @@
+"""The way back: unblinded to the last score, checked, and read by `calibrate` as it is."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from study_data import quality_of, read_csv, truth_of
+
+from areopagus.calibration import agreement
+from areopagus.errors import InputError
+from areopagus.records.humans import read_humans
+from areopagus.study import (
+    BuiltStudy,
+    RatingSettings,
+    WritingSettings,
+    build_study,
+    build_writing,
+    collect_study,
+    export_packets,
+    read_packets,
+    read_study,
+)
+from areopagus.study.store import Save, Store
+
+START = 1_700_000_000.0
+PAGE_S = 600.0
+
+Truth = dict[tuple[str, int, str], dict[str, Any]]
+Score = Callable[[str, int, dict[str, Any], int], int | None]
+
+
+def by_quality(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
+    """Quality, a little otherwise on every criterion."""
+    return quality_of(row["response_id"]) + (place + int(code[1:])) % 2
+
+
+def rate(
+    folder: Path, score: Score = by_quality, *, seconds: float = PAGE_S,
+    raters: tuple[str, ...] = (), comment: str = "",
+) -> Truth:  # fmt: skip
+    """Saves all pages of some raters as the server would."""
+    study, truth = read_study(folder), truth_of(folder)
+    assert study.rubric is not None
+    store = Store(folder / "ratings.sqlite", study.study_id)
+    for packet in read_packets(folder):
+        if raters and packet.rater not in raters:
+            continue
+        scores: dict[str, dict[str, int]] = {}
+        for label in packet.labels:
+            row = truth[packet.rater, packet.number, label]
+            given = {
+                name: score(packet.rater, packet.number, row, place)
+                for place, name in enumerate(study.rubric.dimension_ids)
+            }
+            scores[label] = {name: value for name, value in given.items() if value is not None}
+        store.open_page(packet.rater, packet.number, START)
+        is_whole = all(len(row) == 5 for row in scores.values())
+        save = Save(0, f"{packet.rater}{packet.number}", scores, comment=comment, done=is_whole,
+                    active_ms=round(1000 * seconds))  # fmt: skip
+        store.save(packet.rater, packet.number, save, START + seconds)
+    store.close()
+    return truth
+
+
+def test_every_score_finds_its_response(built: BuiltStudy) -> None:
+    rate(built.folder)
+    found = collect_study(built.folder)
+    assert (found.n_pages, found.n_pages_done) == (48, 48)
+    # 48 pages x 6 responses x (5 criteria + 1 place)
+    assert len(found.rows) == 48 * 6 * 6
+    codes = {row["rater_id"]: row["rater_code"]
+             for row in read_csv(built.folder / "organiser" / "raters.csv")}  # fmt: skip
+    names = read_study(built.folder).rubric.dimension_ids  # type: ignore[union-attr]
+    for row in read_csv(built.folder / "collected" / "ratings.csv"):
+        if row["kind"] == "score":
+            expected = (
+                quality_of(row["response_id"])
+                + (names.index(row["criterion"]) + int(codes[row["rater_id"]][1:])) % 2
+            )
+            assert int(row["value"]) == expected
+        assert row["duration_s"] == "600.0"
+
+
+def test_places_share_the_best_rank_of_a_tie(built: BuiltStudy) -> None:
+    rate(built.folder)
+    found = collect_study(built.folder)
+    page = [row for row in found.rows if row["kind"] == "rank"
+            and (row["rater_id"], row["prompt_id"]) == ("rater-01", "p0")]  # fmt: skip
+    # Qualities on this page by hand: models 6, 7, 8; people among 4, 5, 6, 4, 5 by number mod 3.
+    quality = {row["response_id"]: quality_of(str(row["response_id"])) for row in page}
+    for row in page:
+        mine = quality[str(row["response_id"])]
+        assert row["value"] == 1 + sum(other > mine for other in quality.values())
+    assert {row["criterion"] for row in page} == {"overall"}
+
+
+def test_calibrate_reads_the_table_as_it_is(built: BuiltStudy) -> None:
+    rate(built.folder)
+    table = collect_study(built.folder).table
+    assert table is not None
+    reading = read_humans(table)
+    assert reading.n_faults == 0
+    # 6 standard prompts and 2 calibration items, 6 raters, 6 responses, 5 scores and a place each
+    assert (len(reading.table), len(reading.calibration)) == (6 * 6 * 6 * 6, 2 * 6 * 6 * 6)
+    assert set(reading.calibration.item_type.used()) == {"quality_floor", "all_models"}
+    report = agreement(reading, scale=(1, 10))
+    first = report.people.criteria[0]
+    assert (first.criterion, first.kind) == ("overall", "rank")
+    assert first.pairwise.tau.value == pytest.approx(1.0)
+    roles = {item.role: item for item in report.people.items if item.criterion == "overall, rank"}
+    assert set(roles) == {"quality floor", "all models"}
+    assert roles["quality floor"].floor_response == "p6-w"
+    assert roles["quality floor"].floor_last.value == 1.0
+
+
+def test_nothing_is_said_of_good_raters(built: BuiltStudy) -> None:
+    rate(built.folder)
+    found = collect_study(built.folder)
+    assert all(check.flags == () for check in found.raters)
+    assert all((check.n_floor, check.n_floor_seen) == (1, 1) for check in found.raters)
+    assert all(check.minutes == 10 for check in found.raters)
+    assert found.notices == ()
+
+
+def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
+    def careless(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
+        if code == "r01":
+            return 7  # everything alike
+        if code == "r02":
+            return quality_of(row["response_id"])  # one score on all criteria
+        if code == "r03":
+            return 11 - quality_of(row["response_id"]) - place % 2  # upside down
+        return by_quality(code, number, row, place)
+
+    rate(built.folder, careless, raters=("r01", "r02", "r03", "r04"))
+    rate(built.folder, seconds=2, raters=("r05",))
+    checks = {check.rater_code: check for check in collect_study(built.folder).raters}
+    told = {code: "; ".join(check.flags) for code, check in checks.items()}
+    assert "all responses alike on 8 of 8 pages" in told["r01"]
+    assert checks["r01"].longest_run == 30
+    assert "one score on all criteria for 100% of responses" in told["r02"]
+    assert "put the weak response last on 0 of 1 pages" in told["r03"]
+    assert told["r04"] == ""
+    assert "faster than can be read on 8 of 8 pages" in told["r05"]
+    assert "incomplete: 0 of 8 pages" in told["r06"]
+
+
+def test_what_only_models_on_a_page_change_is_described(built: BuiltStudy) -> None:
+    def kinder(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
+        return 8 if row["item_type"] == "all_models" else 5
+
+    rate(built.folder, kinder)
+    assert {check.all_models_gap for check in collect_study(built.folder).raters} == {3.0}
+
+
+def test_a_page_scored_in_part_keeps_its_scores_and_gets_no_places(built: BuiltStudy) -> None:
+    def partly(code: str, number: int, row: dict[str, Any], place: int) -> int | None:
+        return None if (number == 2 and row["blinded_label"] == "C" and place == 4) else 6
+
+    rate(built.folder, partly, raters=("r01",))
+    found = collect_study(built.folder)
+    page = [row for row in found.rows if row["prompt_id"] == truth_of(built.folder)[
+        "r01", 2, "A"]["prompt_id"]]  # fmt: skip
+    assert len(page) == 29
+    assert {row["kind"] for row in page} == {"score"}
+    assert any("1 pages are scored in part" in notice for notice in found.notices)
+    assert any("5 raters have given no score" in notice for notice in found.notices)
+
+
+def test_justifications_come_back_with_what_their_letters_meant(built: BuiltStudy) -> None:
+    rate(built.folder, comment="=HYPERLINK(1) B beats A")
+    collect_study(built.folder)
+    rows = read_csv(built.folder / "collected" / "justifications.csv")
+    assert len(rows) == 48
+    assert rows[0]["comment"] == "'=HYPERLINK(1) B beats A"
+    assert rows[0]["letters"].startswith("A = p")
+
+
+def test_without_the_organisers_folder_nothing_is_unblinded(built: BuiltStudy) -> None:
+    rate(built.folder)
+    (built.folder / "organiser").rename(built.folder.parent / "away")
+    with pytest.raises(InputError, match="only the organiser can unblind"):
+        collect_study(built.folder)
+
+
+def test_nothing_saved_is_said(built: BuiltStudy) -> None:
+    with pytest.raises(InputError, match="nothing was saved"):
+        collect_study(built.folder)
+
+
+# Other tools
+
+
+def filled(folder: Path, truth: Truth) -> list[Path]:
+    """The CSV packets, filled in by raters who think as `by_quality`."""
+    export_packets(folder, "csv")
+    files = sorted((folder / "export-csv").glob("*.csv"))
+    names = read_study(folder).rubric.dimension_ids  # type: ignore[union-attr]
+    for file in files:
+        rows = read_csv(file)
+        for row in rows:
+            hidden = truth[row["rater"], int(row["packet"]), row["label"]]
+            for place, name in enumerate(names):
+                score = by_quality(row["rater"], int(row["packet"]), hidden, place)
+                row[name] = str(score)
+            row["justification"] = f"page {row['packet']}"
+        write_csv(file, rows)
+    return files
+
+
+def write_csv(file: Path, rows: list[dict[str, Any]]) -> None:
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def scores_of(rows: tuple[dict[str, Any], ...]) -> set[tuple[Any, ...]]:
+    names = ("rater_id", "prompt_id", "response_id", "criterion", "kind", "value")
+    return {tuple(row[name] for name in names) for row in rows}
+
+
+@pytest.fixture
+def expected(built: BuiltStudy) -> set[tuple[Any, ...]]:
+    """What comes back from the server's store."""
+    rate(built.folder)
+    found = scores_of(collect_study(built.folder, out=built.folder.parent / "by-server").rows)
+    (built.folder / "ratings.sqlite").unlink()
+    return found
+
+
+def test_csv_packets_come_back(built: BuiltStudy, expected: set[tuple[Any, ...]]) -> None:
+    found = collect_study(built.folder, filled(built.folder, truth_of(built.folder)))
+    assert scores_of(found.rows) == expected
+    comments = read_csv(built.folder / "collected" / "justifications.csv")
+    assert {row["comment"] for row in comments} == {f"page {n}" for n in range(1, 9)}
+
+
+def test_workbooks_come_back(built: BuiltStudy, expected: set[tuple[Any, ...]]) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("xlsxwriter")
+    written = export_packets(built.folder, "xlsx")
+    truth = truth_of(built.folder)
+    names = list(read_study(built.folder).rubric.dimension_ids)  # type: ignore[union-attr]
+    for file in written.files:
+        book = openpyxl.load_workbook(file)
+        sheet = book.worksheets[0]
+        header = [cell.value for cell in sheet[1]]
+        for line in range(2, sheet.max_row + 1):
+            row = dict(zip(header, (cell.value for cell in sheet[line]), strict=True))
+            hidden = truth[row["rater"], row["packet"], row["label"]]
+            for place, name in enumerate(names):
+                sheet.cell(line, header.index(name) + 1).value = by_quality(
+                    row["rater"], row["packet"], hidden, place
+                )
+        book.save(file)
+        book.close()
+    assert scores_of(collect_study(built.folder, written.files).rows) == expected
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_label_studio_comes_back(
+    built: BuiltStudy, expected: set[tuple[Any, ...]], form: str
+) -> None:
+    """Exports in Label Studio's own shapes, with an annotator id that is not the rater's."""
+    truth = truth_of(built.folder)
+    names = list(read_study(built.folder).rubric.dimension_ids)  # type: ignore[union-attr]
+    export_packets(built.folder, "label-studio")
+    files = []
+    for source in sorted((built.folder / "export-label-studio").glob("r*.json")):
+        tasks = json.loads(source.read_text())
+        flat: list[dict[str, Any]] = []
+        for number, task in enumerate(tasks):
+            data = task["data"]
+            answers = {
+                f"{label}__{name}": by_quality(
+                    data["rater"], int(data["packet"]),
+                    truth[data["rater"], int(data["packet"]), label], place,
+                )
+                for label in "ABCDEF" for place, name in enumerate(names)
+            }  # fmt: skip
+            task["id"] = number
+            task["annotations"] = [
+                {
+                    "id": 900 + number, "completed_by": 4, "lead_time": 61.5,
+                    "result": [
+                        {"from_name": name, "to_name": "x", "type": "number",
+                         "value": {"number": value}}
+                        for name, value in answers.items()
+                    ] + [{"from_name": "justification", "to_name": "question",
+                          "type": "textarea", "value": {"text": ["well argued"]}}],
+                }
+            ]  # fmt: skip
+            flat.append(
+                {
+                    "annotation_id": 900 + number, "annotator": 4, "id": number,
+                    "lead_time": 61.5, "updated_at": "x", "justification": "well argued", **data,
+                    **{name: json.dumps([{"number": value}]) for name, value in answers.items()},
+                }
+            )  # fmt: skip
+        file = source.with_name(f"back-{source.stem}.{form}")
+        if form == "json":
+            file.write_text(json.dumps(tasks))
+        else:
+            write_csv(file, flat)
+        files.append(file)
+    found = collect_study(built.folder, files)
+    assert scores_of(found.rows) == expected
+    assert {row["duration_s"] for row in found.rows} == {61.5}
+    assert {row["comment"] for row in found.rows if row["kind"] == "rank"} == {"well argued"}
+
+
+def test_qualtrics_comes_back(built: BuiltStudy, expected: set[tuple[Any, ...]]) -> None:
+    truth = truth_of(built.folder)
+    packets = read_packets(built.folder)
+    files = []
+    for code in sorted({packet.rater for packet in packets}):
+        answers: dict[str, Any] = {}
+        for packet in (one for one in packets if one.rater == code):
+            for label in packet.labels:
+                for place in range(5):
+                    answers[f"P{packet.number}{label}_{place + 1}"] = by_quality(
+                        code, packet.number, truth[code, packet.number, label], place
+                    )
+            answers[f"P{packet.number}WHY"] = f"because of {packet.number}"
+        header = [
+            "StartDate",
+            "Status",
+            "Finished",
+            "RecordedDate",
+            "ResponseId",
+            *answers,
+            "rater",
+        ]
+        rows = [
+            header,
+            ["Start", *(f"text of {name}" for name in header[1:])],
+            [json.dumps({"ImportId": name}) for name in header],
+            ["d", "Survey Preview", "True", "d", "R_0", *([1] * len(answers)), code],
+            ["d", "IP Address", "True", "d", "R_1", *answers.values(), code],
+        ]
+        file = built.folder.parent / f"{code}.csv"
+        with file.open("w", newline="") as out:
+            csv.writer(out).writerows(rows)
+        files.append(file)
+    found = collect_study(built.folder, files)
+    assert scores_of(found.rows) == expected
+    comments = {row["comment"] for row in found.rows if row["kind"] == "rank"}
+    assert comments == {f"because of {n}" for n in range(1, 9)}
+
+
+def test_a_long_table_of_any_tool_comes_back_by_rater_and_label(
+    built: BuiltStudy, expected: set[tuple[Any, ...]]
+) -> None:
+    truth = truth_of(built.folder)
+    names = list(read_study(built.folder).rubric.dimension_ids)  # type: ignore[union-attr]
+    rows = [
+        {"rater_id": row["rater_id"], "prompt_id": row["prompt_id"], "blinded_label": label,
+         "criterion": name, "score": by_quality(code, number, row, place)}
+        for (code, number, label), row in truth.items() for place, name in enumerate(names)
+    ]  # fmt: skip
+    file = built.folder.parent / "long.csv"
+    write_csv(file, rows)
+    assert scores_of(collect_study(built.folder, [file]).rows) == expected
+
+
+def test_what_cannot_be_read_is_told_all_at_once(built: BuiltStudy) -> None:
+    files = filled(built.folder, truth_of(built.folder))
+    first, second = read_csv(files[0]), read_csv(files[1])
+    first[0]["conceptual_clarity"] = "11"
+    first[1]["conceptual_clarity"] = "6.5"
+    first[2]["conceptual_clarity"] = "good"
+    first[3]["label"] = "Z"
+    second[0]["rater"] = "r77"
+    write_csv(files[0], first)
+    write_csv(files[1], second)
+    with pytest.raises(InputError) as caught:
+        collect_study(built.folder, [*files[:2], built.folder.parent / "none.csv"])
+    told = str(caught.value)
+    for part in (f"{files[0]}:2", "got 11", "got 6.5", "must be a number", "label 'Z'", "'r77'",
+                 "there is no such file"):  # fmt: skip
+        assert part in told, part
+
+
+def test_two_answers_for_one_page_are_a_fault(built: BuiltStudy) -> None:
+    files = filled(built.folder, truth_of(built.folder))
+    copy = built.folder.parent / "again.csv"
+    rows = read_csv(files[0])
+    write_csv(copy, rows)
+    assert collect_study(built.folder, [files[0], copy]).n_pages_done == 8  # the same: no harm
+    rows[0]["conceptual_clarity"] = "1"
+    write_csv(copy, rows)
+    with pytest.raises(InputError, match="has other scores at"):
+        collect_study(built.folder, [files[0], copy])
+
+
+# Writing
+
+
+def test_written_responses_are_what_build_and_score_read(tmp_path: Path) -> None:
+    from areopagus.records import open_responses
+
+    prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why, in case {n}?"} for n in range(2)]
+    made = build_writing(prompts, writers=4, out=tmp_path / "w", seed=3,
+                         settings=WritingSettings(minutes=30))  # fmt: skip
+    store = Store(made.folder / "ratings.sqlite", read_study(made.folder).study_id)
+    for packet in read_packets(made.folder):
+        store.open_page(packet.rater, packet.number, START)
+        text = f"Because {packet.rater} says so — “firmly” — to: {packet.prompt}"
+        done = packet.rater != "w04"
+        if packet.rater == "w03" and packet.number == 2:
+            text = " "
+        store.save(packet.rater, packet.number,
+                   Save(0, packet.rater + str(packet.number), text=text, done=done,
+                        pasted_chars=500 if packet.rater == "w01" else 0), START + 900)  # fmt: skip
+    store.close()
+    found = collect_study(made.folder)
+    assert (found.n_pages, found.n_pages_done) == (8, 7)
+    told = " ".join(found.notices)
+    assert "ran out of time with nothing" in told
+    assert "more than half was pasted in: q" in told
+    rows = read_csv(made.folder / "collected" / "responses.csv")
+    by_writer = {row["respondent_id"]: row for row in rows}
+    assert by_writer["writer-01"]["minutes"] == "15.0"
+    assert by_writer["writer-04"]["is_timed_out"] == "True"
+    assert by_writer["writer-04"]["minutes"] == "30.0"
+    with open_responses(made.folder / "collected" / "responses.csv") as opened:
+        assert opened.check().n_responses == 7
+    models = [
+        {**prompt, "respondent_id": f"lab/m{n}", "source": "model",
+         "response_id": f"{prompt['prompt_id']}-m{n}", "response_text": f"Answer {n}."}
+        for prompt in prompts for n in range(3)
+    ]  # fmt: skip
+    rated = build_study([found.table, models], raters=2, out=tmp_path / "r",
+                        settings=RatingSettings())  # fmt: skip
+    assert rated.n_packets == 4
+
+
+def test_writing_that_goes_on_is_counted_as_open(tmp_path: Path) -> None:
+    made = build_writing([{"prompt_text": "Why?"}], writers=2, out=tmp_path / "w",
+                         settings=WritingSettings(minutes=0))  # fmt: skip
+    store = Store(made.folder / "ratings.sqlite", read_study(made.folder).study_id)
+    store.open_page("w01", 1, START)
+    store.save("w01", 1, Save(0, "a", text="Because"), START + 9)
+    store.close()
+    found = collect_study(made.folder)
+    assert found.rows == ()
+    assert found.notices == ("2 of 2 pages are not written yet",)
+
+
+def test_a_justification_from_either_place_is_kept(built: BuiltStudy) -> None:
+    rate(built.folder)
+    files = filled(built.folder, truth_of(built.folder))
+    found = collect_study(built.folder, files)
+    assert {row["comment"] for row in found.rows if row["kind"] == "rank"} == {
+        f"page {number}" for number in range(1, 9)
+    }

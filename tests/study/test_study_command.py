@@ -1,0 +1,200 @@
+"""`areopagus study`: what it prints, in 80 columns, and what it never prints."""
+
+from __future__ import annotations
+
+import json
+import signal
+import stat
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from study_data import read_csv, secrets_of
+
+from areopagus.cli.study import study
+from areopagus.errors import InputError
+from areopagus.study import read_packets, read_study
+from areopagus.study.store import Save, Store
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "study"
+
+
+def run(*words: Any) -> Result:
+    """The command's result; its errors are raised."""
+    found = CliRunner().invoke(study, [str(word) for word in words])
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert all(len(line) <= 80 for line in found.stdout.splitlines() if "/" not in line)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The example study."""
+    out = tmp_path / "study"
+    found = run("build", EXAMPLE / "responses.csv", "--raters", EXAMPLE / "raters.csv",
+                "--per-packet", 4, "--humans", 2, "--out", out)  # fmt: skip
+    assert found.exit_code == 0, found.output
+    return out
+
+
+def test_the_example_is_built_collected_and_told_of(folder: Path) -> None:
+    content = read_study(folder)
+    assert content.rubric is not None
+    store = Store(folder / "ratings.sqlite", content.study_id)
+    for packet in read_packets(folder):
+        scores = {
+            label: dict.fromkeys(content.rubric.dimension_ids, 3 + place)
+            for place, label in enumerate(packet.labels)
+        }
+        store.open_page(packet.rater, packet.number, 0.0)
+        store.save(packet.rater, packet.number, Save(0, "a", scores, active_ms=600_000, done=True),
+                   700.0)  # fmt: skip
+    store.close()
+    found = run("collect", folder)
+    assert found.exit_code == 0
+    assert "9 of 9 pages scored whole" in found.output
+    assert "rater-chloe" in found.output
+    assert len(read_csv(folder / "collected" / "ratings.csv")) == 9 * 4 * 6
+
+
+def test_what_is_built_is_said_and_no_secret_with_it(folder: Path, tmp_path: Path) -> None:
+    found = run("build", EXAMPLE / "responses.csv", "--raters", 4, "--per-packet", 4,
+                "--humans", 2, "--out", tmp_path / "again")  # fmt: skip
+    assert "4 raters, 3 prompts (1 calibration items), 12 pages, 3 a person" in found.output
+    assert "only 3 different sets of 2" in found.output
+    record = json.loads((tmp_path / "again" / "organiser" / "build.json").read_text())
+    assert str(record["seed"]) not in found.output
+    for secret in secrets_of(tmp_path / "again").values():
+        assert secret not in found.output
+
+
+def test_every_help_fits_80_columns() -> None:
+    for words in ([], ["build"], ["serve"], ["collect"], ["export"], ["links"], ["plan"]):
+        assert run(*words, "--help").exit_code == 0
+
+
+def test_packets_are_exported(folder: Path) -> None:
+    found = run("export", folder, "--as", "csv")
+    assert "Wrote 3 files" in found.output
+    assert len(list((folder / "export-csv").iterdir())) == 3
+
+
+def test_links_change_their_address_and_one_its_secret(folder: Path) -> None:
+    old = secrets_of(folder)
+    hashes = json.loads((folder / "packets" / "access.json").read_text())
+    found = run("links", folder, "--url", "https://study.example.org/x/", "--renew", "rater-ben")
+    new = secrets_of(folder)
+    links = {row["rater_id"]: row["link"] for row in read_csv(folder / "organiser" / "links.csv")}
+    assert all(one.startswith("https://study.example.org/x/#") for one in links.values())
+    assert {name for name in old if old[name] != new[name]} == {"rater-ben"}
+    after = json.loads((folder / "packets" / "access.json").read_text())
+    assert {code for code in hashes if hashes[code] != after[code]} == {"r02"}
+    assert stat.S_IMODE((folder / "organiser" / "links.csv").stat().st_mode) == 0o600
+    assert not any(secret in found.output for secret in new.values())
+    with pytest.raises(InputError, match="no rater 'zoe'"):
+        run("links", folder, "--renew", "zoe")
+    with pytest.raises(InputError, match="https://"):
+        run("links", folder, "--url", "javascript:alert(1)")
+
+
+def test_writing_takes_its_own_options_and_no_others(tmp_path: Path) -> None:
+    prompts = EXAMPLE.parent / "prompts.csv"
+    found = run("build", prompts, "--task", "write", "--raters", 2, "--minutes", 20, "--words", 250,
+                "--out", tmp_path / "w")  # fmt: skip
+    assert "2 writers, 4 prompts" in found.output
+    made = read_study(tmp_path / "w")
+    assert (made.kind, made.minutes, made.words) == ("writing", 20, 250)
+    with pytest.raises(InputError) as caught:
+        run("build", prompts, "--task", "write", "--raters", 2, "--rubric", "x", "--keep-form",
+            "--weak", "y", "--out", tmp_path / "z")  # fmt: skip
+    told = str(caught.value)
+    assert all(name in told for name in ("--rubric", "--keep-form", "--weak"))
+    with pytest.raises(InputError, match="--minutes"):
+        run("build", prompts, "--raters", 2, "--minutes", 5, "--out", tmp_path / "z")
+
+
+def test_instructions_come_from_a_file(tmp_path: Path) -> None:
+    text = tmp_path / "do.txt"
+    text.write_text("Read slowly.")
+    run(
+        "build",
+        EXAMPLE / "responses.csv",
+        "--raters",
+        2,
+        "--per-packet",
+        4,
+        "--humans",
+        2,
+        "--instructions",
+        text,
+        "--title",
+        "Streets and names",
+        "--out",
+        tmp_path / "s",
+    )
+    made = read_study(tmp_path / "s")
+    assert (made.title, made.instructions) == ("Streets and names", "Read slowly.")
+    with pytest.raises(InputError, match="--instructions"):
+        run("build", "x.csv", "--raters", 2, "--out", tmp_path / "t", "--instructions", "none.txt")
+
+
+def test_a_plan_is_printed_with_what_it_rests_on(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    found = run("plan", "--half-width", 0.5, "--sd", 1.4, "--icc", 0.4, "--json", file)
+    assert "icc = 0.4" in found.stdout
+    assert "Fewest rated pages: 39 prompts x 3 raters = 117 pages" in found.stdout
+    assert json.loads(file.read_text())["cheapest"]["prompts"] == 39
+    found = run("plan", "--power", 0.99, "--prompts", "9,12", "--per-prompt", "3", "--worlds", 50)
+    assert "None of these designs does." in found.stdout
+    assert "Monte Carlo error" in found.stdout
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["--half-width", "1", "--power", ".8"], ["--half-width", "1", "--prompts", "a"]]
+)
+def test_a_plan_needs_one_wish(words: list[str]) -> None:
+    with pytest.raises(InputError):
+        run("plan", *words)
+
+
+SERVE = """
+import sys
+from areopagus.cli.study import study
+study(["serve", sys.argv[1], "--port", "0", "--log"], standalone_mode=False)
+"""
+
+
+def test_serving_tells_the_address_and_logs_no_link(folder: Path) -> None:
+    secret = secrets_of(folder)["rater-anna"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        url = first.partition(" at ")[2].partition(";")[0]
+        assert url.startswith("http://127.0.0.1:")
+        for path in ("/api/study", f"/{secret}", f"/api/pages/{secret}?{secret}"):
+            request = urllib.request.Request(
+                url + path, headers={"Authorization": f"Bearer {secret}"}
+            )
+            try:
+                urllib.request.urlopen(request, timeout=10).close()
+            except urllib.error.HTTPError as error:
+                error.close()
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=20)[0]
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
+    assert "r01 GET /api/study 200" in told
+    assert "(no such page) 404" in told
+    assert secret not in first + told

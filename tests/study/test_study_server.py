@@ -1,0 +1,543 @@
+"""The server through HTTP: what it gives, what it takes, and what never gets lost."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+from study_data import MODELS_PROMPT, secrets_of, study_rows
+
+from areopagus.errors import InputError, StoreError
+from areopagus.study import (
+    BuiltStudy,
+    RatingSettings,
+    WritingSettings,
+    build_study,
+    build_writing,
+    open_app,
+)
+
+Client = TestClient[Any, Any]
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Rater:
+    """One rater's requests."""
+
+    def __init__(self, client: Client, secret: str) -> None:
+        self.client = client
+        self.headers = {"Authorization": f"Bearer {secret}"}
+
+    async def ask(self, method: str, path: str, **given: Any) -> tuple[int, Any]:
+        headers = {**self.headers, **given.pop("headers", {})}
+        async with self.client.request(method, path, headers=headers, **given) as response:
+            return response.status, await response.json()
+
+    async def get(self, path: str) -> Any:
+        status, found = await self.ask("GET", path)
+        assert status == 200, found
+        return found
+
+    async def save(self, number: int, **given: Any) -> tuple[int, Any]:
+        page = await self.get(f"/api/pages/{number}")
+        body = {
+            "revision": page["revision"], "save_id": os.urandom(6).hex(), "scores": page["scores"],
+            "comment": page["comment"], "done": False, "active_ms": 0,
+        }  # fmt: skip
+        return await self.ask("PUT", f"/api/pages/{number}", json={**body, **given})
+
+
+def full(page: dict[str, Any], dimensions: list[str], base: int = 5) -> dict[str, dict[str, int]]:
+    """Scores for all responses of a page."""
+    return {
+        one["label"]: dict.fromkeys(dimensions, 1 + (base + place) % 10)
+        for place, one in enumerate(page["responses"])
+    }
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def client(built: BuiltStudy, clock: Clock) -> AsyncIterator[Client]:
+    # Without the organiser's folder: a machine that serves has none.
+    (built.folder / "organiser").rename(built.folder.parent / "organiser")
+    app = open_app(built.folder, clock=clock)
+    async with TestClient(TestServer(app.application())) as found:
+        yield found
+    app.close()
+
+
+@pytest.fixture
+def rater(client: Client, built: BuiltStudy) -> Rater:
+    return Rater(client, secrets_of(built.folder.parent)["rater-01"])
+
+
+@pytest.fixture
+def other(client: Client, built: BuiltStudy) -> Rater:
+    return Rater(client, secrets_of(built.folder.parent)["rater-02"])
+
+
+async def dimensions(rater: Rater) -> list[str]:
+    return [one["id"] for one in (await rater.get("/api/study"))["rubric"]["dimensions"]]
+
+
+async def test_a_rater_sees_rubric_pages_and_sittings(rater: Rater) -> None:
+    study = await rater.get("/api/study")
+    assert study["kind"] == "rating"
+    assert [page["number"] for page in study["pages"]] == list(range(1, 9))
+    assert [page["session"] for page in study["pages"]] == [1] * 5 + [2] * 3
+    assert [page["state"] for page in study["pages"]] == ["new"] * 5 + ["later"] * 3
+    rubric = study["rubric"]
+    assert (rubric["low"], rubric["high"], len(rubric["dimensions"])) == (1, 10, 5)
+    assert rubric["dimensions"][0]["anchors"][0]["score"] == 2
+
+
+async def test_a_save_comes_back_as_it_was(rater: Rater, clock: Clock) -> None:
+    page = await rater.get("/api/pages/1")
+    clock.now += 60
+    scores = {"A": {"conceptual_clarity": 7}, "B": {"conceptual_clarity": 3}}
+    status, reply = await rater.save(1, scores=scores, comment="= A is <b>clear</b>")
+    assert (status, reply["revision"], reply["done"]) == (200, 1, False)
+    again = await rater.get("/api/pages/1")
+    assert again["comment"] == "= A is <b>clear</b>"
+    assert again["scores"]["A"] == {"conceptual_clarity": 7}
+    assert again["scores"]["C"] == {}
+    assert again["responses"] == page["responses"]
+    study = await rater.get("/api/study")
+    assert study["pages"][0]["state"] == "started"
+
+
+async def test_a_score_can_be_taken_back(rater: Rater) -> None:
+    await rater.save(1, scores={"A": {"conceptual_clarity": 7}})
+    await rater.save(1, scores={"A": {"conceptual_clarity": None}})
+    assert (await rater.get("/api/pages/1"))["scores"]["A"] == {}
+
+
+async def test_a_page_is_done_only_with_all_scores(rater: Rater) -> None:
+    names = await dimensions(rater)
+    page = await rater.get("/api/pages/1")
+    scores = full(page, names)
+    del scores["C"][names[2]]
+    status, reply = await rater.save(1, scores=scores, done=True)
+    assert status == 422
+    assert reply["faults"] == [f"scores.C.{names[2]}: is missing"]
+    status, reply = await rater.save(1, scores=full(page, names), done=True)
+    assert (status, reply["done"]) == (200, True)
+    assert reply["study"]["pages"][0]["state"] == "done"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scores": {"A": {"conceptual_clarity": 11}}},
+        {"scores": {"A": {"conceptual_clarity": 0}}},
+        {"scores": {"A": {"conceptual_clarity": 5.0}}},
+        {"scores": {"A": {"conceptual_clarity": "5"}}},
+        {"scores": {"A": {"conceptual_clarity": True}}},
+        {"scores": {"A": {"charm": 5}}},
+        {"scores": {"G": {"conceptual_clarity": 5}}},
+        {"scores": []},
+        {"comment": "x" * 20_001},
+        {"comment": None},
+        {"revision": -1},
+        {"active_ms": -5},
+        {"save_id": ""},
+        {"extra": 1},
+    ],
+)
+async def test_what_is_no_rating_changes_nothing(rater: Rater, change: dict[str, Any]) -> None:
+    await rater.save(1, scores={"A": {"conceptual_clarity": 7}})
+    status, reply = await rater.save(1, **change)
+    assert status == 422, reply
+    assert reply["faults"]
+    page = await rater.get("/api/pages/1")
+    assert (page["scores"]["A"], page["revision"]) == ({"conceptual_clarity": 7}, 1)
+
+
+async def test_bodies_that_are_no_json_are_refused(rater: Rater) -> None:
+    path = "/api/pages/1"
+    json_type = {"Content-Type": "application/json"}
+    for body in (b"", b"{", b"[]", b"null", b"\xff", b"[" * 100_000):
+        status, _ = await rater.ask("PUT", path, data=body, headers=json_type)
+        assert status == 422
+    status, _ = await rater.ask("PUT", path, data=b"{}", headers={"Content-Type": "text/plain"})
+    assert status == 415
+    status, _ = await rater.ask("PUT", path, data=io.BytesIO(b" " * 2_000_000), headers=json_type)
+    assert status == 413
+
+
+async def test_two_windows_do_not_overwrite_each_other(rater: Rater) -> None:
+    await rater.save(1, scores={"A": {"conceptual_clarity": 7}})
+    status, reply = await rater.save(1, revision=0, scores={"A": {"conceptual_clarity": 1}})
+    assert status == 409
+    assert reply["page"]["scores"]["A"] == {"conceptual_clarity": 7}
+
+
+async def test_a_save_sent_again_after_a_lost_answer_counts_once(
+    rater: Rater, clock: Clock
+) -> None:
+    await rater.get("/api/pages/1")
+    clock.now += 100
+    body = {"revision": 0, "save_id": "same", "active_ms": 4000,
+            "scores": {"A": {"conceptual_clarity": 7}}}  # fmt: skip
+    first = await rater.save(1, **body)
+    second = await rater.save(1, **body)
+    assert first[0] == second[0] == 200
+    assert first[1]["revision"] == second[1]["revision"] == 1
+
+
+async def test_active_time_is_no_more_than_has_passed(
+    rater: Rater, built: BuiltStudy, clock: Clock
+) -> None:
+    await rater.get("/api/pages/1")
+    clock.now += 30
+    await rater.save(1, active_ms=10**9)
+    with closing(sqlite3.connect(built.folder / "ratings.sqlite")) as base:
+        assert base.execute("SELECT active_ms FROM pages").fetchone() == (35_000,)
+
+
+async def test_every_save_is_kept(rater: Rater, built: BuiltStudy) -> None:
+    for score in (3, 4, 5):
+        await rater.save(1, scores={"A": {"conceptual_clarity": score}})
+    with closing(sqlite3.connect(built.folder / "ratings.sqlite")) as base:
+        bodies = [json.loads(body) for (body,) in base.execute("SELECT body FROM saves")]
+    assert [body["scores"]["A"]["conceptual_clarity"] for body in bodies] == [3, 4, 5]
+
+
+async def test_the_next_sitting_opens_after_the_pause(tmp_path: Path, clock: Clock) -> None:
+    made = build_study(
+        [study_rows()],
+        raters=2,
+        out=tmp_path / "s",
+        all_models=[MODELS_PROMPT],
+        settings=RatingSettings(per_session=2, pause_minutes=30),
+        seed=1,
+    )
+    app = open_app(made.folder, clock=clock)
+    async with TestClient(TestServer(app.application())) as client:
+        rater = Rater(client, secrets_of(made.folder)["rater-01"])
+        names = await dimensions(rater)
+        assert (await rater.ask("GET", "/api/pages/3"))[0] == 403
+        for number in (1, 2):
+            page = await rater.get(f"/api/pages/{number}")
+            await rater.save(number, scores=full(page, names), done=True)
+        study = await rater.get("/api/study")
+        assert (study["session"], study["opens_in_s"]) == (2, 1800)
+        assert (await rater.ask("GET", "/api/pages/3"))[0] == 403
+        status, _ = await rater.ask("PUT", "/api/pages/3", json={})
+        assert status == 403
+        clock.now += 1799
+        assert (await rater.ask("GET", "/api/pages/3"))[0] == 403
+        clock.now += 2
+        assert (await rater.get("/api/study"))["opens_in_s"] == 0
+        await rater.get("/api/pages/3")
+        assert (await rater.ask("GET", "/api/pages/5"))[0] == 403
+        # Taking up an earlier page again does not close the sitting that was begun.
+        page = await rater.get("/api/pages/1")
+        await rater.save(1, scores=full(page, names, 2), done=True)
+        await rater.get("/api/pages/3")
+    app.close()
+
+
+# Writing
+
+
+@pytest.fixture
+async def writer(tmp_path: Path, clock: Clock) -> AsyncIterator[Rater]:
+    prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why is it so, case {n}?"} for n in range(3)]
+    made = build_writing(prompts, writers=1, out=tmp_path / "w", seed=3,
+                         settings=WritingSettings(minutes=30, pause_minutes=0))  # fmt: skip
+    app = open_app(made.folder, clock=clock)
+    async with TestClient(TestServer(app.application())) as client:
+        yield Rater(client, secrets_of(made.folder)["writer-01"])
+    app.close()
+
+
+async def write(writer: Rater, text: str, *, done: bool = False, **given: Any) -> tuple[int, Any]:
+    page = await writer.get("/api/pages/1")
+    body = {"revision": page["revision"], "save_id": os.urandom(6).hex(), "text": text,
+            "done": done, "active_ms": 0, "pasted_chars": 0}  # fmt: skip
+    return await writer.ask("PUT", "/api/pages/1", json={**body, **given})
+
+
+async def test_the_question_is_shown_when_the_clock_starts(writer: Rater, clock: Clock) -> None:
+    page = await writer.get("/api/pages/1")
+    assert (page["prompt"], page["started"], page["seconds_left"]) == (None, False, None)
+    assert (await write(writer, "early"))[0] == 409
+    status, page = await writer.ask("POST", "/api/pages/1/start")
+    assert status == 200
+    assert page["prompt"].startswith("Why is it so")
+    assert page["seconds_left"] == 1800
+    clock.now += 600
+    _, page = await writer.ask("POST", "/api/pages/1/start")
+    assert page["seconds_left"] == 1200  # starting again does not turn the clock back
+
+
+async def test_what_is_there_when_the_time_is_over_counts(writer: Rater, clock: Clock) -> None:
+    await writer.ask("POST", "/api/pages/1/start")
+    clock.now += 1790
+    assert (await write(writer, "Because of this."))[0] == 200
+    clock.now += 25  # 15 s late: the network's
+    assert (await write(writer, "Because of this and that."))[0] == 200
+    clock.now += 10
+    status, reply = await write(writer, "Because of much more.")
+    assert status == 409
+    assert reply["page"]["text"] == "Because of this and that."
+    assert reply["page"]["done"] is True
+    assert (await writer.get("/api/study"))["pages"][0]["state"] == "done"
+
+
+async def test_what_is_handed_in_stays(writer: Rater) -> None:
+    await writer.ask("POST", "/api/pages/1/start")
+    assert (await write(writer, "   ", done=True))[0] == 422
+    assert (await write(writer, "Done.", done=True))[0] == 200
+    assert (await write(writer, "Changed."))[0] == 409
+    assert (await writer.get("/api/pages/1"))["text"] == "Done."
+
+
+async def test_half_a_surrogate_pair_is_stored_as_text(writer: Rater) -> None:
+    await writer.ask("POST", "/api/pages/1/start")
+    status, _ = await write(writer, "a \ud800 b", done=True)
+    assert status in (200, 422)
+    await writer.get("/api/pages/1")
+
+
+# What is not there, and who may not ask
+
+
+async def test_no_link_and_a_wrong_one_get_the_same_answer(client: Client, rater: Rater) -> None:
+    answers = set()
+    for headers in (
+        {}, {"Authorization": "Bearer x"}, {"Authorization": "Bearer "},
+        {"Authorization": rater.headers["Authorization"].replace("Bearer", "Basic")},
+        {"Authorization": rater.headers["Authorization"] + "x"},
+        {"Cookie": rater.headers["Authorization"]},
+    ):  # fmt: skip
+        async with client.get("/api/study", headers=headers) as response:
+            answers.add((response.status, await response.text()))
+    assert answers == {(401, '{"error": "this link is not known"}')}
+
+
+async def test_a_request_from_another_site_is_refused(rater: Rater) -> None:
+    for site in ("cross-site", "same-site"):
+        status, _ = await rater.ask("GET", "/api/study", headers={"Sec-Fetch-Site": site})
+        assert status == 403
+
+
+async def test_one_rater_cannot_reach_into_anothers_pages(rater: Rater, other: Rater) -> None:
+    await rater.save(1, scores={"A": {"conceptual_clarity": 7}}, comment="mine")
+    page = await other.get("/api/pages/1")
+    assert page["scores"]["A"] == {}
+    assert page["comment"] == ""
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/pages/9", "/api/pages/0", "/api/pages/01", "/api/pages/-1", "/api/pages/1e0",
+     "/api/pages/%2e%2e", "/api", "/packets/packets.jsonl", "/../organiser/source_map.csv",
+     "/%2e%2e/organiser/source_map.csv", "/ratings.sqlite", "/web/study.js", "/study.js/"],
+)  # fmt: skip
+async def test_there_is_nothing_else(rater: Rater, path: str) -> None:
+    status, _ = await rater.ask("GET", path)
+    assert status == 404
+
+
+async def test_other_methods_are_refused(rater: Rater) -> None:
+    for method in ("POST", "DELETE", "PATCH"):
+        assert (await rater.ask(method, "/api/pages/1"))[0] == 405
+    assert (await rater.ask("POST", "/api/pages/1/start"))[0] == 404
+
+
+async def test_every_answer_has_the_strict_headers(client: Client, rater: Rater) -> None:
+    for path in ("/", "/study.js", "/study.css", "/api/study", "/api/pages/1", "/nowhere"):
+        async with client.get(path, headers=rater.headers) as response:
+            policy = response.headers["Content-Security-Policy"]
+            assert "default-src 'none'" in policy
+            assert "unsafe" not in policy
+            assert response.headers["Cache-Control"] == "no-store"
+            assert response.headers["Referrer-Policy"] == "no-referrer"
+            assert response.headers["X-Content-Type-Options"] == "nosniff"
+            assert response.headers["Server"] == "areopagus"
+            for name in ("ETag", "Last-Modified", "Set-Cookie", "Access-Control-Allow-Origin"):
+                assert name not in response.headers
+
+
+async def test_the_page_has_no_inline_script_and_nothing_from_elsewhere(client: Client) -> None:
+    import re
+
+    for path in ("/", "/study.css", "/study.js", "/rating.js", "/writing.js", "/saving.js"):
+        async with client.get(path) as response:
+            text = await response.text()
+        assert not re.search(r"https?://|//[a-z]+\.", text.replace("// ", "")), path
+        if path == "/":
+            assert not re.search(r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=", text)
+        if path.endswith(".js"):
+            assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", text)
+
+
+async def test_logs_hold_no_secret(
+    client: Client, rater: Rater, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = rater.headers["Authorization"].split()[1]
+    with caplog.at_level(logging.DEBUG):
+        await rater.save(1, scores={"A": {"conceptual_clarity": 7}})
+        await rater.ask("GET", f"/{secret}")
+        await rater.ask("GET", f"/api/pages/{secret}")
+        await rater.ask("PUT", "/api/pages/1", data=b"{")
+    # aiohttp's own access log is the test server's; `serve_study` has none.
+    ours = [one.getMessage() for one in caplog.records if one.name.startswith("areopagus")]
+    assert any(one.startswith("r01 PUT /api/pages/{number} 200") for one in ours)
+    assert any("(no such page) 404" in one for one in ours)
+    assert not any(secret in one for one in ours)
+
+
+# The store
+
+
+def test_a_store_of_another_study_is_refused(tmp_path: Path) -> None:
+    rows = study_rows(prompts=1, calibration=False)
+    one = build_study([rows], raters=2, out=tmp_path / "a").folder
+    two = build_study([rows], raters=2, out=tmp_path / "b").folder
+    open_app(one).close()
+    with pytest.raises(InputError, match="another study"):
+        open_app(two, store=one / "ratings.sqlite")
+    (tmp_path / "text").write_text("no store at all, " * 100)
+    with pytest.raises(InputError, match="not a store"):
+        open_app(two, store=tmp_path / "text")
+
+
+def test_a_folder_that_is_no_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is not a study"):
+        open_app(tmp_path)
+
+
+SERVE = """
+import sys
+from areopagus.study import serve_study
+serve_study(sys.argv[1], port=0, started=lambda address: print(address.url, flush=True))
+"""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server in a process of its own, and its address; killed in the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        assert url.startswith("http://127.0.0.1:")
+        yield process, url
+    finally:
+        process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+async def test_no_answered_save_is_lost_when_the_server_is_killed(built: BuiltStudy) -> None:
+    """Six raters save as fast as they can; the process is killed in the middle of it, twice."""
+    links = secrets_of(built.folder)
+    answered: dict[str, int] = dict.fromkeys(links, 0)
+    for round_ in range(2):
+        is_over = asyncio.Event()
+
+        async def rate(
+            client: aiohttp.ClientSession, url: str, name: str, secret: str,
+            is_over: asyncio.Event = is_over,
+        ) -> None:  # fmt: skip
+            headers = {"Authorization": f"Bearer {secret}"}
+            while not is_over.is_set():
+                revision = answered[name]
+                body = {
+                    "revision": revision, "save_id": f"{name}{revision}", "comment": str(revision),
+                    "scores": {"A": {"conceptual_clarity": 1 + revision % 10}}, "done": False,
+                    "active_ms": 1,
+                }  # fmt: skip
+                try:
+                    async with client.put(f"{url}/api/pages/1", json=body, headers=headers) as got:
+                        if got.status == 200:
+                            answered[name] = (await got.json())["revision"]
+                except aiohttp.ClientError:
+                    return
+
+        with served(built.folder) as (process, url):
+            async with aiohttp.ClientSession() as client:
+                tasks = [asyncio.create_task(rate(client, url, *link)) for link in links.items()]
+                before = sum(answered.values())
+                while sum(answered.values()) < before + 60:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+                process.send_signal(signal.SIGKILL)
+                is_over.set()
+                await asyncio.gather(*tasks)
+        with closing(sqlite3.connect(built.folder / "ratings.sqlite")) as base:
+            assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            found = {
+                f"rater-{rater[1:]}": (revision, comment)
+                for rater, revision, comment in base.execute(
+                    "SELECT rater, revision, comment FROM pages"
+                )
+            }
+        for name, revision in answered.items():
+            stored, comment = found[name]
+            assert stored >= revision > 0, (round_, name)
+            assert comment == str(stored - 1)
+            answered[name] = stored
+
+
+def test_an_interrupt_ends_the_server_at_once_and_well(built: BuiltStudy) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with served(built.folder) as (process, _):
+            process.send_signal(number)
+            assert process.wait(timeout=15) == 0
+
+
+def test_a_port_in_use_is_an_input_fault(built: BuiltStudy) -> None:
+    from areopagus.study import serve_study
+
+    with served(built.folder) as (_, url), pytest.raises(InputError, match="cannot be served"):
+        serve_study(built.folder, port=int(url.rpartition(":")[2]))
+
+
+def test_the_store_and_its_companions_are_for_their_owner_only(built: BuiltStudy) -> None:
+    mask = os.umask(0)
+    try:
+        app = open_app(built.folder)
+    finally:
+        os.umask(mask)
+    files = list(built.folder.glob("ratings.sqlite*"))
+    assert len(files) >= 2
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    app.close()
+
+
+def test_a_store_that_cannot_be_written_is_said(built: BuiltStudy) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        open_app(built.folder, store=built.folder / "nowhere" / "ratings.sqlite")
