@@ -83,7 +83,7 @@ def export_run(
         StoreError: the file cannot be written.
     """
     folder = Path(folder)
-    record = read_run_file(folder)
+    record = read_run_file(folder, kind="panel")
     if kind not in EXPORT_KINDS:
         raise InputError(f"must be one of {', '.join(EXPORT_KINDS)}, got {kind!r}")
     name = "scrub.csv" if kind == "scrub" else f"judgments.{kind}"

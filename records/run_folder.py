@@ -111,11 +111,16 @@ class RunFolder:
                 self.path.rmdir()
 
 
-def read_run_file(path: str | Path) -> dict[str, Any]:
+def read_run_file(path: str | Path, *, kind: str | None = None) -> dict[str, Any]:
     """The content of a run folder's run.json.
 
+    Args:
+        path: the folder.
+        kind: the kind of run wanted, such as "panel"; any when left out.
+
     Raises:
-        InputError: there is none, it cannot be read, or it is from a later version.
+        InputError: there is none, it cannot be read, it is from a later version, or the run is of
+            another kind.
     """
     file = Path(path) / RUN_FILE
     try:
@@ -134,6 +139,13 @@ def read_run_file(path: str | Path) -> dict[str, Any]:
                 )
             ],
             hint="Use the newer areopagus that wrote it.",
+        )
+    found = content.get("kind", "panel")
+    if kind is not None and found != kind:
+        inside = Path(path) / kind
+        raise InputError(
+            [InputFault(str(path), f"holds a run of kind {found!r}; here {kind!r} is wanted")],
+            hint=f"It has one inside: {inside}" if (inside / RUN_FILE).is_file() else None,
         )
     return content
 

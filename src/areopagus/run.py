@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .errors import InputError
 from .records.run_folder import JUDGMENTS_FILE, REPORT_FILE, SCORES_FILE, read_run_file
 from .records.run_tables import read_judgments, read_scores
 
@@ -63,10 +64,10 @@ class Run:
         """Reads run.json; the tables are read when asked for.
 
         Raises:
-            InputError: the folder holds no run.
+            InputError: the folder holds no run of a panel.
         """
         self.path = Path(path)
-        self.record: dict[str, Any] = read_run_file(self.path)
+        self.record: dict[str, Any] = read_run_file(self.path, kind="panel")
 
     @property
     def state(self) -> str:
@@ -129,8 +130,6 @@ class Run:
         try:
             import pandas as pd
         except ImportError as error:
-            from .errors import InputError
-
             raise InputError("to_pandas needs pandas: pip install 'areopagus[pandas]'") from error
         if table == "judgments":
             return pd.read_parquet(self.path / JUDGMENTS_FILE)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -106,3 +108,43 @@ def test_bad_input_is_told_before_anything_is_made(
     assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupt_keeps_what_is_paid_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    write_prompts(tmp_path, WORLD)
+    with ProviderServer(WORLD.provider(), delay_s=0.03) as server:
+        write_models(tmp_path, server.openai_base)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "areopagus", *COMMAND, "--out", "run"],
+            cwd=tmp_path,
+            env={**os.environ, "AREOPAGUS_HOME": str(tmp_path / "home")},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 60
+        while server.counts.by_model.get("judge", 0) < 10:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130, errors
+        assert "To go on" in errors
+        before = server.counts.total
+        again = areopagus(tmp_path, *COMMAND, "--out", "run")
+        assert again.returncode == 0, again.stderr
+        assert server.counts.answered == server.counts.total
+        # Twelve calls for the variants, thirty answers, sixty judgments and twenty once more.
+        assert server.counts.total == 12 + 30 + 60 + 20
+        assert before < server.counts.total
+
+
+def test_the_panels_own_run_inside_is_named_where_a_panel_run_is_wanted(tmp_path: Path) -> None:
+    write_prompts(tmp_path, WORLD)
+    done = areopagus(tmp_path, "stress", "prompts.csv", "--persona", "historian", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    refused = areopagus(tmp_path, "export", "run", "--as", "csv", "--out", "x.csv")
+    assert refused.returncode == 2
+    assert "run/panel" in refused.stderr
+    assert areopagus(tmp_path, "report", "run/panel").returncode == 0

@@ -87,6 +87,13 @@ if TYPE_CHECKING:
 )
 @click.option("--effort", metavar="LEVEL", help="Reasoning effort of the targets; none sends none.")
 @click.option("--words", type=click.IntRange(min=1), help="Words for the targets to aim at.")
+@click.option(
+    "--bold-at",
+    type=click.FloatRange(min=0),
+    default=1.2,
+    show_default=True,
+    help="Points from which the heat map's cells have a bold border.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice.")
 @click.option("--out", metavar="DIR", help="Folder. Default: runs/stress-NAME-xxxxxxxx.")
 @click.option("--json", "json_file", metavar="FILE", help="Write every number there too.")

@@ -34,6 +34,7 @@ def stress(
     columns: Mapping[str, str] | None = None,
     limit: int | None = None,
     rewrite_only: bool = False,
+    bold_at: float = 1.2,
     out: str | Path | None = None,
     resume: bool = False,
     max_cost: float | None = None,
@@ -65,6 +66,7 @@ def stress(
         columns: our column name to theirs.
         limit: only the first so many prompts, or supplied responses.
         rewrite_only: stop when the variants are written.
+        bold_at: points from which a cell of the heat map has a bold border; 1.2 as in the paper.
         out: the folder; `runs/stress-NAME-xxxxxxxx` when left out. The same call goes on where an
             earlier one stopped.
         resume: demand that the folder exists.
@@ -84,8 +86,8 @@ def stress(
             seated, prompts, targets=target, rewriters=rewriters, framings=framings,
             framing_folders=framing_folders, variants=variants, responses=responses,
             condition=condition, plan=plan, track=track, effort=effort, words=words,
-            columns=columns, limit=limit, rewrite_only=rewrite_only, out=out, resume=resume,
-            max_cost=max_cost, on_progress=on_progress,
+            columns=columns, limit=limit, rewrite_only=rewrite_only, bold_at=bold_at,
+            out=out, resume=resume, max_cost=max_cost, on_progress=on_progress,
         )  # fmt: skip
         run, was_interrupted = run_stoppable(job)
     finally:

@@ -70,6 +70,7 @@ class StressJob(StagedJob):
         columns: Mapping[str, str] | None = None,
         limit: int | None = None,
         rewrite_only: bool = False,
+        bold_at: float = 1.2,
         out: str | Path | None = None,
         resume: bool = False,
         max_cost: float | None = None,
@@ -95,6 +96,7 @@ class StressJob(StagedJob):
         self.rewriters: tuple[Backend, ...] = ()
         self.reviewers: tuple[Backend, ...] = ()
         self.rewrite_only = rewrite_only
+        self.bold_at = bold_at
         identity: dict[str, Any] = {"kind": self.kind}
         if responses is not None:
             self.supplied = read_supplied(

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .job import StressJob
 
 FIGURES_FOLDER = "figures"
-BOLD_AT = 1.2
-"""Points from which a cell of the heat map has a bold border, as in the paper's figure 10."""
 
 
 def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
@@ -54,14 +52,14 @@ def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
     }
     _write(job.path / STRESS_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
     _write(job.path / TEXT_FILE, "\n".join(lines))
-    drawn = draw(job.path / FIGURES_FOLDER, figures, scores)
+    drawn = draw(job.path / FIGURES_FOLDER, figures, scores, bold_at=job.bold_at)
     if not drawn:
         lines += ["", "No pictures: they need matplotlib (pip install 'areopagus[figures]')."]
     _write(job.path / TEXT_FILE, "\n".join(lines))
     return figures
 
 
-def draw(folder: Path, figures: StressFigures, scores: StressScores) -> bool:
+def draw(folder: Path, figures: StressFigures, scores: StressScores, *, bold_at: float) -> bool:
     """Draws scorecard and heat map as PNG and SVG; False where matplotlib is missing."""
     from importlib.util import find_spec
 
@@ -89,7 +87,7 @@ def draw(folder: Path, figures: StressFigures, scores: StressScores) -> bool:
     column = _cells(found, variants, (None,))[:, :, 0]
     draw_delta_heatmap(
         folder / "delta_heatmap", targets=found.targets, conditions=variants,
-        dimensions=found.dimensions, delta=delta, mean_column=column, bold_at=BOLD_AT,
+        dimensions=found.dimensions, delta=delta, mean_column=column, bold_at=bold_at,
         labels=[
             [
                 ["*" if found.cell(t, v, d).verdict == "changed" else "" for d in found.dimensions]

@@ -25,9 +25,7 @@ class StressRun:
             InputError: the folder holds no stress test.
         """
         self.path = Path(path)
-        self.record: dict[str, Any] = read_run_file(self.path)
-        if self.record.get("kind") != "stress":
-            raise InputError([InputFault(str(self.path), "holds no stress test")])
+        self.record: dict[str, Any] = read_run_file(self.path, kind="stress")
 
     @property
     def state(self) -> str:
