@@ -67,8 +67,8 @@ def severity_table(
     any mean of all, so raters who stand out from the median rater, and constant ones, are left out
     of what all are measured against, prompt by prompt (two usual raters at least).
     Measured (benchmarks/simulate_worlds.py, five raters, one harsh by 1.5, 2,000 worlds, Monte
-    Carlo error .005) at 9, 26, 100 prompts: coverage of the harsh rater's interval .942, .951, .956; the
-    harsh rater named in all worlds, another one in .045, .035, .000 of them.
+    Carlo error .005) at 9, 26, 100 prompts: coverage of the harsh rater's interval .942, .951,
+    .956; the harsh rater named in all worlds, another one in .045, .035, .000 of them.
     """
     if ratings.kind == "rank":
         return SeverityTable(
