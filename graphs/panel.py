@@ -1,12 +1,18 @@
-"""The panel graph: screen, convene, one Send a judgment, judge, aggregate.
+"""The panel graph: screen, convene, Sends to judge, aggregate.
 
 No checkpointer is needed: the ledger makes every call resumable, and the judge node writes it
 before it returns. One can be passed in; state is JSON-like, so any serializer holds it.
+
+A Send costs more than a whole judgment is meant to cost beside its call. So one Send carries the
+judgments of one backend, which the node asks for side by side, each with a vote of its own. With a
+checkpointer every judgment has its own Send, because each is then saved as it comes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -53,22 +59,63 @@ async def convene_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelSta
 
 
 def ask_all(state: PanelState) -> list[Send] | str:
-    """One Send for every planned judgment that is still open; only its key travels."""
+    """A Send for every backend with its planned judgments that are still open; keys travel."""
+    by_model: dict[str, list[str]] = {}
+    for key in _open_keys(state):
+        by_model.setdefault(key.split("|", 2)[1], []).append(key)
+    return [Send("judge", JudgeTask(judgments=keys)) for keys in by_model.values()] or "aggregate"
+
+
+def ask_each(state: PanelState) -> list[Send] | str:
+    """The same with a Send for every judgment, for a checkpointer to save one by one."""
+    return [Send("judge", JudgeTask(judgments=[key])) for key in _open_keys(state)] or "aggregate"
+
+
+def _open_keys(state: PanelState) -> list[str]:
     # A checkpointer may hand down the judgments of an earlier time: what failed or was not asked
     # then is asked now, as the ledger does it.
     done = state.get("judgments", {})
-    open_keys = [key for key in state["planned"] if key not in done or _is_open(done[key])]
-    return [Send("judge", JudgeTask(judgment=key)) for key in open_keys] or "aggregate"
+    return [key for key in state["planned"] if key not in done or _is_open(done[key])]
 
 
 async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, Any]:
-    """One vote. What can be expected comes back as a status; a defect is recorded as failed."""
-    sitting = runtime.context
-    key = task["judgment"]
+    """Votes of one backend. What can be expected is a status; a defect is recorded as failed."""
+    sitting, write = runtime.context, runtime.stream_writer
+    keys = list(task["judgments"])
+    rows: dict[str, JudgmentRow] = {}
+    shares = sitting.bench.seat(keys[0])[0].goes_first(
+        sitting.bench.brief, sitting.matter, calls=len(keys)
+    )
+    while keys and (shares or len(keys) == 1):
+        key = keys.pop(0)
+        rows[key] = await _vote(sitting, key, write, shares=shares)
+        if not rows[key]["from_ledger"]:
+            break  # the provider has read what the others begin with
+    rows |= await _votes(sitting, keys, write, shares=shares)
+    return {"judgments": rows}
+
+
+async def _votes(
+    sitting: Sitting, keys: list[str], write: Callable[[Any], None], *, shares: bool
+) -> dict[str, JudgmentRow]:
+    """The votes, asked for side by side; if one cannot be recorded, the others are given up."""
+    tasks = [asyncio.create_task(_vote(sitting, key, write, shares=shares)) for key in keys]
+    try:
+        return dict(zip(keys, await asyncio.gather(*tasks), strict=True))
+    except BaseException:
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+async def _vote(
+    sitting: Sitting, key: str, write: Callable[[Any], None], *, shares: bool
+) -> JudgmentRow:
     judge, repeat = sitting.bench.seat(key)
     try:
         judgment = await judge.vote(
-            sitting.desk, sitting.bench.brief, sitting.matter, repeat=repeat
+            sitting.desk, sitting.bench.brief, sitting.matter, repeat=repeat, shares=shares
         )
     except AreopagusError:
         raise  # the ledger cannot be written: nothing more may be paid for
@@ -78,8 +125,8 @@ async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, An
         matter = sitting.matter
         detail = without_echo(judgment.detail, matter.prompt, matter.response)
         judgment = replace(judgment, detail=detail)
-    runtime.stream_writer({"judgment": key, "status": judgment.status})
-    return {"judgments": {key: judgment.to_json()}}
+    write({"judgment": key, "status": judgment.status})
+    return judgment.to_json()
 
 
 async def aggregate_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
@@ -106,7 +153,9 @@ def build_panel_graph(checkpointer: Any = None) -> Any:
     graph.add_node("aggregate", aggregate_node, defer=True)
     graph.add_edge(START, "screen")
     graph.add_edge("screen", "convene")
-    graph.add_conditional_edges("convene", ask_all, ["judge", "aggregate"])
+    graph.add_conditional_edges(
+        "convene", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
+    )
     graph.add_edge("judge", "aggregate")
     graph.add_edge("aggregate", END)
     return graph.compile(checkpointer=checkpointer, name="panel")

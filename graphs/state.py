@@ -39,9 +39,9 @@ class PanelState(TypedDict, total=False):
 
 
 class JudgeTask(TypedDict):
-    """What a judge node is sent: which judgment, by its key."""
+    """What a judge node is sent: which judgments, by their keys, all of one backend."""
 
-    judgment: str
+    judgments: list[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,24 +205,16 @@ class Desk:
         raise AssertionError("the last rung of the ladder returns or raises")
 
     async def _send(self, backend: Backend, request: Request, key: str, purse: Purse) -> Reply:
-        from tenacity import AsyncRetrying, retry_if_exception
-
         spec = backend.spec
         limiter = self.limiter(backend)
         call = _Call(backend, request, key, purse)
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(
-                lambda error: isinstance(error, ProviderError) and error.fault in TRANSIENT
-            ),
-            stop=call.gives_up,
-            wait=call.waits,
-            sleep=limiter.pause,
-            reraise=True,
-        )
         try:
-            async for attempt in retrying:
-                with attempt:
-                    return await self._attempt(call, limiter)
+            try:
+                return await self._attempt(call, limiter)
+            except ProviderError as error:
+                # Nearly every call is answered at once: what stands around the others, and takes
+                # its time, is only then put up.
+                return await self._try_again(call, limiter, error)
         except ProviderError as error:
             self.counts.failed += 1
             if error.fault in CLOSES_BACKEND:
@@ -240,6 +232,24 @@ class Desk:
             raise
         finally:
             self._on_change()
+
+    async def _try_again(self, call: _Call, limiter: Limiter, first: ProviderError) -> Reply:
+        from tenacity import AsyncRetrying, retry_if_exception
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(
+                lambda error: isinstance(error, ProviderError) and error.fault in TRANSIENT
+            ),
+            stop=call.gives_up,
+            wait=call.waits,
+            sleep=limiter.pause,
+            reraise=True,
+        )
+        async for attempt in retrying:
+            with attempt:
+                if attempt.retry_state.attempt_number == 1:
+                    raise first
+                return await self._attempt(call, limiter)
         raise AssertionError("the retries end with a reply or an error")
 
     async def _attempt(self, call: _Call, limiter: Limiter) -> Reply:
@@ -264,7 +274,8 @@ class Desk:
                 call.is_sending = False
                 self._learn_from(error, call, limiter)
                 raise
-            reply = replace(reply, attempts=call.attempts)
+            if reply.attempts != call.attempts:
+                reply = replace(reply, attempts=call.attempts)
             call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
             usage = reply.usage
             limiter.succeeded(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from ..errors import ProviderError
@@ -13,11 +14,12 @@ from ..records.reply import Reply
 from .backend import Backend
 from .brief import TEMPLATE_VERSION, Brief
 from .budget import BudgetSpentError, Purse
-from .contract import json_schema
+from .contract import Contract, json_schema
 from .desk import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from .expected import expected_scores
 from .guard import nonce_for
 from .limits import StoppedError
+from .prefix import one_goes_first
 from .reading import Vote, read_vote
 from .request import Message, Request
 from .spec import Rung
@@ -43,6 +45,9 @@ class Judge:
     persona: Persona
     backend: Backend
     score_mode: ScoreMode = "integer"
+    _labels: list[tuple[Brief, dict[str, str]]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     @property
     def model(self) -> str:
@@ -50,16 +55,46 @@ class Judge:
         return self.backend.spec.name
 
     def requests(
-        self, brief: Brief, matter: Matter, *, secret: bytes, repeat: int, rung: Rung
+        self,
+        brief: Brief,
+        matter: Matter,
+        *,
+        secret: bytes,
+        repeat: int,
+        rung: Rung,
+        shares: bool = False,
     ) -> Request:
         """The first request of this judge on this matter."""
         nonce = nonce_for(secret, matter.prompt, matter.response)
         messages = brief.messages(self.persona, matter.prompt, matter.response, nonce)
-        return self._request(brief, messages, nonce=nonce, repeat=repeat, rung=rung)
+        shared = len(brief.opening(matter.prompt, matter.response, nonce)) if shares else 0
+        return self._request(brief, messages, nonce=nonce, repeat=repeat, rung=rung, shared=shared)
 
-    async def vote(self, desk: Desk, brief: Brief, matter: Matter, *, repeat: int) -> Judgment:
-        """The judgment, whatever became of it; only a defect of this program raises."""
-        case = _Case(self, desk, brief, matter, repeat, desk.purse())
+    def goes_first(self, brief: Brief, matter: Matter, *, calls: int) -> bool:
+        """Whether one of so many calls to this backend is to be answered before the others go."""
+        return one_goes_first(
+            self.backend,
+            brief,
+            brief.system(self.persona) if calls > 1 else "",
+            matter.prompt,
+            matter.response,
+            calls=calls,
+        )
+
+    async def vote(
+        self, desk: Desk, brief: Brief, matter: Matter, *, repeat: int, shares: bool = False
+    ) -> Judgment:
+        """The judgment, whatever became of it; only a defect of this program raises.
+
+        Args:
+            desk: where the call is handed in.
+            brief: the wording.
+            matter: what is judged.
+            repeat: which asking this is.
+            shares: whether other judges of this backend begin with the same text, one before the
+                others.
+        """
+        case = _Case(self, desk, brief, matter, repeat, desk.purse(), shares)
         try:
             return await case.hear()
         finally:
@@ -69,6 +104,13 @@ class Judge:
         self, brief: Brief, matter: Matter, *, repeat: int, reason: str, detail: str | None = None
     ) -> Judgment:
         """A planned judgment for which nothing is sent."""
+        return self._judgment(
+            brief, matter, repeat=repeat, status="not_asked", reason=reason, detail=detail
+        )
+
+    def _judgment(
+        self, brief: Brief, matter: Matter, *, repeat: int, status: Status, **fields: Any
+    ) -> Judgment:
         return Judgment(
             response_id=matter.response_id,
             prompt_id=matter.prompt_id,
@@ -77,11 +119,10 @@ class Judge:
             axis=self.persona.axis,
             model=self.model,
             repeat=repeat,
-            status="not_asked",
-            reason=reason,
-            detail=detail,
+            status=status,
             mode=brief.mode,
             score_mode=self.score_mode,
+            **fields,
         )
 
     def _request(
@@ -93,6 +134,7 @@ class Judge:
         repeat: int,
         rung: Rung,
         truncated: bool | None = None,
+        shared: int = 0,
     ) -> Request:
         spec = self.backend.spec
         parameters: dict[str, Any] = spec.parameters()
@@ -107,21 +149,35 @@ class Judge:
             endpoint=spec.api_base or "",
             messages=messages,
             params=parameters,
-            schema=json_schema(brief.contract),
+            schema=_schema_of(brief.contract),
             structured=rung,
             nonce=nonce,
             repeat=repeat,
             template=TEMPLATE_VERSION,
             order=brief.order,
             purpose="judge" if truncated is None else "repair",
-            labels={
+            labels=self._labels_for(brief),
+            shared=shared,
+        )
+
+    def _labels_for(self, brief: Brief) -> dict[str, str]:
+        """What the record says of a call; kept, because the hashes are those of whole files."""
+        if not self._labels or self._labels[0][0] is not brief:
+            labels = {
                 "persona": self.persona.id,
                 "persona_sha256": self.persona.sha256,
                 "rubric": brief.rubric.id,
                 "rubric_sha256": brief.rubric.sha256,
                 "mode": brief.mode,
-            },
-        )
+            }
+            self._labels[:] = [(brief, labels)]
+        return self._labels[0][1]
+
+
+@lru_cache(maxsize=16)
+def _schema_of(contract: Contract) -> Mapping[str, Any]:
+    """The schema of a reply: one object for all requests, so that it is written down once."""
+    return json_schema(contract)
 
 
 def offline_contract(persona: Persona, brief: Brief) -> Mapping[str, Any]:
@@ -149,6 +205,7 @@ class _Case:
     matter: Matter
     repeat: int
     purse: Purse
+    shares: bool = False
 
     async def hear(self) -> Judgment:
         """Asks, reads, repairs once if need be."""
@@ -175,7 +232,12 @@ class _Case:
 
     def _first_request(self, rung: Rung) -> Request:
         return self.judge.requests(
-            self.brief, self.matter, secret=self.desk.ledger.secret, repeat=self.repeat, rung=rung
+            self.brief,
+            self.matter,
+            secret=self.desk.ledger.secret,
+            repeat=self.repeat,
+            rung=rung,
+            shares=self.shares,
         )
 
     async def _repair(self, request: Request, reply: Reply, vote: Vote) -> Answer:
@@ -187,6 +249,7 @@ class _Case:
             repeat=self.repeat,
             rung=request.structured,
             truncated=vote.problem == "truncated",
+            shared=request.shared,
         )
         return await self.desk.ask(self.judge.backend, repair, self.purse)
 
@@ -204,8 +267,9 @@ class _Case:
                 # would mix two measurements under one name.
                 status, reason, detail = "unreadable", expected.problem, expected.detail
                 scores = {}
-        blank = self._closed(status, reason, detail, answers, rung)
-        return replace(blank, scores=scores, rationale=vote.rationale)
+        return self._closed(
+            status, reason, detail, answers, rung, scores=scores, rationale=vote.rationale
+        )
 
     def _closed(
         self,
@@ -214,10 +278,15 @@ class _Case:
         detail: str | None,
         answers: list[Answer],
         rung: Rung | None,
+        *,
+        scores: Mapping[str, float] | None = None,
+        rationale: str | None = None,
     ) -> Judgment:
         replies = [answer.reply for answer in answers]
-        return replace(
-            self.judge.not_asked(self.brief, self.matter, repeat=self.repeat, reason=""),
+        return self.judge._judgment(
+            self.brief,
+            self.matter,
+            repeat=self.repeat,
             status=status,
             reason=reason,
             detail=detail,
@@ -233,12 +302,14 @@ class _Case:
             reasoning_tokens=_sum(reply.usage.reasoning_tokens for reply in replies),
             cost_usd=_sum(reply.cost_usd for reply in replies),
             ledger_key=answers[0].key if answers else "",
+            scores=scores or {},
+            rationale=rationale,
         )
 
 
 def _sum(values: Any) -> Any:
     """The sum; None where a value is unknown or there is none: unknown is not 0."""
     listed = list(values)
-    if not listed or any(value is None for value in listed):
+    if not listed or None in listed:
         return None
     return sum(listed)

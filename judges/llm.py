@@ -11,18 +11,22 @@ import asyncio
 import math
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..errors import InputError, InputFault, ProviderError
 from ..records.reply import Reply
-from .faults import classify
+from .faults import classify, redact
+from .listed_cost import StraightPrice, is_usual, straight_price
+from .prefix import prefix_minimum, with_marks
 from .prices import FREE, TokenPrices, cost_of, prices_of
-from .quiet_litellm import litellm_module, one_attempt
+from .quiet_litellm import litellm_module
 from .reply_parts import reply_of, usage_of
 from .request import Request
 from .spec import BackendSpec
+from .wire import Lane, RedirectedError
 
 _NO_KEY = "no-key-needed"
 # Ollama runs on a machine of one's own: its tokens have no price.
@@ -86,29 +90,39 @@ class LitellmBackend:
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = with_endpoint(spec)
+        self.lane = Lane(self.spec.model, self.spec.api_base, enabled=self.spec.lane == "auto")
         self._prices: TokenPrices | None = None
         self._prices_known = False
+        self._straight: StraightPrice | None = None
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
         litellm = litellm_module()
         _make_known(self.spec)
         arguments = self._arguments(request)
-        started = asyncio.get_running_loop().time()
+        clock = asyncio.get_running_loop().time
+        started = clock()
+
+        def read(answer: Any) -> Reply:
+            return reply_of(answer, cost_usd=self._cost(answer), latency_s=clock() - started)
+
         try:
             # litellm's own time-out is per read: a server that drips a byte a second passes it.
-            async with one_attempt(), asyncio.timeout(self.spec.timeout_s):
-                answer = await litellm.acompletion(**arguments)
+            async with asyncio.timeout(self.spec.timeout_s):
+                return await self.lane.call(litellm, arguments, read)
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:
             raise ProviderError(
                 "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
             ) from error
+        except RedirectedError as error:
+            address = redact(str(error), secrets=self._secrets())
+            raise ProviderError(
+                "not_found", f"the address redirects to {address}, which is not followed"
+            ) from error
         except Exception as error:
             raise classify(error, secrets=self._secrets()) from error
-        latency = asyncio.get_running_loop().time() - started
-        return reply_of(answer, cost_usd=self._cost(answer), latency_s=latency)
 
     def prepare(self) -> None:
         """Checks provider and parameters offline; see `Backend.prepare`."""
@@ -191,6 +205,13 @@ class LitellmBackend:
             return None
         return input_tokens * prices.input + output_tokens * prices.output
 
+    @cached_property
+    def prefix_minimum(self) -> int | None:
+        """Tokens from which what calls begin with alike is cheaper; None where it never is."""
+        if self.spec.is_offline:
+            return None
+        return prefix_minimum(self.spec, _listed_prices(self.spec))
+
     def likely_tokens(self, text: str) -> int:
         """Tokens by the tokenizer that litellm has for the model, or one for four characters."""
         if self.spec.is_offline:
@@ -228,7 +249,9 @@ class LitellmBackend:
     def _arguments(self, request: Request) -> dict[str, Any]:
         arguments: dict[str, Any] = {
             "model": self.spec.model,
-            "messages": [dict(message) for message in request.messages],
+            "messages": with_marks(
+                self.spec.provider, [dict(message) for message in request.messages], request.shared
+            ),
             "timeout": self.spec.timeout_s,
             "max_retries": 0,
             **request.params,
@@ -280,6 +303,7 @@ class LitellmBackend:
             listed = None
             if not self.spec.is_offline and self.spec.prices is None:
                 listed = _listed_prices(self.spec)
+                self._straight = straight_price(litellm_module(), self.spec.model, listed)
             self._prices = prices_of(self.spec, listed)
             self._prices_known = True
         return self._prices
@@ -287,13 +311,18 @@ class LitellmBackend:
     def _cost(self, answer: Any) -> float | None:
         if self.spec.is_offline:
             return 0.0
+        usage = usage_of(answer)
         if self.spec.prices is not None:
-            return cost_of(usage_of(answer), self.spec)
-        prices, usage = self._token_prices(), usage_of(answer)
+            return cost_of(usage, self.spec)
+        prices = self._token_prices()
         if prices is None or usage.input_tokens is None or usage.output_tokens is None:
             return None
         if prices == FREE:
             return 0.0
+        if self._straight is not None and is_usual(answer):
+            cost = self._straight.cost(usage)
+            if cost is not None:
+                return cost
         try:
             cost = litellm_module().completion_cost(
                 completion_response=answer, model=self.spec.model

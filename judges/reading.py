@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -136,8 +136,11 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def read_vote(reply: Reply, contract: Contract) -> Vote:
+def read_vote(reply: Reply, contract: Contract, *, judged: Sequence[str] = ()) -> Vote:
     """The vote in a reply; never raises, whatever the text holds.
+
+    `judged` are the texts that the judge read. An object that prose leads up to or away from, and
+    that stands in one of them, is a quotation and no vote.
 
     Accepted are the object alone, in one code fence, or with prose on one side only; in the
     single-integer modes the integer alone too. A reasoning block in <think> tags in front is
@@ -163,7 +166,9 @@ def read_vote(reply: Reply, contract: Contract) -> Vote:
         much = f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARS} are read"
         return _unread("unreadable", "too_large", much)
     try:
-        return _vote(locate(text, contract).value, contract)
+        found = locate(text, contract)
+        _refuse_quotation(text, found, judged)
+        return _vote(found.value, contract)
     except Unreadable as fault:
         if fault.is_prose and _is_refusal(text):
             return _unread("refused", "refusal", f"the judge declined: {text.strip()[:400]}")
@@ -184,6 +189,22 @@ def locate(text: str, contract: Contract) -> Located:
     if fence and text.endswith(fence[1], fence.end(), end):
         whole = _exactly(text, *_trimmed(text, fence.end(), end - len(fence[1])))
     return whole or _search(text, start, end, contract)
+
+
+def _refuse_quotation(text: str, found: Located, judged: Sequence[str]) -> None:
+    """Raises where the object is written in a judged text as well, and is not the whole reply."""
+    outside = text[: found.start] + text[found.end :]
+    if not isinstance(found.value, dict) or not any(c.isalnum() for c in _unfenced(outside)):
+        return
+    written = "".join(text[found.start : found.end].split())
+    if any(written in "".join(source.split()) for source in judged):
+        raise Unreadable("embedded", "the object is a quotation from the judged text")
+
+
+def _unfenced(text: str) -> str:
+    """The text without a reasoning block in front and without the opening of a code fence."""
+    _, _, behind = text.rpartition("</think>")
+    return re.sub(r"(`{3,}|~{3,})[ \t]*[A-Za-z0-9]{0,16}", "", behind)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 from .spec import Rung
@@ -16,9 +17,11 @@ Message = dict[str, str]
 Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """A call to a backend.
+
+    What is worked out of it is worked out once: a call asks for its key and size several times.
 
     Attributes:
         backend: the model string.
@@ -33,6 +36,8 @@ class Request:
         order: where the persona stands (messages carry it too; named for the record).
         purpose: what the call is for.
         labels: what the record says beside the request (persona, rubric hash); not in the key.
+        shared: characters of the first user message that other calls begin with too, 0 where
+            nobody is to know; not in the key, for it changes nothing in what is asked.
     """
 
     backend: str
@@ -47,6 +52,7 @@ class Request:
     order: str = ""
     purpose: Purpose = "judge"
     labels: Mapping[str, str] = field(default_factory=dict)
+    shared: int = 0
 
     def key(self) -> str:
         """SHA-256 (hex) of the canonical request: same key, same question, same reply.
@@ -55,36 +61,17 @@ class Request:
         the text where it stands, not by writing a placeholder: a placeholder could be forged by
         a judged text that contains it, and two different requests would then share a reply.
         """
-        canonical = {
-            "backend": self.backend,
-            "endpoint": self.endpoint,
-            "messages": [
-                [message["role"], message["content"].split(self.nonce)]
-                if self.nonce
-                else [message["role"], [message["content"]]]
-                for message in self.messages
-            ],
-            "order": self.order,
-            "params": dict(self.params),
-            "repeat": self.repeat,
-            # As text: the order of the properties is part of what is asked.
-            "schema": json.dumps(self.schema) if self.schema else None,
-            "structured": self.structured,
-            "template": self.template,
-        }
-        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._key
 
     def description(self) -> dict[str, Any]:
         """What the ledger keeps about the request: everything but the texts."""
-        schema = json.dumps(self.schema, separators=(",", ":")) if self.schema else ""
         return {
             "backend": self.backend,
             "endpoint": self.endpoint,
             "purpose": self.purpose,
             "params": dict(self.params),
             "structured": self.structured,
-            "schema_sha256": hashlib.sha256(schema.encode()).hexdigest() if schema else None,
+            "schema_sha256": _schema_sha256(self.schema) if self.schema else None,
             "order": self.order,
             "template": self.template,
             "repeat": self.repeat,
@@ -93,5 +80,71 @@ class Request:
 
     def size_bytes(self) -> int:
         """Bytes of the texts and the schema: no tokenizer makes more tokens than bytes of them."""
-        texts = sum(len(m["content"].encode("utf-8", "surrogatepass")) for m in self.messages)
-        return texts + (len(json.dumps(self.schema)) if self.schema else 0)
+        return self._size
+
+    @cached_property
+    def _key(self) -> str:
+        said = ",".join(_said(message, self.nonce) for message in self.messages)
+        before = {"backend": self.backend, "endpoint": self.endpoint}
+        after = {
+            "order": self.order,
+            "params": dict(self.params),
+            "repeat": self.repeat,
+            # As text: the order of the properties is part of what is asked.
+            "schema": _schema_text(self.schema) if self.schema else None,
+            "structured": self.structured,
+            "template": self.template,
+        }
+        # One object with its keys in order, put together: most of it is what other calls say too.
+        text = f'{_CANONICAL(before)[:-1]},"messages":[{said}],{_CANONICAL(after)[1:]}'
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @cached_property
+    def _size(self) -> int:
+        texts = sum(_bytes_in(message["content"]) for message in self.messages)
+        return texts + (len(_schema_text(self.schema)) if self.schema else 0)
+
+
+# One writer for all: `json.dumps` with settings makes a new one at every call.
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+
+
+def _said(message: Message, nonce: str) -> str:
+    """A message as it stands in the canonical request."""
+    role, content = message["role"], message["content"]
+    if role == "system" and not (nonce and nonce in content):
+        return _said_to_all(content)
+    return _CANONICAL([role, content.split(nonce) if nonce else [content]])
+
+
+@lru_cache(maxsize=64)
+def _said_to_all(content: str) -> str:
+    return _CANONICAL(["system", [content]])
+
+
+_MOST_SCHEMAS = 64
+_texts: dict[int, tuple[Mapping[str, Any], str, str]] = {}
+
+
+def _schema_text(schema: Mapping[str, Any]) -> str:
+    return _written(schema)[1]
+
+
+def _schema_sha256(schema: Mapping[str, Any]) -> str:
+    return _written(schema)[2]
+
+
+def _written(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:
+    """A schema, as JSON, and the hash of it: a panel sends one and the same some thousand times."""
+    known = _texts.get(id(schema))
+    if known is None or known[0] is not schema:
+        compact = json.dumps(schema, separators=(",", ":"))
+        known = (schema, json.dumps(schema), hashlib.sha256(compact.encode()).hexdigest())
+        if len(_texts) >= _MOST_SCHEMAS:
+            _texts.clear()
+        _texts[id(schema)] = known  # which holds it, so that its id is not used again
+    return known
+
+
+def _bytes_in(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))

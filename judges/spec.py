@@ -125,6 +125,11 @@ class BackendSpec(BaseModel):
         description="auto: the fast lane where it is proven to do as litellm does; "
         "litellm: always litellm's own call",
     )
+    prefix_first: Literal["auto", "on", "off"] = Field(
+        default="auto",
+        description="answer one of the calls that share a beginning before the others are sent, "
+        "for the provider's cache; auto: where cached input is cheaper and the text long enough",
+    )
     prices: Prices | None = None
     extra: dict[str, Any] = Field(
         default_factory=dict, description="further parameters of the request body"

@@ -386,7 +386,9 @@ def test_a_key_in_the_environment_stands_in_no_file(
         run = panel.score_many(rows(2, 2), tmp_path / "run")
         ledger = Path(panel.ledger.path)
     assert run.counts["failed"] == 20
-    for path in [*run.path.iterdir(), *ledger.parent.iterdir()]:
+    for path in [*run.path.rglob("*"), *ledger.parent.rglob("*")]:
+        if path.is_dir():
+            continue
         assert canary.encode() not in path.read_bytes(), path
 
 

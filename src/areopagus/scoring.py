@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +16,7 @@ from .graphs.screen import screen
 from .graphs.state import Bench, Sitting
 from .judges.desk import Desk
 from .judges.judge import Matter
+from .judges.prefix import may_wait_for_one
 from .records.judgment import Judgment
 from .records.responses import ResponseRow
 from .records.verdict import Verdict
@@ -48,6 +51,9 @@ def window_for(bench: Bench) -> int:
     for judge in bench.judges.values():
         judges_of[judge.model] = judges_of.get(judge.model, 0) + bench.repeats
         most[judge.model] = judge.backend.spec.concurrency
+        if may_wait_for_one(judge.backend):
+            # Half the time of a response one call is under way in place of all.
+            most[judge.model] *= 2
     needed = max(-(-most[model] // judges_of[model]) for model in most)
     # Twice over: while one round of calls is answered, the next stands ready.
     return min(1024, 2 * needed + 2)
@@ -104,19 +110,51 @@ async def score_rows(
             slots.release()
 
     try:
-        for row in rows:
-            await slots.acquire()
-            queue.append((row, asyncio.create_task(one(row))))
-            while queue and (queue[0][1].done() or len(queue) > FINISHED_AHEAD):
+        with standing_heap():
+            for row in rows:
+                await slots.acquire()
+                queue.append((row, asyncio.create_task(one(row))))
+                while queue and (queue[0][1].done() or len(queue) > FINISHED_AHEAD):
+                    first, task = queue.popleft()
+                    yield Scored(first, await task)
+            while queue:
                 first, task = queue.popleft()
                 yield Scored(first, await task)
-        while queue:
-            first, task = queue.popleft()
-            yield Scored(first, await task)
     finally:
         for _, task in queue:
             task.cancel()
         await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+
+_standing: list[tuple[int, int, int]] = []
+_YOUNG_OBJECTS = 10_000
+"""New objects between two collections: some hundred judgments are under way at once."""
+
+
+@contextlib.contextmanager
+def standing_heap() -> Iterator[None]:
+    """A block in which the garbage collector leaves alone what was there before it.
+
+    litellm and its kind stand in memory as some hundred thousand objects, and a collection that
+    walks them all takes longer than a hundred calls. After the last such block they are the
+    collector's again. Objects that somebody else has frozen are left as they are.
+    """
+    thresholds = gc.get_threshold()
+    ours = bool(_standing) or gc.get_freeze_count() == 0
+    if ours:
+        if not _standing:
+            gc.freeze()
+            if 0 < thresholds[0] < _YOUNG_OBJECTS:
+                gc.set_threshold(_YOUNG_OBJECTS, *thresholds[1:])
+        _standing.append(thresholds)
+    try:
+        yield
+    finally:
+        if ours:
+            first = _standing.pop()
+            if not _standing:
+                gc.unfreeze()
+                gc.set_threshold(*first)
 
 
 def closed(row: ResponseRow, *, bench: Bench, repeated: bool) -> Verdict:

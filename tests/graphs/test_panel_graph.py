@@ -63,9 +63,9 @@ async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
     assert json.loads(wire) == changed
     for canary in (PROMPT_CANARY, RESPONSE_CANARY, secret.hex(), str(secret), "Marker of"):
         assert canary not in wire
-    # One update a judge, and one each of screen, convene and aggregate.
+    # One update a backend, and one each of screen, convene and aggregate.
     nodes = [name for part in changed for name in part]
-    assert nodes == ["screen", "convene", *["judge"] * 10, "aggregate"]
+    assert nodes == ["screen", "convene", "judge", "aggregate"]
 
 
 async def test_a_judge_that_repeats_the_texts_puts_them_into_no_state() -> None:
@@ -99,16 +99,30 @@ async def test_nothing_of_the_texts_is_left_in_a_checkpoint() -> None:
     assert repr(secret)[2:-1].encode() not in kept
 
 
-async def test_every_judgment_is_sent_for_itself_and_reports_progress() -> None:
-    with Panel(ScriptedBackend(GOOD), repeats=2) as panel:
+async def test_every_backend_is_sent_its_judgments_and_each_reports_progress() -> None:
+    two = [ScriptedBackend(GOOD, name=f"scripted/{name}") for name in "ab"]
+    with Panel(two, repeats=2) as panel:
         planned = panel.bench.planned()
         changed, events = await updates(sitting_of(panel))
-    assert len(planned) == len(set(planned)) == 20
+    assert len(planned) == len(set(planned)) == 40
     tasks = [part["judge"] for part in changed if "judge" in part]
     assert sorted(key for task in tasks for key in task["judgments"]) == sorted(planned)
-    assert all(len(task["judgments"]) == 1 for task in tasks)
+    models = [{key.split("|")[1] for key in task["judgments"]} for task in tasks]
+    assert sorted(models, key=min) == [{"scripted/a"}, {"scripted/b"}]
     assert sorted(event["judgment"] for event in events) == sorted(planned)
     assert {event["status"] for event in events} == {"scored"}
+
+
+async def test_with_a_checkpointer_every_judgment_is_sent_for_itself() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    graph = build_panel_graph(InMemorySaver())
+    config = {"configurable": {"thread_id": "one"}}
+    with Panel(ScriptedBackend(GOOD)) as panel:
+        stream = graph.astream(START, config, context=sitting_of(panel), stream_mode="updates")
+        changed = [part async for part in stream]
+    tasks = [part["judge"] for part in changed if "judge" in part]
+    assert [len(task["judgments"]) for task in tasks] == [1] * 10
 
 
 def test_a_repeated_write_changes_nothing() -> None:
@@ -277,11 +291,11 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Any:
     named = json.loads((root / "langgraph.json").read_text())["graphs"]["panel"]
     module, _, attribute = named.partition(":")
     loaded = importlib.import_module(module)
-    loaded._panel.cache_clear()
+    loaded.served_panel.cache_clear()
     yield getattr(loaded, attribute)
-    if loaded._panel.cache_info().currsize:
-        loaded._panel().close()
-    loaded._panel.cache_clear()
+    if loaded.served_panel.cache_info().currsize:
+        loaded.served_panel().close()
+    loaded.served_panel.cache_clear()
 
 
 async def test_the_graph_of_langgraph_json_answers_texts_with_a_verdict(served: Any) -> None:

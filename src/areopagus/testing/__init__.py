@@ -18,6 +18,7 @@ from .faults import (
 )
 from .judge import Answer, by_hash, constant, flaky, per_model, respondent, sequence
 from .mangling import mangled
+from .prefix_cache import prefix_cached
 from .provider import ProviderServer
 from .scripted import ScriptedAnswer, ScriptedBackend
 from .tally import Counts
@@ -44,6 +45,7 @@ __all__ = [
     "flaky",
     "mangled",
     "per_model",
+    "prefix_cached",
     "request_key",
     "respondent",
     "sequence",

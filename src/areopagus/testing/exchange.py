@@ -74,6 +74,7 @@ class ServedReply:
         refusal: the refusal field (OpenAI), or the refusal stop reason (Anthropic).
         usage: input tokens (cached ones included), output tokens, cached input tokens; None
             counts a token for every four characters.
+        cache_written: input tokens put into the provider's prefix cache (told by Anthropic only).
         status: HTTP status; other than 200, the protocol's error body carries `text`.
         headers: added to the answer's headers, or replacing them (names in lower case).
         delay_s: seconds to wait before answering, on top of the server's own delay.
@@ -87,6 +88,7 @@ class ServedReply:
     finish_reason: str = "stop"
     refusal: str | None = None
     usage: tuple[int, int, int] | None = None
+    cache_written: int = 0
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_s: float = 0.0

@@ -194,9 +194,9 @@ def _anthropic(request: ServedRequest, reply: ServedReply) -> bytes:
         "stop_sequence": None,
         "usage": {
             # Anthropic counts the cached tokens apart; litellm adds them up again.
-            "input_tokens": sent - cached,
+            "input_tokens": sent - cached - reply.cache_written,
             "cache_read_input_tokens": cached,
-            "cache_creation_input_tokens": 0,
+            "cache_creation_input_tokens": reply.cache_written,
             "output_tokens": written,
         },
     }

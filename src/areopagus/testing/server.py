@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from .faults import Fault
 from .judge import by_hash, constant, flaky, respondent
+from .prefix_cache import prefix_cached
 from .provider import ProviderServer
 
 __all__ = ["ProviderServer", "main"]
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.seed,
             first_attempts=options.first_attempts,
         )
+    if options.prefix_cache:
+        judge = prefix_cached(judge, answered_after_s=options.delay, least=options.prefix_cache)
     server = ProviderServer(
         judge,
         port=options.port,
@@ -78,6 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fault-rate", type=float, default=0.1)
     parser.add_argument("--first-attempts", type=int, help="later attempts never fail")
     parser.add_argument("--retry-after", type=float, default=1.0)
+    parser.add_argument(
+        "--prefix-cache", type=int, metavar="TOKENS", help="shortest beginning that is cached"
+    )
     parser.add_argument("--seed", type=int, default=0)
     return parser
 

@@ -1,0 +1,199 @@
+"""What one call costs by each road: an ideal client, litellm's own call, and both lanes of ours.
+
+    python benchmarks/call_speed.py [--calls N] [--at-once N] [--rounds N] [--models …]
+
+A provider on loopback, in a process of its own, answers at once. Each road makes the same judge
+calls in a process of its own, some rounds over; printed is the median of CPU milliseconds a call,
+its ratio to the ideal (aiohttp, a body written once) and to plain litellm, and calls a second.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+ROADS = ("ideal", "httpx", "litellm", "lane: litellm", "lane: auto")
+MODELS = ("openai/judge", "hosted_vllm/judge", "anthropic/claude-sonnet-4-5", "ollama_chat/judge")
+PROTOCOLS = {"anthropic": "anthropic", "ollama_chat": "ollama"}
+SYSTEM = "Judge the response by the rubric. " * 120
+TEXT = "Promises bind because people plan on them. " * 40
+SCHEMA = {
+    "type": "object",
+    "properties": {"overall": {"type": "integer", "minimum": 1, "maximum": 10}},
+    "required": ["overall"],
+    "additionalProperties": False,
+}
+Call = Callable[[int], Awaitable[Any]]
+
+
+def messages(number: int) -> list[dict[str, str]]:
+    """What the judge is told of one response."""
+    return [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": f"{TEXT}Case {number}."},
+    ]
+
+
+async def ideal(model: str, base: str) -> Call:
+    """aiohttp alone, with a body that is written once; OpenAI's protocol only."""
+    import aiohttp
+
+    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
+    body = json.dumps({"model": model, "messages": messages(0)}).encode()
+    headers = {"content-type": "application/json", "authorization": "Bearer none"}
+
+    async def call(number: int) -> Any:
+        url = f"{base}/chat/completions"
+        async with session.post(url, data=body, headers=headers) as response:
+            return json.loads(await response.read())["choices"][0]["message"]["content"]
+
+    return call
+
+
+async def plain_httpx(model: str, base: str) -> Call:
+    """The same panel call as most people write it by hand."""
+    import httpx
+
+    client = httpx.AsyncClient(limits=httpx.Limits(max_connections=None), timeout=60)
+
+    async def call(number: int) -> Any:
+        body = {"model": model, "messages": messages(number)}
+        response = await client.post(f"{base}/chat/completions", json=body)
+        return response.json()["choices"][0]["message"]["content"]
+
+    return call
+
+
+async def plain_litellm(model: str, base: str) -> Call:
+    """litellm as it comes, told only not to look for prices."""
+    import os
+
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"
+    import litellm
+
+    form = {"name": "judgment", "strict": True, "schema": SCHEMA}
+
+    async def call(number: int) -> Any:
+        return await litellm.acompletion(
+            model=model,
+            messages=messages(number),
+            api_base=base,
+            api_key="none",
+            max_tokens=64,
+            max_retries=0,
+            response_format={"type": "json_schema", "json_schema": form},
+        )
+
+    return call
+
+
+async def ours(model: str, base: str, lane: str) -> Call:
+    """A backend's `send`, by one of its lanes."""
+    from areopagus.judges.llm import LitellmBackend
+    from areopagus.judges.request import Request
+    from areopagus.judges.spec import BackendSpec
+
+    settings = {"model": model, "api_base": base, "max_tokens": 64, "lane": lane}
+    backend = LitellmBackend(BackendSpec.model_validate(settings))
+
+    async def call(number: int) -> Any:
+        request = Request(
+            backend=model,
+            endpoint=base,
+            messages=tuple(messages(number)),
+            params=backend.spec.parameters(),
+            schema=SCHEMA,
+            structured="json_schema",
+        )
+        return await backend.send(request)
+
+    return call
+
+
+async def measure(road: str, model: str, base: str, calls: int, at_once: int) -> dict[str, float]:
+    """CPU milliseconds a call and calls a second of one round, after some to warm up."""
+    if road == "ideal":
+        call = await ideal(model, base)
+    elif road == "httpx":
+        call = await plain_httpx(model, base)
+    elif road == "litellm":
+        call = await plain_litellm(model, base)
+    else:
+        call = await ours(model, base, road.removeprefix("lane: "))
+    slots = asyncio.Semaphore(at_once)
+
+    async def one(number: int) -> None:
+        async with slots:
+            await call(number)
+
+    await asyncio.gather(*(one(number) for number in range(100)))
+    cpu, wall = time.process_time(), time.perf_counter()
+    await asyncio.gather(*(one(number) for number in range(calls)))
+    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    return {"cpu_ms": 1e3 * cpu / calls, "per_s": calls / wall}
+
+
+def main() -> None:
+    """Prints a line a road and model."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--at-once", type=int, default=64)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--models", nargs="+", default=list(MODELS))
+    parser.add_argument("--one", nargs=3, metavar=("ROAD", "MODEL", "BASE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        road, model, base = options.one
+        found = asyncio.run(measure(road, model, base, options.calls, options.at_once))
+        print(json.dumps(found), flush=True)
+        return
+    command = [sys.executable, "-m", "areopagus.testing.server"]
+    print(f"{'model':28}{'road':16}{'CPU ms':>8}{'to ideal':>10}{'to litellm':>12}{'calls/s':>9}")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        bases = json.loads(server.stdout.readline()) if server.stdout else {}
+        try:
+            for model in options.models:
+                compare(model, bases, options)
+        finally:
+            server.terminate()
+
+
+def compare(model: str, bases: dict[str, str], options: argparse.Namespace) -> None:
+    """Prints the lines of one model; the roads take turns, so that a busy moment hits all."""
+    base = bases[PROTOCOLS.get(model.partition("/")[0], "openai")]
+    rounds: dict[str, list[dict[str, float]]] = {road: [] for road in ROADS}
+    for _ in range(options.rounds):
+        for road in ROADS:
+            where = bases["openai"] if road in ("ideal", "httpx") else base
+            rounds[road].append(_alone(road, model, where, options))
+    medians = {
+        road: {name: statistics.median(each[name] for each in found) for name in found[0]}
+        for road, found in rounds.items()
+    }
+    for road, found in medians.items():
+        print(
+            f"{model:28}{road:16}{found['cpu_ms']:8.2f}"
+            f"{found['cpu_ms'] / medians['ideal']['cpu_ms']:10.2f}"
+            f"{found['cpu_ms'] / medians['litellm']['cpu_ms']:12.2f}{found['per_s']:9.0f}",
+            flush=True,
+        )
+
+
+def _alone(road: str, model: str, base: str, options: argparse.Namespace) -> dict[str, float]:
+    command = [sys.executable, __file__, "--one", road, model, base]
+    command += ["--calls", str(options.calls), "--at-once", str(options.at_once)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+if __name__ == "__main__":
+    main()

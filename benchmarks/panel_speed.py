@@ -1,0 +1,192 @@
+"""A panel of thirty judges at work: wall time against the ideal, CPU a judgment, memory.
+
+    python benchmarks/panel_speed.py [--responses N] [--rounds N] [--only WORD]
+
+A provider on loopback, in a process of its own, answers after 200 ms (or at once). Everything is
+included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median of some
+rounds, every round a process of its own; the roads take turns. Ideal is calls x latency / calls in
+flight; the number in flight starts at eight and doubles each round of answers, which alone costs
+0.6 s at 128 and 0.8 s at 256.
+
+`graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
+same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
+by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from areopagus import Panel
+from areopagus.judges.desk import Desk
+from areopagus.judges.judge import Judge
+from areopagus.loop import run_sync
+from areopagus.records.judgment import Judgment
+from areopagus.records.responses import ResponseRow
+from areopagus.scoring import score_rows
+from areopagus.testing import ScriptedBackend
+
+REPEATS = 3  # ten personas, three askings: thirty judgments a response
+MODEL = "openai/judge"
+WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
+# Name, what is run, calls in flight, seconds to an answer.
+CASES: tuple[tuple[str, str, int, float], ...] = (
+    ("graph alone", "graph", 64, 0.0),
+    ("lane auto, at once", "auto", 64, 0.0),
+    ("lane litellm, at once", "litellm", 64, 0.0),
+    ("plain litellm, at once", "plain-litellm", 64, 0.0),
+    ("plain httpx, at once", "plain-httpx", 64, 0.0),
+    ("lane auto, 200 ms", "auto", 128, 0.2),
+    ("lane auto, 200 ms", "auto", 256, 0.2),
+    ("lane litellm, 200 ms", "litellm", 128, 0.2),
+    ("plain litellm, 200 ms", "plain-litellm", 128, 0.2),
+)
+
+
+@contextmanager
+def provider(delay_s: float) -> Iterator[str]:
+    """A server in a process of its own; its base for OpenAI's protocol."""
+    command = [sys.executable, "-m", "areopagus.testing.server", "--delay", str(delay_s)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        if process.stdout is None:
+            raise RuntimeError("the server says nothing")
+        yield json.loads(process.stdout.readline())["openai"]
+        process.terminate()
+
+
+def rows(count: int) -> Iterator[ResponseRow]:
+    """Responses of some 1,600 characters, made as they are needed."""
+    for number in range(count):
+        text = f"In case {number} much is owed. {WORDS * 20}".strip()
+        prompt = f"What is owed in case {number}?"
+        yield ResponseRow(f"r{number}", f"p{number}", prompt, text, "writer", {}, number)
+
+
+async def judge_all(panel: Panel, count: int) -> int:
+    """Judgments scored."""
+    desk = Desk(panel.ledger)
+    return sum(
+        [
+            one.verdict.n_scored
+            async for one in score_rows(rows(count), bench=panel.bench, desk=desk)
+        ]
+    )
+
+
+def panel_at(kind: str, base: str, in_flight: int, folder: str) -> Panel:
+    """The panel of a case."""
+    ledger = Path(folder) / "ledger.sqlite"
+    if kind == "graph":
+        votes_from_nowhere()
+        return Panel(ScriptedBackend({}, concurrency=in_flight), repeats=REPEATS, ledger=ledger)
+    spec = {"model": MODEL, "api_base": base, "lane": kind, "concurrency": in_flight}
+    spec |= {"structured": "json_schema", "prices": {"input": 1, "output": 2}}
+    return Panel(spec, repeats=REPEATS, ledger=ledger)
+
+
+def votes_from_nowhere() -> None:
+    """Lets judges vote without asking anybody."""
+    scores: dict[str, float] = {}
+
+    async def vote(self: Judge, desk: Desk, brief: Any, matter: Any, **named: Any) -> Judgment:
+        scores.update(dict.fromkeys(brief.contract.criteria, 7.0))
+        repeat = named["repeat"]
+        return self._judgment(brief, matter, repeat=repeat, status="scored", scores=scores)
+
+    Judge.vote = vote  # type: ignore[method-assign]
+
+
+async def plain(kind: str, base: str, count: int, in_flight: int) -> int:
+    """The same calls with nothing around them; how many were answered."""
+    from call_speed import plain_httpx, plain_litellm
+
+    if kind == "plain-httpx":
+        call = await plain_httpx("judge", base)
+    else:
+        call = await plain_litellm(MODEL, base)
+    slots = asyncio.Semaphore(in_flight)
+
+    async def one(number: int) -> None:
+        async with slots:
+            await call(number)
+
+    calls = 30 * count
+    for start in range(0, calls, 3000):
+        await asyncio.gather(*(one(number) for number in range(start, min(start + 3000, calls))))
+    return calls
+
+
+def measure(kind: str, in_flight: int, base: str, count: int) -> dict[str, float]:
+    """One round in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        if kind.startswith("plain"):
+            asyncio.run(plain(kind, base, 5, in_flight))  # loads what is loaded late
+            cpu, wall = time.process_time(), time.perf_counter()
+            scored = asyncio.run(plain(kind, base, count, in_flight))
+            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        else:
+            with panel_at(kind, base, in_flight, folder) as panel:
+                panel.score("To load what is loaded late?", WORDS)
+                cpu, wall = time.process_time(), time.perf_counter()
+                scored = run_sync(judge_all(panel, count))
+                cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    if scored != 30 * count:
+        raise RuntimeError(f"{scored} of {30 * count} judgments")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"cpu_ms": 1e3 * cpu / scored, "wall_s": wall, "peak_mb": peak}
+
+
+def main() -> None:
+    """Prints a line a case."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--responses", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--one", nargs=3, metavar=("KIND", "N", "BASE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        kind, in_flight, base = options.one
+        print(json.dumps(measure(kind, int(in_flight), base, options.responses)), flush=True)
+        return
+    print(f"{options.responses} responses x 30 judgments, medians of {options.rounds} rounds")
+    head = f"{'':26}{'in flight':>10}{'CPU ms':>8}{'calls/s':>9}{'wall s':>8}{'ideal s':>9}"
+    print(f"{head}{'to ideal':>10}{'peak MB':>9}")
+    cases = [case for case in CASES if options.only in case[0]]
+    found: dict[tuple[str, int], list[dict[str, float]]] = {
+        (name, in_flight): [] for name, _, in_flight, _ in cases
+    }
+    for _ in range(options.rounds):
+        for name, kind, in_flight, delay_s in cases:
+            with provider(delay_s) as base:
+                command = [sys.executable, __file__, "--one", kind, str(in_flight), base]
+                command += ["--responses", str(options.responses)]
+                done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found[name, in_flight].append(json.loads(done.stdout.splitlines()[-1]))
+    calls = 30 * options.responses
+    for name, _, in_flight, delay_s in cases:
+        rounds = found[name, in_flight]
+        cpu, wall, peak = (
+            statistics.median(each[column] for each in rounds)
+            for column in ("cpu_ms", "wall_s", "peak_mb")
+        )
+        ideal = calls * delay_s / in_flight
+        against = f"{ideal:9.2f}{wall / ideal:10.3f}" if ideal else f"{'':19}"
+        print(
+            f"{name:26}{in_flight:10}{cpu:8.3f}{calls / wall:9.0f}{wall:8.2f}{against}{peak:9.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

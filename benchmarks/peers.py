@@ -1,0 +1,254 @@
+"""The same panel of thirty calls a response, by us, by hand, and by other libraries.
+
+    python benchmarks/peers.py [--responses N] [--rounds N] [--peer NAME=PYTHON …]
+
+A provider on loopback, in a process of its own, answers after 20 ms. Each system has 64 calls in
+flight and judges the same responses in a process of its own; printed are medians of CPU
+milliseconds a call, calls a second and peak memory, and the ratio to ours. A peer is measured with
+the interpreter of an environment that it is installed in:
+
+    python -m venv /tmp/openevals && /tmp/openevals/bin/pip install openevals openai
+    python benchmarks/peers.py --peer openevals=/tmp/openevals/bin/python
+
+Known: openevals, deepeval, inspect. Each is given an asynchronous OpenAI client or its own way to
+one, no retries and no reporting.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+AT_ONCE = 64
+CALLS = 30
+WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
+RUBRIC = "Judge how well the response thinks, by the rubric that follows. " + WORDS * 40
+Call = Callable[[str], Awaitable[Any]]
+
+
+def response(number: int) -> str:
+    """What is judged."""
+    return f"In case {number} much is owed. {WORDS * 20}"
+
+
+async def by_hand(base: str) -> Call:
+    """asyncio and httpx, as one would write it."""
+    import httpx
+
+    limits = httpx.Limits(max_connections=AT_ONCE)
+    client = httpx.AsyncClient(limits=limits, timeout=60)
+    properties = {"overall": {"type": "integer", "minimum": 1, "maximum": 10}}
+    schema = {"type": "object", "properties": properties, "required": ["overall"]}
+    form = {"type": "json_schema", "json_schema": {"name": "vote", "schema": schema}}
+
+    async def call(text: str) -> Any:
+        said = [{"role": "system", "content": RUBRIC}, {"role": "user", "content": text}]
+        body = {"model": "judge", "messages": said, "response_format": form}
+        answer = await client.post(f"{base}/chat/completions", json=body)
+        return json.loads(answer.json()["choices"][0]["message"]["content"])["overall"]
+
+    return call
+
+
+def openai_client(base: str) -> Any:
+    """The client that peers are given."""
+    import openai
+
+    return openai.AsyncOpenAI(base_url=base, api_key="none", max_retries=0)
+
+
+async def openevals(base: str) -> Call:
+    """openevals' judge with an OpenAI client."""
+    from openevals.llm import create_async_llm_as_judge  # type: ignore[import-not-found]
+
+    judge = create_async_llm_as_judge(
+        prompt=RUBRIC + "\n{outputs}",
+        judge=openai_client(base),
+        model="judge",
+        continuous=True,
+        use_reasoning=False,
+    )
+
+    async def call(text: str) -> Any:
+        return await judge(outputs=text)
+
+    return call
+
+
+async def deepeval(base: str) -> Call:
+    """deepeval's G-Eval with given steps, so that it makes one call a measurement."""
+    os.environ |= {"DEEPEVAL_TELEMETRY_OPT_OUT": "YES", "DEEPEVAL_DISABLE_PROGRESS_BAR": "YES"}
+    from deepeval.metrics import GEval  # type: ignore[import-not-found]
+    from deepeval.models import DeepEvalBaseLLM  # type: ignore[import-not-found]
+    from deepeval.test_case import (  # type: ignore[import-not-found]
+        LLMTestCase,
+        SingleTurnParams,
+    )
+
+    client = openai_client(base)
+
+    class Local(DeepEvalBaseLLM):  # type: ignore[misc]
+        def load_model(self) -> Any:
+            return client
+
+        def get_model_name(self) -> str:
+            return "judge"
+
+        def generate(self, prompt: str, schema: Any = None) -> Any:
+            raise NotImplementedError
+
+        async def a_generate(self, prompt: str, schema: Any = None) -> Any:
+            said = [{"role": "user", "content": prompt}]
+            answer = await client.chat.completions.create(model="judge", messages=said)
+            return '{"score": 7, "reason": "because"}' if answer else ""
+
+    local = Local()
+
+    async def call(text: str) -> Any:
+        metric = GEval(
+            name="thinking",
+            evaluation_steps=[RUBRIC],
+            evaluation_params=[SingleTurnParams.ACTUAL_OUTPUT],
+            model=local,
+            async_mode=True,
+        )
+        case = LLMTestCase(input="What is owed?", actual_output=text)
+        return await metric.a_measure(case, _show_indicator=False)
+
+    return call
+
+
+async def inspect(base: str) -> Call:
+    """inspect-ai's model call, which its graders make."""
+    from inspect_ai.model import (  # type: ignore[import-not-found]
+        ChatMessageSystem,
+        ChatMessageUser,
+        GenerateConfig,
+        get_model,
+    )
+
+    config = GenerateConfig(max_connections=AT_ONCE, max_retries=0)
+    model = get_model(
+        "openai/judge", base_url=base, api_key="none", config=config, responses_api=False
+    )
+
+    async def call(text: str) -> Any:
+        said = [ChatMessageSystem(content=RUBRIC), ChatMessageUser(content=text)]
+        return (await model.generate(said)).completion
+
+    return call
+
+
+PEERS: dict[str, Callable[[str], Awaitable[Call]]] = {
+    "by hand": by_hand,
+    "openevals": openevals,
+    "deepeval": deepeval,
+    "inspect": inspect,
+}
+
+
+async def panel(system: str, base: str, responses: int) -> tuple[float, float]:
+    """CPU and wall seconds for all calls, after some to warm up."""
+    call = await PEERS[system](base)
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int) -> None:
+        async with slots:
+            await call(response(number))
+
+    await asyncio.gather(*(one(number) for number in range(CALLS)))
+    cpu, wall = time.process_time(), time.perf_counter()
+    await asyncio.gather(*(one(n) for n in range(responses) for _ in range(CALLS)))
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def ours(base: str, responses: int) -> tuple[float, float]:
+    """The same by the panel: graph, ledger and aggregation included."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from panel_speed import measure
+
+    found = measure("auto", AT_ONCE, base, responses)
+    return found["cpu_ms"] * CALLS * responses / 1e3, found["wall_s"]
+
+
+def main() -> None:
+    """Prints a line a system."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--responses", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=PYTHON")
+    parser.add_argument("--one", nargs=2, metavar=("SYSTEM", "BASE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        system, base = options.one
+        if system == "areopagus":
+            cpu, wall = ours(base, options.responses)
+        else:
+            cpu, wall = asyncio.run(panel(system, base, options.responses))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print("\n" + json.dumps({"cpu": cpu, "wall": wall, "peak": peak}), flush=True)
+        return
+    systems = {"areopagus": sys.executable, "by hand": sys.executable}
+    systems |= dict(item.split("=", 1) for item in options.peer)
+    compare(systems, options.responses, options.rounds)
+
+
+def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
+    """Prints the lines; the systems take turns, so that a busy moment hits all."""
+    command = [sys.executable, "-m", "areopagus.testing.server", "--delay", "0.02"]
+    found: dict[str, list[dict[str, float]]] = {system: [] for system in systems}
+    failed: dict[str, str] = {}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        base = json.loads(server.stdout.readline())["openai"] if server.stdout else ""
+        try:
+            for _ in range(rounds):
+                for system, python in systems.items():
+                    if system not in failed:
+                        told = _alone(system, python, base, responses)
+                        if isinstance(told, str):
+                            failed[system] = told
+                        else:
+                            found[system].append(told)
+        finally:
+            server.terminate()
+    calls = CALLS * responses
+    print(f"{responses} responses x {CALLS} calls, {AT_ONCE} in flight, medians of {rounds} rounds")
+    print(f"{'':14}{'CPU ms a call':>14}{'to ours':>9}{'calls/s':>9}{'peak MB':>9}")
+    medians = {
+        system: {name: statistics.median(each[name] for each in told) for name in told[0]}
+        for system, told in found.items()
+        if told and system not in failed
+    }
+    for system, told in medians.items():
+        ratio = told["cpu"] / medians["areopagus"]["cpu"] if "areopagus" in medians else 0.0
+        print(
+            f"{system:14}{1e3 * told['cpu'] / calls:14.2f}{ratio:9.1f}"
+            f"{calls / told['wall']:9.0f}{told['peak']:9.0f}"
+        )
+    for system, reason in failed.items():
+        print(f"{system:14} did not run: {reason}")
+
+
+def _alone(system: str, python: str, base: str, responses: int) -> dict[str, float] | str:
+    """What a process of its own measured, or the last line of why it could not."""
+    command = [python, __file__, "--one", system, base, "--responses", str(responses)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        return lines[-1][:200] if lines else f"exit code {done.returncode}"
+    told: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return told
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""What an answer costs by litellm's list, without litellm's way there where the way is straight.
+
+    cost = plain · input + cached · cache read + written · cache write + output tokens · output
+
+litellm works a cost out in a hundred steps, most of which settle what does not arise here: sounds,
+pictures, tiers of service. Whether the straight sum is what litellm works out for a model is tried
+on made-up answers before it is used, and litellm is asked for every answer that is not of the kind.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..records.reply import Usage
+
+MOST_TOKENS = 100_000
+"""Longer inputs and outputs may have prices of their own."""
+
+# Input, output, read from the cache, written to it.
+_TRIED = (
+    (1_000, 50, 0, 0),
+    (90_001, 701, 0, 0),
+    (2_048, 17, 1_024, 0),
+    (4_099, 23, 0, 2_048),
+    (8_192, 31, 4_096, 1_031),
+)
+_USUAL_SERVICE = (None, "default", "standard")
+_OTHER_TOKENS = ("audio_tokens", "image_tokens", "video_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class StraightPrice:
+    """US dollars a token, where litellm's price is their sum."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+
+    def cost(self, usage: Usage) -> float | None:
+        """The cost of an answer; None where the sum may not be the whole of it."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        if max(usage.input_tokens, usage.output_tokens) > MOST_TOKENS:
+            return None
+        cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+        plain = usage.input_tokens - cached - written
+        if plain < 0:
+            return None
+        return (
+            plain * self.input
+            + cached * self.cache_read
+            + written * self.cache_write
+            + usage.output_tokens * self.output
+        )
+
+
+def straight_price(
+    litellm: Any, model: str, entry: Mapping[str, Any] | None
+) -> StraightPrice | None:
+    """The prices of a model where their sum is what litellm works out; None where it is not.
+
+    Args:
+        litellm: the module.
+        model: litellm's name.
+        entry: what the price list says about it.
+    """
+    if entry is None:
+        return None
+    usual = entry.get("input_cost_per_token")
+    output = entry.get("output_cost_per_token")
+    read = entry.get("cache_read_input_token_cost", usual)
+    write = entry.get("cache_creation_input_token_cost", usual)
+    found = [price for price in (usual, output, read, write) if isinstance(price, int | float)]
+    if len(found) != 4:
+        return None
+    price = StraightPrice(*map(float, found))
+    return price if all(_agrees(litellm, model, price, tokens) for tokens in _TRIED) else None
+
+
+def is_usual(answer: Any) -> bool:
+    """Whether nothing in the answer's usage is priced apart: sounds, pictures, tiers, tools."""
+    usage = getattr(answer, "usage", None)
+    if getattr(answer, "service_tier", None) not in _USUAL_SERVICE:
+        return False
+    if getattr(usage, "service_tier", None) not in _USUAL_SERVICE:
+        return False
+    if any(getattr(usage, name, None) for name in ("server_tool_use", "speed", "inference_geo")):
+        return False
+    for part in ("prompt_tokens_details", "completion_tokens_details"):
+        details = getattr(usage, part, None)
+        if details is not None and any(getattr(details, name, None) for name in _OTHER_TOKENS):
+            return False
+    return True
+
+
+def _agrees(
+    litellm: Any, model: str, price: StraightPrice, tokens: tuple[int, int, int, int]
+) -> bool:
+    sent, said, read, written = tokens
+    answer = litellm.ModelResponse(model=model.partition("/")[2])
+    answer.usage = litellm.Usage(
+        prompt_tokens=sent,
+        completion_tokens=said,
+        total_tokens=sent + said,
+        prompt_tokens_details={"cached_tokens": read},
+        completion_tokens_details={"reasoning_tokens": said // 2},
+        cache_creation_input_tokens=written,
+        cache_read_input_tokens=read,
+    )
+    try:
+        theirs = float(litellm.completion_cost(completion_response=answer, model=model))
+    except Exception:
+        return False
+    ours = price.cost(Usage(sent, said, read, written))
+    return ours is not None and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-15)

@@ -1,0 +1,97 @@
+"""Which calls share a beginning that a provider caches, and when it pays to send one of them first.
+
+A provider that keeps what it has read serves it to later calls at a fraction of the price, but only
+once a call has been read to its end. Ten judges of a response that are asked at once pay ten times
+for the text that they share; asked one before the other nine, they pay for it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .backend import Backend
+from .brief import Brief
+from .spec import BackendSpec
+
+USUAL_MINIMUM = 1024
+"""Tokens of the shortest prefix that most providers keep."""
+
+_MINIMUM = {"gemini": 2048, "deepseek": 64}
+_MARKED = frozenset({"anthropic"})
+"""Providers that keep only what is marked to be kept."""
+
+_CHARACTERS_A_TOKEN = 4
+_MARK = {"type": "ephemeral"}
+
+
+def prefix_minimum(spec: BackendSpec, listed: Mapping[str, Any] | None) -> int | None:
+    """Tokens from which a shared beginning is cheaper; None where nothing says that it ever is.
+
+    Args:
+        spec: the settings, whose own prices win.
+        listed: litellm's entry for the model, or None where it has none.
+    """
+    entry: Mapping[str, Any] = listed or {}
+    usual = entry.get("input_cost_per_token")
+    cached = entry.get("cache_read_input_token_cost")
+    if spec.prices is not None:
+        usual, cached = spec.prices.input, spec.prices.cached_input
+    if usual is None or cached is None or cached >= usual:
+        return None
+    return _MINIMUM.get(spec.provider, USUAL_MINIMUM)
+
+
+def one_goes_first(
+    backend: Backend, brief: Brief, system: str, prompt: str, response: str, *, calls: int
+) -> bool:
+    """Whether the first of these calls to one backend is to be answered before the others go.
+
+    Args:
+        backend: whom they go to.
+        brief: the wording; only `response_first` lets the judges of a response share a beginning.
+        system: the system message.
+        prompt, response: what is judged.
+        calls: how many there are.
+    """
+    wish = backend.spec.prefix_first
+    if calls < 2 or brief.order != "response_first" or wish == "off":
+        return False
+    minimum: int | None = 0 if wish == "on" else getattr(backend, "prefix_minimum", None)
+    if minimum is None:
+        return False
+    shared = len(system) + len(prompt) + len(response)
+    return shared >= _CHARACTERS_A_TOKEN * minimum
+
+
+def may_wait_for_one(backend: Backend) -> bool:
+    """Whether calls to this backend may have to wait for one of them."""
+    wish = backend.spec.prefix_first
+    return wish == "on" or (wish == "auto" and getattr(backend, "prefix_minimum", None) is not None)
+
+
+def with_marks(provider: str, messages: list[dict[str, Any]], shared: int) -> list[dict[str, Any]]:
+    """The messages with what is to be kept marked, for a provider that wants to be told.
+
+    Args:
+        provider: litellm's name of it.
+        messages: system and user message, and those of a repair.
+        shared: characters of the user message that other calls begin with too; 0 for none.
+    """
+    if provider not in _MARKED or not shared:
+        return messages
+    marked: list[dict[str, Any]] = []
+    for number, message in enumerate(messages):
+        text = message["content"]
+        if number == 0 and message["role"] == "system":
+            marked.append({**message, "content": [_kept(text)]})
+        elif number == 1 and 0 < shared < len(text):
+            rest = {"type": "text", "text": text[shared:]}
+            marked.append({**message, "content": [_kept(text[:shared]), rest]})
+        else:
+            marked.append(message)
+    return marked
+
+
+def _kept(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text, "cache_control": _MARK}

@@ -1,0 +1,43 @@
+"""A key that an endpoint echoes in a good answer, taken out before the answer is stored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..records.reply import Reply
+
+REDACTED = "[redacted]"
+_SHORTEST = 8
+_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS")
+_TEXTS = ("text", "refusal", "answered_by", "request_id", "finish_reason")
+
+
+def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
+    """The reply with `[redacted]` for every secret that stands in one of its texts.
+
+    Only these very values are replaced, and nothing that merely looks like a key: the reply is
+    somebody's judgment and is not edited otherwise. The same object where none stands in it.
+
+    Args:
+        reply: as it came.
+        secrets: keys that were sent with the call, beside those of the environment's variables
+            that are named as secrets; a value under eight characters is taken for a word.
+    """
+    texts = {name: text for name in _TEXTS if (text := getattr(reply, name))}
+    found = [
+        secret
+        for secret in {*secrets, *_environment()}
+        if len(secret) >= _SHORTEST and any(secret in text for text in texts.values())
+    ]
+    if not found:
+        return reply
+    for secret in sorted(found, key=len, reverse=True):  # one may be the beginning of another
+        texts = {name: text.replace(secret, REDACTED) for name, text in texts.items()}
+    # Log-probabilities hold the same text in pieces, in which a key cannot be told.
+    return replace(reply, **texts, logprobs=None)
+
+
+def _environment() -> list[str]:
+    return [os.environ[name] for name in os.environ if name.upper().endswith(_ENDINGS)]

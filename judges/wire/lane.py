@@ -1,0 +1,169 @@
+"""The fast lane: requests that litellm has shown how to write, sent without litellm around them.
+
+litellm stays the one source of what is sent and of how a reply is read. The first calls of a shape
+(same model, endpoint, key, parameters, schema, system message, margins of the text) go through
+litellm's own call and are watched on their way to the wire. The first shows how the shape is
+written. When others have been written byte for byte as the lane would have written them, and their
+answers have been read by the lane as litellm read them, the shape is open: from then on only the
+judged text is put into the bytes, and the answer is read by litellm's translation alone. Any
+difference closes the shape for good, and whatever never passes the watched transport never opens.
+
+An answer that is not an ordinary one (an error, a refusal, a cut, a broken connection) is handed to
+litellm's own call as if that had received it. So a fault has one reading, whichever lane was taken.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...records.reply import Reply
+from .answers import AnswerReader
+from .passage import Passage, passing
+from .shape import Shape, is_ordinary
+from .template import margins
+
+MOST_SHAPES = 256
+CALLBACKS = (
+    "callbacks",
+    "input_callback",
+    "success_callback",
+    "failure_callback",
+    "_async_input_callback",
+    "_async_success_callback",
+    "_async_failure_callback",
+)
+"""Where litellm keeps whom it tells of its calls."""
+# What litellm takes from the environment where the call does not say it.
+_ENVIRONMENT = ("{}_API_KEY", "{}_API_BASE", "{}_BASE_URL", "{}_ORGANIZATION", "{}_AUTH_TOKEN")
+_FURTHER = {"GEMINI": ("GOOGLE_API_KEY",)}
+_NO_PARAMETERS = frozenset({"model", "messages", "timeout", "max_retries", "api_base", "api_key"})
+
+ReadAnswer = Callable[[Any], Reply]
+"""From an answer object to a Reply."""
+
+
+class Lane:
+    """Calls of one backend, by the shortest way that is proven to be litellm's.
+
+    Attributes:
+        fast, plain: calls that took the lane and that went through litellm's own call.
+    """
+
+    def __init__(self, model: str, api_base: str | None, *, enabled: bool = True) -> None:
+        self.fast = self.plain = 0
+        self._model = model
+        self._api_base = api_base
+        self._enabled = enabled
+        self._shapes: dict[tuple[Any, ...], Shape] = {}
+        prefix = model.partition("/")[0].upper().removesuffix("_CHAT")
+        self._environment = (
+            *(name.format(prefix) for name in _ENVIRONMENT),
+            *_FURTHER.get(prefix, ()),
+        )
+
+    async def call(self, litellm: Any, arguments: dict[str, Any], read: ReadAnswer) -> Reply:
+        """The reply to one HTTP attempt.
+
+        Args:
+            litellm: the module.
+            arguments: what `litellm.acompletion` is called with.
+            read: makes the Reply of an answer object.
+
+        Raises:
+            Exception: whatever litellm's own call raises.
+        """
+        texts = _texts(arguments["messages"][-1]["content"])
+        shape = self._shape_of(litellm, arguments, texts)
+        body = None if shape is None else shape.body(texts)
+        if shape is not None and body is not None:
+            self.fast += 1
+            received = await shape.post(body)
+            reply = shape.read(received, read)
+            if reply is not None and is_ordinary(reply):
+                return reply
+            with passing(received) as passage:
+                return read(await _through(litellm, arguments, passage))
+        self.plain += 1
+        with passing() as passage:
+            try:
+                reply = read(await _through(litellm, arguments, passage))
+            finally:
+                if shape is not None:
+                    shape.learn_sent(passage.sent, texts)
+        if shape is not None and passage.received is not None and is_ordinary(reply):
+            shape.learn_read(passage.received, reply, read)
+        return reply
+
+    def _shape_of(
+        self, litellm: Any, arguments: dict[str, Any], texts: Sequence[str]
+    ) -> Shape | None:
+        """The shape of this call; None where it must go through litellm's own call."""
+        messages = arguments["messages"]
+        # A repair quotes the reply that it is about: no two are of one shape.
+        if not self._enabled or len(messages) > 2 or messages[-1]["role"] != "user":
+            return None
+        # Whoever has litellm tell them of every call, or answer from a cache, is to be told.
+        if litellm.cache is not None or any(_listeners(litellm, name) for name in CALLBACKS):
+            return None
+        if any(not text or text.isspace() for text in texts):
+            return None  # translations have their own ways with empty texts
+        parameters = {k: v for k, v in arguments.items() if k not in _NO_PARAMETERS}
+        key = (
+            arguments.get("api_key"),
+            *map(os.environ.get, self._environment),
+            *map(_told, messages[:-1]),
+            _outline(messages[-1]["content"]),
+            *map(margins, texts),
+            arguments["timeout"],
+            json.dumps(parameters),
+        )
+        shape = self._shapes.get(key)
+        if shape is None:
+            if len(self._shapes) >= MOST_SHAPES:
+                del self._shapes[next(iter(self._shapes))]
+            shape = self._shapes[key] = Shape(self._reader(litellm, parameters))
+        return shape
+
+    def _reader(self, litellm: Any, parameters: Mapping[str, Any]) -> AnswerReader | None:
+        try:
+            return AnswerReader(litellm, self._model, self._api_base, parameters)
+        except Exception:
+            return None  # litellm's own call says what is wrong, if anything is
+
+
+def _texts(content: Any) -> list[str]:
+    """The texts of a message: one, or one a block."""
+    return [content] if isinstance(content, str) else [block["text"] for block in content]
+
+
+def _told(message: Mapping[str, Any]) -> tuple[str, str]:
+    content = message["content"]
+    return message["role"], content if isinstance(content, str) else json.dumps(content)
+
+
+def _outline(content: Any) -> str:
+    """All of a message but its texts."""
+    if isinstance(content, str):
+        return ""
+    return json.dumps([{**block, "text": ""} for block in content])
+
+
+def _listeners(litellm: Any, name: str) -> bool:
+    # litellm enters "cache" by itself, for its own cache, which is not in use here.
+    return any(listener != "cache" for listener in getattr(litellm, name, None) or ())
+
+
+class RedirectedError(Exception):
+    """The address sends callers elsewhere; whoever stands there is not given the key."""
+
+
+async def _through(litellm: Any, arguments: dict[str, Any], passage: Passage) -> Any:
+    try:
+        return await litellm.acompletion(**arguments)
+    except Exception as error:
+        if passage.moved_to is not None:
+            raise RedirectedError(passage.moved_to) from error
+        raise

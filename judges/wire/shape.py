@@ -1,0 +1,110 @@
+"""What is known about requests that differ in their texts only, and whether it is proven."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ...records.reply import Reply
+from .answers import AnswerReader
+from .connection import Connection
+from .passage import Received, Sent
+from .template import Template, template_of
+
+PROOFS = 2
+"""Answers that must be read alike, beside a request written alike, before a shape is open."""
+
+
+@dataclass(slots=True)
+class Shape:
+    """Requests with the same key, parameters, schema, system message and margins of the texts.
+
+    Attributes:
+        reader: the lane's reading of their answers; None where there is none.
+        template: how litellm writes them; None until one was seen.
+        connection: where they go.
+        same_sent, same_read: agreements seen so far.
+        closed: whether a disagreement was seen.
+    """
+
+    reader: AnswerReader | None = None
+    template: Template | None = None
+    connection: Connection | None = None
+    same_sent: int = 0
+    same_read: int = 0
+    closed: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the lane may be taken."""
+        return not self.closed and self.same_sent >= 1 and self.same_read >= PROOFS
+
+    def body(self, texts: Sequence[str]) -> bytes | None:
+        """The bytes to send for these texts; None where litellm must write them."""
+        if self.template is None or not self.is_open:
+            return None
+        return self.template.fill(texts)
+
+    async def post(self, body: bytes) -> Received:
+        """What came back."""
+        if self.connection is None:
+            raise RuntimeError("the lane is not open")
+        return await self.connection.post(body)
+
+    def read(self, received: Received, read: Callable[[Any], Reply]) -> Reply | None:
+        """The lane's reading of an answer; None where it is for litellm's own call to read."""
+        if self.reader is None or received.status != 200 or received.broken is not None:
+            return None
+        try:
+            return read(self.reader.read(received))
+        except Exception:
+            return None
+
+    def learn_sent(self, sent: Sent | None, texts: Sequence[str]) -> None:
+        """Takes in a request that litellm wrote for these texts."""
+        if self.closed or sent is None:
+            return
+        known = self.template
+        if known is None:
+            self._show(sent, texts)
+        elif known.writing == "either" and not all(map(str.isascii, texts)):
+            self._show(sent, texts)
+            self.closed |= self.template is None or not self.template.same_frame(known)
+        elif known.fits(sent, texts):
+            self.same_sent += 1
+        else:
+            self.closed = True
+
+    def learn_read(self, received: Received, litellms: Reply, read: Callable[[Any], Reply]) -> None:
+        """Takes in how litellm read an answer, and whether the lane reads it alike."""
+        alike = same_reading(self.read(received, read), litellms)
+        if not alike and not self.same_read and self.reader is not None:
+            self.reader.names_provider = not self.reader.names_provider
+            alike = same_reading(self.read(received, read), litellms)
+        if alike:
+            self.same_read += 1
+        else:
+            self.closed = True
+
+    def _show(self, sent: Sent, texts: Sequence[str]) -> None:
+        self.template = template_of(sent, texts)
+        if self.template is not None:
+            try:
+                self.connection = Connection(sent)
+            except (AttributeError, ImportError):  # a litellm whose transport is made differently
+                self.closed = True
+
+
+def is_ordinary(reply: Reply) -> bool:
+    """Whether the reply is one that needs no second look: a text that ended by itself."""
+    return bool(reply.text) and reply.refusal is None and reply.finish_reason == "stop"
+
+
+def same_reading(one: Reply | None, other: Reply) -> bool:
+    """Whether two readings of one answer agree; times and made-up ids aside."""
+    return one is not None and _lasting(one) == _lasting(other)
+
+
+def _lasting(reply: Reply) -> Reply:
+    return replace(reply, request_id=None, latency_s=None, created_at=0.0)

@@ -1,0 +1,563 @@
+"""The fast lane writes to the wire what litellm writes, and closes where it cannot prove it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from areopagus.errors import ProviderError
+from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.request import Request
+from areopagus.judges.spec import BackendSpec
+from areopagus.judges.wire.lane import CALLBACKS
+from areopagus.records.reply import Reply
+from areopagus.testing import Fault, ProviderServer, ServedReply, by_hash, constant
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"overall": {"type": "integer", "minimum": 1, "maximum": 10}},
+    "required": ["overall"],
+    "additionalProperties": False,
+}
+CANARY = "canary-77ab520d9c1f"
+VOTE = '{"overall": 7}'
+OPENAI = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "served",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": VOTE, "refusal": None},
+            "finish_reason": "stop",
+            "logprobs": None,
+        }
+    ],
+    "usage": {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909},
+}
+ANTHROPIC = {
+    "id": "msg_1",
+    "type": "message",
+    "role": "assistant",
+    "model": "served",
+    "content": [{"type": "text", "text": VOTE}],
+    "stop_reason": "end_turn",
+    "stop_sequence": None,
+    "usage": {"input_tokens": 900, "output_tokens": 9},
+}
+ANTHROPIC_TOOL = {
+    **ANTHROPIC,
+    "content": [{"type": "tool_use", "id": "t", "name": "json_tool_call", "input": {"overall": 7}}],
+    "stop_reason": "tool_use",
+}
+OLLAMA = {
+    "model": "served",
+    "created_at": "2026-01-01T00:00:00Z",
+    "done": True,
+    "done_reason": "stop",
+    "message": {"role": "assistant", "content": VOTE},
+    "prompt_eval_count": 900,
+    "eval_count": 9,
+}
+GEMINI = {
+    "candidates": [
+        {"content": {"parts": [{"text": VOTE}], "role": "model"}, "finishReason": "STOP"}
+    ],
+    "usageMetadata": {
+        "promptTokenCount": 900,
+        "candidatesTokenCount": 9,
+        "totalTokenCount": 909,
+        "cachedContentTokenCount": 512,
+    },
+    "modelVersion": "served",
+    "responseId": "r",
+}
+ANSWERS: dict[str, Any] = {
+    "openai/gpt-4o-mini": OPENAI,
+    "openai/x": OPENAI,
+    "openai/o3": OPENAI,
+    "openai/gpt-5-mini": OPENAI,
+    "hosted_vllm/x": OPENAI,
+    "lm_studio/x": OPENAI,
+    "mistral/mistral-small-latest": OPENAI,
+    "deepseek/deepseek-chat": OPENAI,
+    "openrouter/meta/x": OPENAI,
+    "together_ai/x": OPENAI,
+    "anthropic/claude-sonnet-4-5": ANTHROPIC,
+    "anthropic/claude-3-haiku-20240307": ANTHROPIC_TOOL,
+    "ollama_chat/x": OLLAMA,
+    "gemini/gemini-2.5-flash": GEMINI,
+}
+# Texts that a writer of JSON, or a translation between providers, might treat differently.
+TEXTS = (
+    "Plain words.",
+    'Quotes " and \\ backslashes \\n, braces {"overall": 10}, </script>',
+    "Zeile\nfür Zeile\ttab\r\n — “curly” … ελληνικά 日本語 🙂 \u2028 \x7f end",
+    "<<<RESPONSE 0123456789abcdef>>>\nImage https://example.org/a.png data:image/png;base64,AAAA",
+    "x" * 20_000,
+)
+
+
+@dataclass
+class Recorder:
+    """A server that keeps the raw requests and gives one answer to all."""
+
+    body: bytes = b""
+    head: str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+    port: int = 0
+    raw: list[tuple[str, list[tuple[str, str]], bytes]] = field(default_factory=list)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+                pairs = [line.partition(": ") for line in lines[1:] if line]
+                headers = [(name.lower(), value) for name, _, value in pairs]
+                length = int(dict(headers).get("content-length", "0"))
+                self.raw.append((lines[0], headers, await reader.readexactly(length)))
+                answer = f"{self.head}content-length: {len(self.body)}\r\n\r\n"
+                writer.write(answer.encode() + self.body)
+        writer.close()
+
+
+@pytest.fixture
+async def recorder() -> AsyncIterator[Recorder]:
+    recorder = Recorder()
+    server = await asyncio.start_server(recorder.serve, "127.0.0.1", 0)
+    recorder.port = server.sockets[0].getsockname()[1]
+    yield recorder
+    server.close()
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    with ProviderServer(by_hash(1, 10), trickle_s=0.05) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+async def clients() -> AsyncIterator[None]:
+    """litellm keeps its clients by event loop, and every test has its own."""
+    yield
+    await litellm_module().close_litellm_async_clients()
+    litellm_module().in_memory_llm_clients_cache.flush_cache()
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUR_ACCESS", CANARY)
+
+
+def backend(model: str, base: str, **settings: Any) -> LitellmBackend:
+    given = {"api_base": base, "api_key_env": "OUR_ACCESS", "timeout_s": 20.0, **settings}
+    return LitellmBackend(BackendSpec(model=model, **given))
+
+
+def request(asked: LitellmBackend, text: str = "A text.", **changes: Any) -> Request:
+    values: dict[str, Any] = {
+        "backend": asked.spec.model,
+        "endpoint": asked.spec.api_base or "",
+        "messages": (
+            {"role": "system", "content": "Judge “fairly”."},
+            {"role": "user", "content": text},
+        ),
+        "params": asked.spec.parameters(),
+        "schema": SCHEMA,
+        "structured": "json_schema",
+    }
+    return Request(**{**values, **changes})
+
+
+async def opened(asked: LitellmBackend, **changes: Any) -> LitellmBackend:
+    for number in range(3):
+        await asked.send(request(asked, f"Découvert {number}.", **changes))
+    assert asked.lane.fast == 1, "the lane did not open"
+    return asked
+
+
+def lasting(reply: Reply) -> Reply:
+    """All of a reply but times, and the id that litellm makes up for some providers."""
+    return replace(reply, latency_s=None, created_at=0.0, request_id=None)
+
+
+# What is sent -------------------------------------------------------------------------------------
+
+KINDS: dict[str, dict[str, Any]] = {
+    "json_schema": {},
+    "json_object": {"structured": "json_object"},
+    "prompt": {"structured": "prompt"},
+    "no system": {"messages": "user alone", "schema": None},
+}
+
+
+@pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("model", ANSWERS)
+async def test_both_lanes_write_the_same_bytes(recorder: Recorder, model: str, kind: str) -> None:
+    without_tool = model.startswith("anthropic") and kind != "json_schema"
+    recorder.body = json.dumps(ANTHROPIC if without_tool else ANSWERS[model]).encode()
+    await both_lanes_agree(recorder, model, {}, KINDS[kind])
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "params"),
+    [
+        (
+            "openai/x",
+            {"temperature": 0.25, "top_p": 0.5, "seed": 7, "reasoning_effort": "low"},
+            {},
+        ),
+        ("openai/o3", {"reasoning_effort": "high"}, {}),
+        ("openai/x", {"extra": {"min_tokens": 3, "extra_headers": {"x-ours": "1"}}}, {}),
+        ("openai/gpt-4o-mini", {}, {"logprobs": True, "top_logprobs": 20}),
+        ("hosted_vllm/x", {"extra": {"repetition_penalty": 1.1}}, {"logprobs": True}),
+        (
+            "anthropic/claude-sonnet-4-5",
+            {"reasoning_effort": "low", "max_tokens": 4000},
+            {},
+        ),
+        ("gemini/gemini-2.5-flash", {"temperature": 0.0, "reasoning_effort": "low"}, {}),
+        ("ollama_chat/x", {"temperature": 0.5, "seed": 3}, {}),
+    ],
+)
+async def test_both_lanes_write_the_same_parameters(
+    recorder: Recorder, model: str, settings: dict[str, Any], params: dict[str, Any]
+) -> None:
+    recorder.body = json.dumps(ANSWERS[model]).encode()
+    asked = backend(model, "http://127.0.0.1:1", **settings)
+    changes = {"params": {**asked.spec.parameters(), **params}}
+    await both_lanes_agree(recorder, model, settings, changes)
+
+
+async def both_lanes_agree(
+    recorder: Recorder, model: str, settings: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    base = f"http://127.0.0.1:{recorder.port}/v1"
+    fast = backend(model, base, **settings)
+    slow = backend(model, base, lane="litellm", **settings)
+    for number in range(2):
+        text = f"Découvert {number}."
+        await fast.send(request(fast, text, **_alone(changes, text)))
+    for text in TEXTS:
+        recorder.raw.clear()
+        one = await fast.send(request(fast, text, **_alone(changes, text)))
+        other = await slow.send(request(slow, text, **_alone(changes, text)))
+        ours, litellms = recorder.raw
+        assert ours[0] == litellms[0]  # method and path, query and all
+        assert sorted(ours[1]) == sorted(litellms[1])  # every header, the key too
+        assert ours[2] == litellms[2]
+        assert CANARY in str(ours[1])
+        assert lasting(one) == lasting(other)
+        assert one.text == VOTE
+    assert (fast.lane.fast, fast.lane.plain) == (len(TEXTS), 2)
+    assert (slow.lane.fast, slow.lane.plain) == (0, len(TEXTS))
+
+
+def _alone(changes: dict[str, Any], text: str) -> dict[str, Any]:
+    if changes.get("messages") != "user alone":
+        return changes
+    return {**changes, "messages": ({"role": "user", "content": text},)}
+
+
+async def test_compressed_answers_are_read(recorder: Recorder) -> None:
+    recorder.body = gzip.compress(json.dumps(OPENAI).encode())
+    recorder.head += "content-encoding: gzip\r\n"
+    asked = await opened(backend("openai/x", f"http://127.0.0.1:{recorder.port}"))
+    assert (await asked.send(request(asked))).text == VOTE
+    assert asked.lane.fast == 2
+
+
+# When the lane is not taken -----------------------------------------------------------------------
+
+
+async def test_other_margins_are_another_shape(server: ProviderServer) -> None:
+    asked = await opened(backend("anthropic/claude-sonnet-4-5", server.anthropic_base))
+    for text in (" leading", "trailing\n", "trailing"):
+        await asked.send(request(asked, text))
+        assert server.requests[-1].prompt == text
+    assert (asked.lane.fast, asked.lane.plain) == (2, 4)
+
+
+async def test_repairs_and_empty_texts_go_through_litellm(server: ProviderServer) -> None:
+    asked = await opened(backend("openai/x", server.openai_base))
+    before = asked.lane.plain
+    for text in ("", " \n"):
+        await asked.send(request(asked, text))
+    await asked.send(
+        request(
+            asked,
+            messages=(
+                {"role": "user", "content": "A"},
+                {"role": "assistant", "content": "B"},
+                {"role": "user", "content": "C"},
+            ),
+        )
+    )
+    assert (asked.lane.fast, asked.lane.plain) == (1, before + 3)
+
+
+async def test_a_lane_that_saw_only_plain_letters_learns_the_others_before_it_sends_them(
+    server: ProviderServer,
+) -> None:
+    asked = backend("openai/x", server.openai_base)
+    messages = ({"role": "user", "content": ""},)
+    for text in ("One.", "Two.", "Three.", "Vière.", "Fünf.", "Six."):
+        messages = ({"role": "user", "content": text},)
+        await asked.send(request(asked, messages=messages))
+        assert server.requests[-1].prompt == text
+    assert (asked.lane.fast, asked.lane.plain) == (3, 3)
+
+
+async def test_whoever_listens_to_litellm_is_told_of_every_call(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = await opened(backend("openai/x", server.openai_base))
+    for name in CALLBACKS:  # litellm hands them on from one list to others
+        monkeypatch.setattr(litellm_module(), name, [])
+    monkeypatch.setattr(litellm_module(), "success_callback", [lambda *given: None])
+    await asked.send(request(asked))
+    assert asked.lane.fast == 1
+
+
+async def test_another_key_is_another_shape(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.api_key = CANARY
+    asked = await opened(backend("openai/x", server.openai_base))
+    monkeypatch.setenv("OUR_ACCESS", "another-key")
+    with pytest.raises(ProviderError, match="authentication") as caught:
+        await asked.send(request(asked))
+    assert "another-key" not in str(caught.value)
+    assert asked.lane.fast == 1
+
+
+async def test_a_shape_that_is_written_differently_each_time_never_opens(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = backend("openai/x", server.openai_base)
+    for number in range(4):
+        # As a signature or a request's own number would do it.
+        monkeypatch.setattr(litellm_module(), "headers", {"x-number": str(number)})
+        await asked.send(request(asked, f"Text {number}."))
+    assert (asked.lane.fast, asked.lane.plain) == (0, 4)
+    assert [served.headers["x-number"] for served in server.requests] == ["0", "1", "2", "3"]
+
+
+async def test_a_shape_whose_answers_litellm_reads_differently_never_opens(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from areopagus.judges.wire.answers import AnswerReader
+
+    read = AnswerReader.read
+
+    def misread(self: AnswerReader, received: Any) -> Any:
+        answer = read(self, received)
+        answer.choices[0].message.content = '{"overall": 10}'
+        return answer
+
+    monkeypatch.setattr(AnswerReader, "read", misread)
+    server.judge = constant(VOTE)
+    asked = backend("openai/x", server.openai_base)
+    for number in range(4):
+        assert (await asked.send(request(asked, f"Text {number}."))).text == VOTE
+    assert (asked.lane.fast, asked.lane.plain) == (0, 4)
+
+
+# What is received ---------------------------------------------------------------------------------
+
+PROTOCOLS = {
+    "openai/x": "openai",
+    "hosted_vllm/x": "openai",
+    "anthropic/claude-sonnet-4-5": "anthropic",
+    "ollama_chat/x": "ollama",
+}
+
+
+async def outcome(asked: LitellmBackend) -> Any:
+    try:
+        return lasting(await asked.send(request(asked)))
+    except ProviderError as error:
+        return (error.fault, error.detail, error.status, error.may_be_billed, error.retry_after_s)
+
+
+def comparable(found: Any) -> Any:
+    if isinstance(found, Reply):
+        return found
+    fault, detail, status, billed, after = found
+    # Running numbers of requests and times stand in some texts.
+    return (fault, status, billed, None if after is None else round(after), detail[:12])
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+@pytest.mark.parametrize("fault", sorted(set(Fault)))
+async def test_every_fault_is_the_same_fault_on_both_lanes(
+    server: ProviderServer, model: str, fault: Fault
+) -> None:
+    base = server.bases[PROTOCOLS[model]]
+    patience = 0.6 if fault in (Fault.HANG, Fault.TRICKLE) else 20.0
+    fast = await opened(backend(model, base, timeout_s=patience))
+    slow = backend(model, base, timeout_s=patience, lane="litellm")
+    server.judge = constant(fault)
+    server.reset()
+    one = await outcome(fast)
+    assert server.counts.total == 1, "one send is one request"
+    other = await outcome(slow)
+    assert server.counts.total == 2
+    if fault == Fault.RATE_LIMIT_RETRY_AFTER_DATE:
+        # A date has whole seconds: two answers a moment apart may differ by one.
+        assert abs(one[4] - other[4]) <= 1.01
+        one, other = (*one[:4], None), (*other[:4], None)
+    assert comparable(one) == comparable(other)
+    assert CANARY not in str(one)
+    assert fast.lane.fast == 2
+
+
+ODD: dict[str, Any] = {
+    "no usage": {**OPENAI, "usage": None},
+    "usage of words": {**OPENAI, "usage": {"prompt_tokens": "many", "completion_tokens": []}},
+    "no choices": {**OPENAI, "choices": []},
+    "two choices": {**OPENAI, "choices": OPENAI["choices"] * 2},  # type: ignore[operator]
+    "no message": {**OPENAI, "choices": [{"index": 0, "finish_reason": "stop"}]},
+    "a list": [OPENAI],
+    "a number": 7,
+    "an error with status 200": {"error": {"message": "overloaded", "code": 503}},
+    "text in parts": {
+        **OPENAI,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": [{"type": "text", "text": VOTE}]},
+            }
+        ],
+    },
+    "thoughts": {
+        **OPENAI,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "eos",
+                "message": {
+                    "role": "assistant",
+                    "content": f"<think>Hm.</think>{VOTE}",
+                    "reasoning_content": "Hm.",
+                },
+            }
+        ],
+    },
+    "cached and reasoned": {
+        **OPENAI,
+        "usage": {
+            "prompt_tokens": 2000,
+            "completion_tokens": 300,
+            "total_tokens": 2300,
+            "prompt_tokens_details": {"cached_tokens": 1024},
+            "completion_tokens_details": {"reasoning_tokens": 256},
+        },
+    },
+    "priority service": {**OPENAI, "service_tier": "priority"},
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "hosted_vllm/x"])
+async def test_odd_answers_are_read_alike_on_both_lanes(
+    server: ProviderServer, model: str, odd: str
+) -> None:
+    fast = await opened(backend(model, server.openai_base))
+    slow = backend(model, server.openai_base, lane="litellm")
+    server.judge = lambda asked: ServedReply(None, body=json.dumps(ODD[odd]).encode())
+    assert comparable(await outcome(fast)) == comparable(await outcome(slow))
+
+
+async def test_log_probabilities_and_refusals_come_through_the_lane(
+    server: ProviderServer,
+) -> None:
+    content = [{"token": "7", "logprob": -0.1, "bytes": [55], "top_logprobs": []}]
+    server.judge = lambda asked: ServedReply("7", logprobs=content)
+    asked = backend("openai/x", server.openai_base)
+    params = {**asked.spec.parameters(), "logprobs": True}
+    await opened(asked, params=params)
+    assert (await asked.send(request(asked, params=params))).logprobs == content
+    server.judge = lambda asked: ServedReply(None, refusal="I will not.")
+    assert (await asked.send(request(asked, params=params))).refusal == "I will not."
+    assert asked.lane.fast == 3
+
+
+async def test_an_endpoint_that_dies_is_a_connection_that_cost_nothing() -> None:
+    with ProviderServer(by_hash(1, 10)) as server:
+        asked = await opened(backend("openai/x", server.openai_base))
+        server.stop()
+        with pytest.raises(ProviderError) as caught:
+            await asked.send(request(asked))
+        assert caught.value.fault == "connection"
+        with pytest.raises(ProviderError) as refused:
+            await asked.send(request(asked))
+        assert (refused.value.fault, refused.value.may_be_billed) == ("connection", False)
+        server.start()
+        assert (await asked.send(request(asked))).text
+        assert asked.lane.fast == 4
+
+
+async def test_a_cancelled_call_is_cancelled_and_nothing_else(server: ProviderServer) -> None:
+    asked = await opened(backend("openai/x", server.openai_base))
+    server.judge = constant(Fault.HANG)
+    task = asyncio.create_task(asked.send(request(asked)))
+    await asyncio.sleep(0.2)
+    assert server.in_flight == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("lane", ["auto", "litellm"])
+@pytest.mark.parametrize("model", ["openai/x", "hosted_vllm/x", "anthropic/claude-sonnet-4-5"])
+async def test_a_redirect_is_not_followed_and_the_key_stays(
+    recorder: Recorder, server: ProviderServer, model: str, lane: str
+) -> None:
+    recorder.body = json.dumps(ANSWERS[model]).encode()
+    asked = backend(model, f"http://127.0.0.1:{recorder.port}", lane=lane)
+    if lane == "auto":
+        await opened(asked)
+    recorder.head = (
+        f"HTTP/1.1 307 Temporary Redirect\r\nlocation: {server.base}/v1/chat/completions\r\n"
+    )
+    with pytest.raises(ProviderError, match=r"not_found: .*redirects to http://127") as caught:
+        await asked.send(request(asked))
+    assert CANARY not in str(caught.value)
+    assert server.counts.connections == 0
+    assert asked.lane.fast == (2 if lane == "auto" else 0)
+
+
+async def test_the_environments_proxy_is_taken_on_both_lanes(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{recorder.port}")
+    recorder.body = json.dumps(OPENAI).encode()
+    asked = await opened(backend("openai/x", "http://judges.invalid/v1"))
+    await asked.send(request(asked))
+    assert {line for line, _, _ in recorder.raw} == {
+        "POST http://judges.invalid/v1/chat/completions HTTP/1.1"
+    }
+    assert asked.lane.fast == 2
+
+
+async def test_nothing_that_holds_a_key_shows_it(server: ProviderServer) -> None:
+    asked = await opened(backend("openai/x", server.openai_base))
+    [shape] = asked.lane._shapes.values()
+    assert shape.template is not None
+    assert CANARY in str(shape.template.sent.headers)
+    for shown in (shape, shape.template, shape.template.sent, asked.lane, asked):
+        assert CANARY not in repr(shown)

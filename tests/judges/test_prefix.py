@@ -1,0 +1,193 @@
+"""Calls that begin alike: one goes first where that pays, and marks stand where they must."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from areopagus import Panel
+from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.prefix import USUAL_MINIMUM, prefix_minimum, with_marks
+from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.request import Request
+from areopagus.judges.spec import BackendSpec, Prices
+from areopagus.loop import run_sync
+from areopagus.testing import (
+    ProviderServer,
+    ScriptedBackend,
+    ServedReply,
+    ServedRequest,
+    by_hash,
+    prefix_cached,
+)
+
+LONG = "Much is owed to those who waited, because promises bind. " * 40
+DELAY_S = 0.15
+
+
+@pytest.fixture
+def server() -> Iterator[ProviderServer]:
+    judge = prefix_cached(by_hash(1, 10), answered_after_s=DELAY_S)
+    with ProviderServer(judge, delay_s=DELAY_S) as running:
+        yield running
+
+
+def spec(server: ProviderServer, model: str, **settings: Any) -> dict[str, Any]:
+    base = server.anthropic_base if model.startswith("anthropic") else server.openai_base
+    return {"model": model, "api_base": base, "structured": "json_schema", **settings}
+
+
+def rounds(server: ProviderServer) -> list[int]:
+    """How many requests came together, round by round."""
+    times = sorted(served.time for served in server.requests)
+    counts = [1]
+    for before, after in pairwise(times):
+        if after - before > 0.6 * DELAY_S:
+            counts.append(0)
+        counts[-1] += 1
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"model": "openai/gpt-4o-mini"}, USUAL_MINIMUM),
+        ({"model": "anthropic/claude-sonnet-4-5"}, USUAL_MINIMUM),
+        ({"model": "gemini/gemini-2.5-flash"}, 2048),
+        ({"model": "openai/nobody-knows-it"}, None),
+        ({"model": "hosted_vllm/x"}, None),
+        ({"model": "ollama_chat/x"}, None),
+        ({"model": "hosted_vllm/x", "prices": Prices(input=2, output=2, cached_input=1)}, 1024),
+        ({"model": "openai/gpt-4o-mini", "prices": Prices(input=2, output=2)}, None),
+        ({"model": "offline/lexical"}, None),
+    ],
+)
+def test_a_beginning_is_worth_sharing_where_cached_input_is_cheaper(
+    settings: dict[str, Any], expected: int | None
+) -> None:
+    assert LitellmBackend(BackendSpec(**settings)).prefix_minimum == expected
+    assert prefix_minimum(BackendSpec(model="x/y"), None) is None
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"])
+def test_one_judge_goes_first_and_the_others_read_what_it_left(
+    server: ProviderServer, model: str
+) -> None:
+    with Panel(spec(server, model)) as panel:
+        verdict = panel.score("What is owed?", LONG)
+    assert rounds(server) == [1, 8, 1]  # a backend's first calls are eight at once
+    assert verdict.n_scored == 10
+    cached = [j.cached_input_tokens or 0 for j in verdict.judgments]
+    assert sorted(cached)[0] == 0
+    assert all(
+        0.7 * (j.input_tokens or 0) < hit
+        for j, hit in zip(verdict.judgments[1:], cached[1:], strict=True)
+    )
+    # What was read from the cache is cheaper by the list, and so are the judgments.
+    first, *others = [j.cost_usd or 0.0 for j in verdict.judgments]
+    assert all(0 < cost < 0.7 * first for cost in others)
+
+
+def test_the_first_of_a_response_is_told_apart_from_one_that_was_paid_before(
+    server: ProviderServer,
+) -> None:
+    some = ["historian", "ethicist", "sociologist"]
+    with Panel(spec(server, "openai/gpt-4o-mini"), personas=some[:1]) as panel:
+        panel.score("What is owed?", LONG)
+    server.reset()
+    with Panel(spec(server, "openai/gpt-4o-mini"), personas=some) as panel:
+        panel.score("What is owed?", LONG)
+    assert rounds(server) == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "panel_settings", "text"),
+    [
+        ({"prefix_first": "off"}, {}, LONG),
+        ({}, {"order": "persona_first"}, LONG),
+        ({"model": "openai/nobody-knows-it"}, {}, LONG),
+    ],
+)
+def test_where_it_does_not_pay_all_go_at_once(
+    server: ProviderServer, settings: dict[str, Any], panel_settings: dict[str, Any], text: str
+) -> None:
+    given = spec(server, settings.pop("model", "openai/gpt-4o-mini"), **settings)
+    with Panel(given, personas=["historian", "ethicist"], **panel_settings) as p:
+        p.score("What is owed?", text)
+    assert rounds(server) == [2]
+
+
+def test_a_scripted_backend_waits_for_one_only_where_it_is_told_to() -> None:
+    for wish in ("auto", "on"):
+        backend = ScriptedBackend({"overall": 5}, prefix_first=wish)
+        with Panel(backend, mode="holistic") as panel:
+            assert panel.score(f"What is owed, {wish}?", LONG).n_scored == 10
+        assert len(backend.requests) == 10
+        shared = {request.shared for request in backend.requests}
+        assert (shared == {0}) is (wish == "auto")
+
+
+def test_marks_stand_around_what_is_shared_and_change_no_text(server: ProviderServer) -> None:
+    with Panel(
+        spec(server, "anthropic/claude-sonnet-4-5"), personas=["historian", "ethicist"]
+    ) as p:
+        p.score("What is owed?", LONG)
+        openings = {p.brief.system(persona) for persona in p.personas}
+    for served in server.requests:
+        [system] = served.params["system"]
+        shared, own = served.params["messages"][0]["content"]
+        assert system["cache_control"] == shared["cache_control"] == {"type": "ephemeral"}
+        assert "cache_control" not in own
+        assert {system["text"]} == openings
+        assert "RESPONSE" in shared["text"]
+        assert "Your perspective" in own["text"]
+    first, second = (served.params["messages"][0]["content"] for served in server.requests)
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+
+
+def test_marks_are_no_part_of_the_key() -> None:
+    messages = ({"role": "system", "content": "S"}, {"role": "user", "content": "shared own"})
+    plain = Request("m", "", messages, {})
+    assert plain.key() == Request("m", "", messages, {}, shared=7).key()
+    told = [dict(message) for message in messages]
+    assert with_marks("openai", told, 7) == told
+    assert with_marks("anthropic", told, 0) == told
+
+
+def test_a_repair_keeps_the_marks_of_its_conversation(server: ProviderServer) -> None:
+    honest = server.judge
+
+    def once_wrong(request: ServedRequest) -> ServedReply:
+        return honest(request) if len(request.messages) > 2 else ServedReply("no JSON at all")
+
+    server.judge = once_wrong
+    with Panel(
+        spec(server, "anthropic/claude-sonnet-4-5"), personas=["historian", "ethicist"]
+    ) as p:
+        assert p.score("What is owed?", LONG).n_scored == 2
+    last = server.requests[-1].params["messages"]
+    assert len(last[0]["content"]) == 2
+    assert "cache_control" in last[0]["content"][0]
+
+
+def test_the_lane_carries_marked_blocks(server: ProviderServer) -> None:
+    with Panel(spec(server, "anthropic/claude-sonnet-4-5")) as panel:
+        for number in range(3):
+            panel.score("What is owed?", f"{LONG} In case {number}.")
+        [backend] = panel.backends
+        assert isinstance(backend, LitellmBackend)
+        assert backend.lane.fast > 15
+    texts = {served.params["messages"][0]["content"][0]["text"] for served in server.requests}
+    assert len(texts) == 3
+
+
+@pytest.fixture(autouse=True)
+def clients() -> Iterator[None]:
+    """The panel's loop outlives a test; its connections to this test's server must not."""
+    yield
+    run_sync(litellm_module().close_litellm_async_clients())
+    litellm_module().in_memory_llm_clients_cache.flush_cache()
