@@ -15,6 +15,7 @@ from ..records.reply import Reply, Usage
 from .faults import classify
 from .prices import cost_of
 from .reply_parts import TOOL_CALLS
+from .reply_secrets import without_secrets
 from .request import Request
 from .spec import BackendSpec, Prices
 
@@ -148,7 +149,7 @@ class ChatModelBackend:
         if not text and getattr(answer, "tool_calls", None):
             finish = TOOL_CALLS
         answered_by = meta.get("model_name") or meta.get("model")
-        return Reply(
+        reply = Reply(
             text=text,
             finish_reason=str(finish) if finish else None,
             refusal=refusal if isinstance(refusal, str) else None,
@@ -159,6 +160,7 @@ class ChatModelBackend:
             latency_s=round(latency_s, 4),
             created_at=time.time(),
         )
+        return without_secrets(reply)
 
 
 def _identity(model: Any) -> dict[str, Any]:

@@ -217,11 +217,12 @@ class _Case:
             )
             answers.append(first)
             rung = request.structured
-            vote = read_vote(first.reply, self.brief.contract)
+            judged = (self.matter.prompt, self.matter.response)
+            vote = read_vote(first.reply, self.brief.contract, judged=judged)
             if vote.outcome == "unreadable":
                 second = await self._repair(request, first.reply, vote)
                 answers.append(second)
-                vote = read_vote(second.reply, self.brief.contract)
+                vote = read_vote(second.reply, self.brief.contract, judged=judged)
         except ProviderError as error:
             return self._closed("failed", error.fault, error.detail, answers, rung)
         except BudgetSpentError as error:

@@ -24,6 +24,7 @@ from .prefix import prefix_minimum, with_marks
 from .prices import FREE, TokenPrices, cost_of, prices_of
 from .quiet_litellm import litellm_module
 from .reply_parts import reply_of, usage_of
+from .reply_secrets import without_secrets
 from .request import Request
 from .spec import BackendSpec
 from .wire import Lane, RedirectedError
@@ -104,7 +105,8 @@ class LitellmBackend:
         started = clock()
 
         def read(answer: Any) -> Reply:
-            return reply_of(answer, cost_usd=self._cost(answer), latency_s=clock() - started)
+            reply = reply_of(answer, cost_usd=self._cost(answer), latency_s=clock() - started)
+            return without_secrets(reply, self._secrets())
 
         try:
             # litellm's own time-out is per read: a server that drips a byte a second passes it.

@@ -25,7 +25,7 @@ def read_parquet(path: Path, sink: FaultSink) -> Iterator[Row]:
             for values in batch.to_pylist():
                 number += 1
                 yield Row(number, {name: plain_value(value) for name, value in values.items()})
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
         sink.report(number + 1, f"the Parquet data are broken: {error}")
     finally:
         opened.close()
@@ -53,7 +53,7 @@ def _opened(path: Path, sink: FaultSink) -> Any:
 
     try:
         return pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
         sink.report(None, f"not readable as Parquet: {error}")
         return None
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import warnings
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
 from .parquet_rows import plain_value
 from .tables import Cells, FaultSink
+
+UNPACKED_LIMIT_BYTES = 1024 * 1024 * 1024
+"""Most that a workbook may unpack to: a few kilobytes can unpack to more than any memory."""
 
 
 def read_sheet(path: Path, sink: FaultSink) -> Iterator[Cells]:
@@ -23,27 +27,51 @@ def read_sheet(path: Path, sink: FaultSink) -> Iterator[Cells]:
     """
     try:
         import openpyxl
-        from openpyxl.utils.exceptions import InvalidFileException
     except ImportError:
         raise InputError(
             [InputFault(str(path), "reading xlsx needs openpyxl")],
             hint='install it with: pip install "areopagus[xlsx]" (or save the sheet as CSV)',
         ) from None
+    # A damaged or forged workbook raises whatever openpyxl or zlib run into, and there is no list.
     try:
-        with warnings.catch_warnings():
-            # openpyxl warns about styles and extensions it does not keep; only values matter here.
-            warnings.simplefilter("ignore")
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        sink.report(None, f"not readable as an xlsx workbook: {error}")
+        unpacked = _unpacked_bytes(path)
+    except Exception as error:
+        sink.report(None, f"not readable as an xlsx workbook: {_reason(error)}")
+        return
+    if unpacked > UNPACKED_LIMIT_BYTES:
+        sink.report(None, f"the workbook unpacks to more than {UNPACKED_LIMIT_BYTES:,} bytes")
         return
     try:
+        with warnings.catch_warnings():
+            # It warns about styles and extensions it does not keep; only values matter here.
+            warnings.simplefilter("ignore")
+            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    except Exception as error:
+        sink.report(None, f"not readable as an xlsx workbook: {_reason(error)}")
+        return
+    with closing(book):
         if not book.worksheets:
             sink.report(None, "the workbook has no sheet")
             return
-        yield from _rows(book.worksheets[0])
-    finally:
-        book.close()
+        rows = _rows(book.worksheets[0])
+        while True:
+            try:
+                row = next(rows, None)
+            except Exception as error:
+                sink.report(None, f"the workbook is broken: {_reason(error)}")
+                return
+            if row is None:
+                return
+            yield row
+
+
+def _unpacked_bytes(path: Path) -> int:
+    with zipfile.ZipFile(path) as packed:
+        return sum(part.file_size for part in packed.infolist())
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:300]
 
 
 def _rows(sheet: Any) -> Iterator[Cells]:

@@ -1,124 +1,147 @@
-"""The judges in the report: tables by model, persona and axis, and the persona-by-model map."""
+"""The judges in the report: means by model, persona and axis, and how personas agree."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from .judgment_table import Coded, Codes, Floats, JudgmentTable
 from .numbers import words
-from .tally import GroupMeans, Mean, Tally
+from .parts import SHADES
 
-SHADES: Final = 8
-"""Steps of the map's shading."""
+NARROWEST_RANGE = 0.1
+"""Least range of a shading, as a share of the scale: noise must not look like a pattern."""
 
-NARROWEST_RANGE: Final = 0.1
-"""Least range of the shading, as a share of the scale: noise must not look like a pattern."""
+FEWEST_SHARED = 6
+"""Responses that two personas must have scored both before their agreement is stated."""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupRow:
+class Group:
     """One model, persona or axis.
 
     Attributes:
-        name, note: its id, and what is known of it beside (a persona's label and axis).
+        name: its id.
         n_responses: responses of which it scored at least one judgment.
-        means: composite, then one a criterion; None where it scored nothing.
-        others: how many judgments were not scored, by status.
-        group: its counts.
+        means: composite, then one a criterion: each response's mean over the group's scored
+            judgments, averaged over responses; None where it scored nothing.
+        counts: status to number of its judgments.
+        n_repaired: judgments that needed a second ask.
     """
 
     name: str
-    note: str
     n_responses: int
     means: tuple[float | None, ...]
-    others: str
-    group: GroupMeans
+    counts: dict[str, int]
+    n_repaired: int
+
+    @property
+    def n_planned(self) -> int:
+        """Judgments planned: the sum of all statuses."""
+        return sum(self.counts.values())
+
+    @property
+    def others(self) -> str:
+        """How many judgments were not scored, by status."""
+        named = [f"{n} {words(s)}" for s, n in self.counts.items() if n and s != "scored"]
+        return ", ".join(named) or "none"
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One persona on one model: mean composite, responses behind it, shade (0 to SHADES - 1)."""
-
-    mean: float | None
-    n: int
-    shade: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class PanelMap:
-    """Mean composite by persona (lines, with their axis) and model (columns).
+class Agreement:
+    """How the personas order the responses.
 
     Attributes:
-        low, high: the range over which the shading runs.
+        names: the personas.
+        tau: shape (P, P), Kendall's tau-b over the responses that both scored; nan where fewer
+            than `FEWEST_SHARED` or one of them does not vary.
+        n: shape (P, P), responses that both scored.
+        others: shape (P,), mean of a persona's tau with the others; nan where none is defined.
     """
 
-    models: tuple[str, ...]
-    lines: tuple[tuple[str, str, tuple[Cell, ...]], ...]
-    low: float | None
-    high: float | None
+    names: tuple[str, ...]
+    tau: Floats
+    n: npt.NDArray[np.int64]
+    others: Floats
 
 
-def group_rows(
-    groups: Mapping[str, GroupMeans], notes: Mapping[str, str], *, single: bool
-) -> list[GroupRow]:
-    """The groups as table lines, in their order of appearance.
+def groups_of(table: JudgmentTable, coded: Coded) -> list[Group]:
+    """The groups of one kind, in their order of appearance."""
+    means = mean_over_responses(table.by_group(coded.codes, coded.n))
+    found = []
+    for code, name in enumerate(coded.names):
+        mine = coded.codes == code
+        known = ~np.isnan(table.values[:, 0]) & mine
+        found.append(
+            Group(
+                name=name,
+                n_responses=len(np.unique(table.response[known])),
+                means=tuple(None if np.isnan(value) else float(value) for value in means[code]),
+                counts=table.counts_where(mine),
+                n_repaired=int(table.is_repaired[mine].sum()),
+            )
+        )
+    return found
+
+
+def cell_means(table: JudgmentTable) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """(mean composite, responses behind it), shape (personas, models), by persona and model."""
+    n_models = table.model.n
+    codes: Codes = (table.persona.codes * n_models + table.model.codes).astype(np.int32)
+    by_cell = table.by_group(codes, table.persona.n * n_models)[:, :, 0]
+    shape = (table.persona.n, n_models)
+    return (
+        mean_over_responses(by_cell[:, :, None])[:, 0].reshape(shape),
+        (~np.isnan(by_cell)).sum(axis=1).reshape(shape),
+    )
+
+
+def mean_over_responses(table: Floats) -> Floats:
+    """Shape (groups, columns): means over the second axis, nan of nothing."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        return np.asarray(np.nanmean(table, axis=1), dtype=np.float64)
+
+
+def agreement_of(names: Sequence[str], composite: Floats) -> Agreement:
+    """The agreement of personas.
 
     Args:
-        single: whether the one criterion and the composite are the same, so that one is shown.
+        names: the personas.
+        composite: shape (personas, responses), each one's mean composite; nan = not scored.
     """
-    return [
-        GroupRow(
-            name=name,
-            note=notes.get(name, ""),
-            n_responses=group.means[0].n,
-            means=tuple(mean.value for mean in group.means[: 1 if single else None]),
-            others=", ".join(
-                f"{number} {words(status)}"
-                for status, number in group.counts.items()
-                if number and status != "scored"
-            )
-            or "none",
-            group=group,
-        )
-        for name, group in groups.items()
-    ]
+    from ..aggregation.kendall import kendall_tau_b
+
+    n = len(names)
+    known = ~np.isnan(composite)
+    shared = known.astype(np.int64) @ known.T.astype(np.int64)
+    tau = np.full((n, n), np.nan)
+    for first in range(n):
+        for second in range(first + 1, n):
+            both = known[first] & known[second]
+            if shared[first, second] >= FEWEST_SHARED:
+                value = kendall_tau_b(composite[first, both], composite[second, both])
+                tau[first, second] = tau[second, first] = value
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
+        others = np.nanmean(tau, axis=1) if n else np.empty(0)
+    return Agreement(tuple(names), tau, shared, others)
 
 
-def panel_map(tally: Tally, axes: Mapping[str, str], scale: tuple[float, float]) -> PanelMap:
-    """The map of the tally's cells."""
-    models = tuple(tally.by_model)
-    values = [mean.value for mean in tally.cells.values() if mean.value is not None]
-    low, high = _range(values, scale)
-    lines = []
-    for persona in tally.by_persona:
-        means = (tally.cells.get((persona, model), Mean()) for model in models)
-        lines.append(
-            (persona, axes.get(persona, ""), tuple(_cell(mean, low, high) for mean in means))
-        )
-    return PanelMap(models, tuple(lines), low, high)
-
-
-def persona_notes(personas: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Persona id to its label and axis."""
-    return {str(p["id"]): f"{p.get('label', '')} ({p.get('axis', '')})" for p in personas}
-
-
-def _range(
-    values: Sequence[float], scale: tuple[float, float]
-) -> tuple[float | None, float | None]:
-    if not values:
-        return None, None
-    low, high = min(values), max(values)
+def shades_of(values: Floats, scale: tuple[float, float]) -> npt.NDArray[np.int64]:
+    """Shade of each value over the range of them all, at least a tenth of the scale; -1 of nan."""
+    shades = np.full(values.shape, -1, dtype=np.int64)
+    known = ~np.isnan(values)
+    if not known.any():
+        return shades
+    low, high = float(values[known].min()), float(values[known].max())
     missing = NARROWEST_RANGE * (scale[1] - scale[0]) - (high - low)
     if missing > 0:
         low, high = low - missing / 2, high + missing / 2
-    return low, high
-
-
-def _cell(mean: Mean, low: float | None, high: float | None) -> Cell:
-    value = mean.value
-    if value is None or low is None or high is None:
-        return Cell(None, mean.n, None)
-    share = (value - low) / (high - low)
-    return Cell(value, mean.n, min(SHADES - 1, max(0, int(share * SHADES))))
+    share = (values[known] - low) / (high - low)
+    shades[known] = np.clip((share * SHADES).astype(np.int64), 0, SHADES - 1)
+    return shades

@@ -6,13 +6,20 @@ well, so that figures are read by colour-blind people and in grey.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..errors import InputError, StoreError
+from .visible import visible_plain
+
+FigureFormat = Literal["png", "svg"]
 
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
 SKY, AMBER, GREY, BLACK = "#56B4E9", "#E69F00", "#777777", "#000000"
+ON_COLOUR, ON_DARK = "#111111", "#FDFDFD"
+"""Ink upon a light and a dark colour; a page turns only plain black and white about at night."""
 PALETTE = (GREY, BLUE, SKY, ORANGE, AMBER, GREEN, PURPLE, "#332288", "#88CCEE", "#882255")
 """Colours of conditions or sources, the first for the one that the others are compared with."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
@@ -28,6 +35,7 @@ STYLE: dict[Any, Any] = {
     "hatch.linewidth": 0.5,
     "svg.fonttype": "none",
     "svg.hashsalt": "areopagus",
+    "text.parse_math": False,  # a dollar sign in somebody's name is no formula
     "savefig.dpi": 150,
     "figure.constrained_layout.use": True,
 }
@@ -39,35 +47,88 @@ def new_figure(width: float, height: float) -> Any:
     Raises:
         InputError: matplotlib is not installed.
     """
-    try:
+    with style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'areopagus[figures]'") from error
     figure = Figure(figsize=(width, height))
     FigureCanvasAgg(figure)
     return figure
 
 
 def style() -> Any:
-    """A context in which figures have this project's style."""
-    import matplotlib as mpl
+    """A context in which figures have this project's style.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+    except ImportError as error:
+        raise InputError("figures need matplotlib: pip install 'areopagus[figures]'") from error
 
     return mpl.rc_context(STYLE)
 
 
-def save(figure: Any, path: str | Path) -> tuple[Path, Path]:
+def save(
+    figure: Any, path: str | Path, *, formats: Sequence[FigureFormat] = ("png", "svg")
+) -> tuple[Path, ...]:
     """Writes PATH.png and PATH.svg, the same bytes for the same figure, and returns their paths.
+
+    Args:
+        figure: of `new_figure`.
+        path: without suffix; its folder is made where it is missing.
+        formats: which of the two, in which order.
 
     Raises:
         StoreError: they cannot be written.
     """
     base = Path(path)
-    paths = (base.with_name(f"{base.name}.png"), base.with_name(f"{base.name}.svg"))
+    metadata: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}}
+    paths = []
     try:
         base.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(paths[0], metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None})
+        with style(), warnings.catch_warnings():
+            # Names in scripts that the font lacks: the SVG holds them as text all the same.
+            warnings.filterwarnings("ignore", message="Glyph .* missing from", module="matplotlib")
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            # Laid out once, at one resolution, so that each format is the same without the other.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+            for suffix in formats:
+                paths.append(base.with_name(f"{base.name}.{suffix}"))
+                figure.savefig(paths[-1], metadata=metadata[suffix])
     except OSError as error:
         raise StoreError(f"{base}: the figure cannot be written ({error.strerror})") from error
-    return paths
+    return tuple(paths)
+
+
+def short_name(name: str, most: int) -> str:
+    """The name on one line of at most so many characters, cut in its middle.
+
+    Names of models differ at their ends. Hidden characters, which no drawing may hold, are shown
+    as their codes.
+    """
+    text = visible_plain(name, most=400)
+    if len(text) <= most:
+        return text
+    tail = max(1, most // 3)
+    return f"{text[: most - tail - 1]}…{text[-tail:]}"
+
+
+def folded_name(name: str, width: int, *, most_lines: int = 2) -> str:
+    """An identifier as words on several lines; a word that is too long is hyphenated."""
+    lines: list[str] = []
+    pending = visible_plain(name.replace("_", " "), most=200).split()
+    while pending:
+        word = pending.pop(0)
+        if len(word) > width:
+            pending.insert(0, word[width - 1 :])
+            word = word[: width - 1] + "-"
+        if lines and len(lines[-1]) + 1 + len(word) <= width and not lines[-1].endswith("-"):
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    if len(lines) > most_lines:
+        last = lines[most_lines - 1].removesuffix("-")
+        lines = [*lines[: most_lines - 1], last[: width - 1] + "…"]
+    return "\n".join(lines)

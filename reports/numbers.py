@@ -33,8 +33,8 @@ def span(low: float | None, high: float | None) -> str:
 
 
 def count(value: Any) -> str:
-    """A whole number with its thousands set apart by a thin space; the dash for None."""
-    return UNDEFINED if value is None else f"{int(value):,}".replace(",", "\u202f")
+    """A whole number with commas between its thousands; the dash for None."""
+    return UNDEFINED if value is None else f"{int(value):,}"
 
 
 def dollars(value: float | None) -> str:

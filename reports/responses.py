@@ -1,4 +1,4 @@
-"""The responses in the report: how many came to what, which stand out, and all of them."""
+"""The responses in the report: how many came to what, which stand out, and the row of each."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .numbers import parsed, shown, span, words
+from .numbers import parsed, shown, words
+from .parts import Column, Scalar
 from .scorecard import columns_of
 
-MOST_ROWS: Final = 2000
-"""Responses in the table of all of them."""
+MOST_ROWS: Final = 20_000
+"""Responses that the page carries; scores.csv holds all."""
 
 MOST_LISTED: Final = 200
 """Responses in each list of those that stand out."""
@@ -21,8 +22,9 @@ VERDICTS: Final = ("scored", "inconclusive", "screened")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A response that stands out, and why."""
+    """A response that stands out: its place among the rows, its ids, and why."""
 
+    place: int
     response_id: str
     prompt_id: str
     respondent_id: str
@@ -43,36 +45,15 @@ class NoteList:
 
 
 @dataclass(frozen=True, slots=True)
-class ResponseLine:
-    """One response as text cells, "–" for what is undefined.
-
-    Attributes:
-        numbers: composite, its interval, median, trimmed mean, SD, then the criteria.
-        why: why there is no composite, or no interval for it; "" where both stand.
-    """
-
-    response_id: str
-    prompt_id: str
-    respondent_id: str
-    status: str
-    counted: str
-    numbers: tuple[str, ...]
-    disagreement: str
-    flags: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
 class Responses:
     """What the report says of single responses.
 
     Attributes:
         n: rows of scores.csv.
         verdicts, disagreements, flags, methods: value to number of responses.
-        inconclusive, screened, flagged, divided: those that stand out; `divided` are those on
-            which the panel's disagreement is "split" or "high".
-        heads: column heads of `ResponseLine.numbers`.
-        lines: the first `MOST_ROWS` responses, in the order of the input.
+        inconclusive, screened, flagged: those that stand out.
+        divided: those on which the panel's disagreement is "split" or "high", the farthest apart
+            first.
     """
 
     n: int
@@ -84,23 +65,13 @@ class Responses:
     screened: NoteList
     flagged: NoteList
     divided: NoteList
-    heads: tuple[str, ...]
-    lines: tuple[ResponseLine, ...]
-
-    @property
-    def left_out(self) -> int:
-        """Responses that the table does not show."""
-        return self.n - len(self.lines)
 
 
-def read_responses(
-    rows: Sequence[Mapping[str, str]], criteria: Sequence[str], axes: Sequence[str]
-) -> Responses:
+def read_responses(rows: Sequence[Mapping[str, str]], axes: Sequence[str]) -> Responses:
     """The rows of scores.csv, counted and listed.
 
     Args:
         rows: the table.
-        criteria: what judges score.
         axes: the personas' axes; what the input carried may be called like a column of theirs.
     """
 
@@ -121,30 +92,93 @@ def read_responses(
             _count(flags, flag)
         if row["composite_low"]:
             _count(methods, row["interval_method"])
-    heads = columns_of(criteria)
+    places = list(enumerate(rows))
+    divided = [(k, r) for k, r in places if r["disagreement"] in ("split", "high")]
+    divided.sort(key=lambda item: (-_gap(item[1], axes), -(parsed(item[1]["sd"]) or 0.0)))
     return Responses(
         n=len(rows),
         verdicts=verdicts,
         disagreements=disagreements,
         flags=flags,
         methods=methods,
-        inconclusive=_notes([r for r in rows if r["status"] == "inconclusive"], _reason),
-        screened=_notes([r for r in rows if r["status"] == "screened"], _reason),
-        flagged=_notes([r for r in rows if r["flags"]], _flags),
-        divided=_notes([r for r in rows if r["disagreement"] in ("split", "high")], spread),
-        heads=(heads[0], "95% interval over judges", "median", "trimmed mean", "SD", *heads[1:]),
-        lines=tuple(_line(row, criteria) for row in rows[:MOST_ROWS]),
+        inconclusive=_notes([(k, r) for k, r in places if r["status"] == "inconclusive"], _reason),
+        screened=_notes([(k, r) for k, r in places if r["status"] == "screened"], _reason),
+        flagged=_notes([(k, r) for k, r in places if r["flags"]], _flags),
+        divided=_notes(divided, spread),
     )
+
+
+def record_columns(criteria: Sequence[str], axes: Sequence[str]) -> tuple[Column, ...]:
+    """The columns of the table of all responses."""
+    composite, *rest = columns_of(criteria)
+    return (
+        Column("response", "id"),
+        Column("respondent", "id"),
+        Column(composite, "number"),
+        Column("95% from", "number"),
+        Column("95% to", "number"),
+        *(Column(name, "number") for name in rest),
+        Column("SD", "number"),
+        Column("disagreement"),
+        *(Column(f"{words(axis)} personas", "number") for axis in axes),
+        Column("status"),
+        Column("judgments scored", "count"),
+        Column("planned", "count"),
+        Column("prompt", "id"),
+        Column("median", "number"),
+        Column("trimmed mean", "number"),
+        Column("flags", "wide"),
+        Column("why undefined", "wide"),
+    )
+
+
+def record_row(
+    row: Mapping[str, str], criteria: Sequence[str], axes: Sequence[str]
+) -> list[Scalar]:
+    """One response as a row of that table."""
+    composite = parsed(row["composite"])
+    low, high = parsed(row["composite_low"]), parsed(row["composite_high"])
+    why = ""
+    if composite is None:
+        why = _plain_reason(row)
+    elif low is None or high is None:
+        why = f"no interval: {row['interval_reason'] or 'no reason recorded'}"
+    return [
+        row["response_id"],
+        row["respondent_id"],
+        composite,
+        low,
+        high,
+        *(parsed(row[name]) for name in (criteria if len(criteria) > 1 else ())),
+        parsed(row["sd"]),
+        row["disagreement"],
+        *(parsed(row.get(f"axis_{axis}")) for axis in axes),
+        row["status"],
+        int(row["n_scored"]),
+        int(row["n_planned"]),
+        row["prompt_id"],
+        parsed(row["median"]),
+        parsed(row["trimmed_mean"]),
+        _flags(row),
+        why,
+    ]
+
+
+def _gap(row: Mapping[str, str], axes: Sequence[str]) -> float:
+    known = [v for v in (parsed(row.get(f"axis_{axis}")) for axis in axes) if v is not None]
+    return max(known) - min(known) if known else 0.0
 
 
 def _count(counts: dict[str, int], name: str) -> None:
     counts[name] = counts.get(name, 0) + 1
 
 
-def _notes(rows: Sequence[Mapping[str, str]], why: Callable[[Mapping[str, str]], str]) -> NoteList:
+def _notes(
+    rows: Sequence[tuple[int, Mapping[str, str]]], why: Callable[[Mapping[str, str]], str]
+) -> NoteList:
     found = tuple(
-        Note(row["response_id"], row["prompt_id"], row["respondent_id"], why(row))
-        for row in rows[:MOST_LISTED]
+        Note(place, row["response_id"], row["prompt_id"], row["respondent_id"], why(row))
+        for place, row in rows[:MOST_LISTED]
     )
     return NoteList(found, len(rows))
 
@@ -162,30 +196,3 @@ def _plain_reason(row: Mapping[str, str]) -> str:
 
 def _flags(row: Mapping[str, str]) -> str:
     return ", ".join(words(flag) for flag in row["flags"].split())
-
-
-def _line(row: Mapping[str, str], criteria: Sequence[str]) -> ResponseLine:
-    composite = parsed(row["composite"])
-    low, high = parsed(row["composite_low"]), parsed(row["composite_high"])
-    why = ""
-    if composite is None:
-        why = _plain_reason(row)
-    elif low is None or high is None:
-        why = f"no interval: {row['interval_reason'] or 'no reason recorded'}"
-    named = criteria if len(criteria) > 1 else ()
-    return ResponseLine(
-        response_id=row["response_id"],
-        prompt_id=row["prompt_id"],
-        respondent_id=row["respondent_id"],
-        status=row["status"],
-        counted=f"{row['n_scored']} of {row['n_planned']}",
-        numbers=(
-            shown(composite),
-            span(low, high),
-            *(shown(parsed(row[name])) for name in ("median", "trimmed_mean", "sd")),
-            *(shown(parsed(row[name])) for name in named),
-        ),
-        disagreement=row["disagreement"],
-        flags=_flags(row),
-        why=why,
-    )

@@ -6,7 +6,6 @@ mean column.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .figure_style import BLACK, GREY, HATCHES, PALETTE, new_figure, save, style
+from .figure_style import (
+    BLACK,
+    GREY,
+    HATCHES,
+    ON_COLOUR,
+    ON_DARK,
+    PALETTE,
+    folded_name,
+    new_figure,
+    save,
+    short_name,
+    style,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -29,7 +40,7 @@ def draw_scorecard(
     se: npt.ArrayLike,
     baseline: str,
     scale: tuple[float, float],
-) -> tuple[Path, Path]:
+) -> tuple[Path, ...]:
     """Draws mean scores by dimension and condition, one panel a target; returns PNG and SVG.
 
     Bars are means over prompts, error bars one standard error over prompts; a black tick across
@@ -47,16 +58,18 @@ def draw_scorecard(
     rows = -(-len(targets) // columns)
     width = max(6.5, 1.3 * len(dimensions) + 0.5) * (1 if columns == 1 else 1.75)
     with style():
-        figure = new_figure(width, 0.9 + 2.6 * rows)
+        legend_rows = -(-len(conditions) // 5)
+        strip = 0.12 + 0.18 * legend_rows
+        figure = new_figure(width, 0.6 + strip + 2.6 * rows)
         for at, target in enumerate(targets):
             axes = figure.add_subplot(rows, columns, at + 1)
             _bars(axes, means[at], errors[at], conditions, dimensions, baseline, scale)
-            axes.set_title(_short(target, 60))
+            axes.set_title(short_name(target, 60))
             if at % columns == 0:
                 axes.set_ylabel(f"mean score ({scale[0]:g} to {scale[1]:g})")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         # The legend has a strip of its own: a legend outside lets constrained layout collapse.
-        figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.3 / figure.get_figheight()))
+        figure.get_layout_engine().set(rect=(0, 0, 1, 1 - strip / figure.get_figheight()))
         figure.legend(handles, labels, loc="upper center", ncols=min(5, len(labels)), fontsize=8)
         return save(figure, path)
 
@@ -80,7 +93,8 @@ def _bars(
             x[known], mean[at][known] - low, width * 0.92, bottom=low,
             yerr=np.nan_to_num(error[at][known]), color=PALETTE[at % len(PALETTE)],
             hatch=HATCHES[at % len(HATCHES)], edgecolor="white", linewidth=0.3,
-            error_kw={"elinewidth": 0.9, "capsize": 1.5}, label=condition.replace("_", " "),
+            error_kw={"elinewidth": 0.9, "capsize": 1.5},
+            label=short_name(condition.replace("_", " "), 30),
         )  # fmt: skip
         if not known.all():  # an empty artist without a clip upsets the layout
             axes.plot(x[~known], np.full((~known).sum(), low), "x", color=GREY, clip_on=False)
@@ -88,7 +102,7 @@ def _bars(
     axes.hlines(
         ticks, places - 0.42, places + 0.42, color=BLACK, linewidth=1.0, linestyle=(0, (4, 2))
     )
-    axes.set_xticks(places, [_folded(name, 13) for name in dimensions], fontsize=8)
+    axes.set_xticks(places, [folded_name(name, 14) for name in dimensions], fontsize=8)
     axes.set_ylim(low, high)
     axes.set_xlim(-0.5, len(dimensions) - 0.5)
 
@@ -103,7 +117,7 @@ def draw_delta_heatmap(
     mean_column: npt.ArrayLike,
     bold_at: float = 1.2,
     labels: npt.ArrayLike | None = None,
-) -> tuple[Path, Path]:
+) -> tuple[Path, ...]:
     """Draws deltas (baseline minus variant) by framing and dimension; returns PNG and SVG.
 
     The number stands in every cell, so that nothing hangs on colour: orange and a plus are a loss,
@@ -130,20 +144,21 @@ def draw_delta_heatmap(
     limit = max(float(shown.max()) if shown.size else 0.0, bold_at)
     width = (1.8 + 0.82 * table.shape[2]) * columns + 0.6
     with style():
-        figure = new_figure(width, rows * (1.0 + 0.42 * len(conditions)) + 0.5)
+        figure = new_figure(width, max(2.1, rows * (1.0 + 0.42 * len(conditions)) + 0.3))
         image = None
         for at, target in enumerate(targets):
             axes = figure.add_subplot(rows, columns, at + 1)
             image = _heat(axes, table[at], marks[at], limit, bold_at)
-            names = [*(_folded(name, 13) for name in dimensions), "mean"]
+            names = [*(folded_name(name, 14) for name in dimensions), "mean"]
             axes.set_xticks(range(len(names)), names, fontsize=7.5)
             axes.xaxis.tick_top()
             axes.set_yticks(
-                range(len(conditions)), [_folded(name, 18) for name in conditions], fontsize=8
+                range(len(conditions)), [folded_name(name, 18) for name in conditions], fontsize=8
             )
-            axes.set_title(_short(target, 50))
-        bar = figure.colorbar(image, ax=figure.axes, shrink=0.8, pad=0.02)
-        bar.set_label("delta in points (positive: worse)", fontsize=8)
+            axes.set_title(short_name(target, 58))
+        tall = figure.get_figheight()
+        bar = figure.colorbar(image, ax=figure.axes, shrink=min(0.9, 4.5 / tall), pad=0.02)
+        bar.set_label("delta in points\n(positive: worse)", fontsize=7.5)
         return save(figure, path)
 
 
@@ -152,7 +167,7 @@ def _heat(axes: Any, table: Floats, marks: Any, limit: float, bold_at: float) ->
     from matplotlib.patches import Rectangle
 
     colours = LinearSegmentedColormap.from_list(
-        "delta", ["#2166AC", "#F7F7F7", "#D6604D"]
+        "delta", ["#2166AC", "#F7F7F7", "#C65D1E"]
     ).with_extremes(bad="#DDDDDD")
     image = axes.imshow(
         np.ma.masked_invalid(table), cmap=colours, vmin=-limit, vmax=limit, aspect="auto"
@@ -161,16 +176,21 @@ def _heat(axes: Any, table: Floats, marks: Any, limit: float, bold_at: float) ->
         # Without 0.0 a rounded-away loss would read as a minus nought.
         points = f"{round(float(value), 2) + 0.0:+.2f}"
         text = "–" if np.isnan(value) else f"{points}{marks[row, column]}"
-        is_dark = not np.isnan(value) and abs(value) > 0.72 * limit
+        is_dark = not np.isnan(value) and abs(value) > 0.85 * limit
         is_bold = not np.isnan(value) and abs(value) >= bold_at
         axes.text(
             column, row, text, ha="center", va="center", fontsize=8,
-            color="white" if is_dark else BLACK, fontweight="bold" if is_bold else "normal",
+            color=ON_DARK if is_dark else ON_COLOUR, fontweight="bold" if is_bold else "normal",
         )  # fmt: skip
         if is_bold:
             axes.add_patch(
                 Rectangle(
-                    (column - 0.47, row - 0.45), 0.94, 0.9, fill=False, edgecolor=BLACK, linewidth=2
+                    (column - 0.47, row - 0.45),
+                    0.94,
+                    0.9,
+                    fill=False,
+                    edgecolor=ON_COLOUR,
+                    linewidth=2,
                 )
             )
     axes.axvline(table.shape[1] - 1.5, color=BLACK, linewidth=1.2)
@@ -178,12 +198,3 @@ def _heat(axes: Any, table: Floats, marks: Any, limit: float, bold_at: float) ->
     for spine in axes.spines.values():
         spine.set_visible(False)
     return image
-
-
-def _folded(name: str, width: int) -> str:
-    lines = textwrap.wrap(name.replace("_", " "), width, break_long_words=True)
-    return "\n".join([*lines[:2], *(["…"] if len(lines) > 2 else [])])
-
-
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else name[: most - 1] + "…"

@@ -35,7 +35,7 @@ from areopagus.settings import read_settings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
 EXPECTED_PAGES = {
-    "architecture", "calibration", "costs", "measurement", "models",
+    "architecture", "attack", "calibration", "costs", "measurement", "models",
     "offline-judge", "personas", "quickstart", "responses",
     "results", "rubrics", "stress", "study", "testing",
 }  # fmt: skip

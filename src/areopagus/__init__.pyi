@@ -1,3 +1,10 @@
+from .attacking import AttackPlan as AttackPlan
+from .attacking import AttackRun as AttackRun
+from .attacking import RescoreRun as RescoreRun
+from .attacking import aattack as aattack
+from .attacking import arescore as arescore
+from .attacking import attack as attack
+from .attacking import rescore as rescore
 from .calibration import agreement as agreement
 from .calibration import calibrate as calibrate
 from .errors import AreopagusError as AreopagusError
@@ -30,6 +37,8 @@ __version__: str
 
 __all__ = [
     "AreopagusError",
+    "AttackPlan",
+    "AttackRun",
     "BackendSpec",
     "InputError",
     "InputFault",
@@ -40,6 +49,7 @@ __all__ = [
     "Prices",
     "Progress",
     "ProviderError",
+    "RescoreRun",
     "Rubric",
     "Run",
     "RunInterrupted",
@@ -48,13 +58,17 @@ __all__ = [
     "StressRun",
     "Verdict",
     "__version__",
+    "aattack",
     "agreement",
+    "arescore",
     "arespond",
     "astress",
+    "attack",
     "calibrate",
     "load_persona",
     "load_personas",
     "load_rubric",
+    "rescore",
     "respond",
     "stress",
 ]

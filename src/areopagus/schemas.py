@@ -10,6 +10,9 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from . import personas, rubrics
+from .attacking import corpus, examples
+from .attacking.family import AttackFamily
+from .attacking.load import ExampleTexts
 from .documents import schema_text
 from .graphs import framings
 
@@ -20,6 +23,8 @@ def schema_files() -> dict[Path, str]:
         (personas.__file__, "persona", personas.Persona),
         (rubrics.__file__, "rubric", rubrics.Rubric),
         (framings.__file__, "framing", framings.Framing),
+        (corpus.__file__, "attack", AttackFamily),
+        (examples.__file__, "base_texts", ExampleTexts),
     ]
     return {
         Path(module).with_name(f"{kind}.schema.json"): schema_text(model)

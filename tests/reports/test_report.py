@@ -2,274 +2,51 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import itertools
+import json
 import re
-import shutil
-import subprocess
 import time
-import tracemalloc
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-
-from areopagus.errors import InputError
-from areopagus.records.judgment import STATUSES, Judgment
-from areopagus.records.run_folder import RUN_FORMAT, RunFolder
-from areopagus.records.run_tables import TableWriter
-from areopagus.records.verdict import Verdict, count_statuses
-from areopagus.reports import write_report
-from areopagus.reports.numbers import dollars, shown
-from areopagus.reports.scorecard import axis_of, respondent_rows
-from areopagus.reports.tally import Tally
-from areopagus.reports.visible import visible, visible_plain
-
-CRITERIA = ("conceptual_clarity", "evidential_grounding")
-PERSONAS = {"historian": "disciplinary", "ethicist": "disciplinary", "libertarian": "ideological"}
-MODELS = ("openai/one", "ollama_chat/two")
-HOSTILE = (
-    "<script>alert(1)</script>",
-    "</style><img src=x onerror=alert(2)>",
-    "</title></table>{{ 7 * 7 }}{% for %}",
-    '" onmouseover="alert(3)',
-    "evil\u202egnp.exe",
-    "zero\u200bwidth\x07bell\nline",
-    "i" * 300,
+import report_runs
+from report_runs import (
+    CRITERIA,
+    HOSTILE,
+    MODELS,
+    judgment,
+    make_large_run,
+    make_run,
+    panel_votes,
+    plain_verdicts,
+    record,
+    respondent,
+    unscored,
+    verdict,
+    write_texts,
 )
 
-
-def judgment(response: str, prompt: str, respondent: str, **changes: Any) -> Judgment:
-    plain = Judgment(
-        response_id=response,
-        prompt_id=prompt,
-        respondent_id=respondent,
-        persona="historian",
-        axis="disciplinary",
-        model=MODELS[0],
-        repeat=0,
-        status="scored",
-        scores=dict.fromkeys(CRITERIA, 5.0),
-        calls=1,
-        cost_usd=0.001,
-    )
-    return replace(plain, **changes)
+from areopagus.errors import InputError
+from areopagus.records.judgment import STATUSES
+from areopagus.reports import write_report
+from areopagus.reports.bench import agreement_of, cell_means, groups_of
+from areopagus.reports.judgment_table import read_judgment_table
+from areopagus.reports.numbers import dollars, shown
+from areopagus.reports.scorecard import respondent_rows
+from areopagus.reports.standings import standings
+from areopagus.reports.visible import visible, visible_plain
 
 
-def unscored(given: Judgment, status: Any, reason: str) -> Judgment:
-    return replace(given, status=status, reason=reason, scores={}, cost_usd=None)
-
-
-def verdict(judgments: Sequence[Judgment], **changes: Any) -> Verdict:
-    """A verdict with the means of its judgments; intervals stand in as mean ± 1."""
-    scored = [j for j in judgments if j.status == "scored"]
-    enough = 3 * len(scored) >= 2 * len(judgments)
-    means = {
-        name: sum(j.scores[name] for j in scored) / len(scored) if enough else None
-        for name in CRITERIA
-    }
-    known = [value for value in means.values() if value is not None]
-    composite = sum(known) / len(known) if known else None
-    first = judgments[0]
-    plain = Verdict(
-        response_id=first.response_id,
-        prompt_id=first.prompt_id,
-        respondent_id=first.respondent_id,
-        status="scored" if enough else "inconclusive",
-        reason=None if enough else "below the quorum",
-        composite=composite,
-        dimensions=means,
-        interval=None if composite is None else (composite - 1, composite + 1),
-        interval_method="personas and models as random facets",
-        interval_reason=None if enough else "below the quorum",
-        dimension_intervals=dict.fromkeys(CRITERIA),
-        median=composite,
-        trimmed_mean=composite,
-        sd=0.5 if enough else None,
-        by_persona={},
-        by_model={},
-        by_axis={"disciplinary": composite, "ideological": composite},
-        disagreement="low" if enough else "undefined",
-        share_abstained=0.0,
-        n_scored=len(scored),
-        n_planned=len(judgments),
-        counts=count_statuses(tuple(judgments)),
-        judgments=tuple(judgments),
-    )
-    return replace(plain, **changes)
-
-
-def panel_votes(response: str, prompt: str, respondent: str, level: float) -> list[Judgment]:
-    """Every persona on every model; the second model is one point milder."""
-    return [
-        judgment(
-            response,
-            prompt,
-            respondent,
-            persona=persona,
-            axis=axis,
-            model=model,
-            scores={"conceptual_clarity": level + milder, "evidential_grounding": level},
-        )
-        for milder, model in enumerate(MODELS)
-        for persona, axis in PERSONAS.items()
-    ]
-
-
-def respondent(name: str, **changes: Any) -> dict[str, Any]:
-    plain = {
-        "respondent_id": name,
-        "n_responses": 8,
-        "n_scored": 8,
-        "n_prompts": 8,
-        "composite": 6.25,
-        "interval": [5.5, 7.0],
-        "unit": "prompt",
-        "method": "t interval over prompt means, 95%",
-        "reason": None,
-        "dimensions": dict(zip(CRITERIA, ([6.5, 5.75, 7.25], [6.0, None, None]), strict=False)),
-    }
-    return plain | changes
-
-
-def record(counted: Mapping[str, int], **changes: Any) -> dict[str, Any]:
-    plain: dict[str, Any] = {
-        "format": RUN_FORMAT,
-        "kind": "panel",
-        "state": "complete",
-        "demonstration": False,
-        "identity": {
-            "rubric": {"id": "critical_thinking", "sha256": "ab" * 32},
-            "personas": dict.fromkeys(PERSONAS, "cd" * 32),
-            "models": {
-                name: {"model": name, "api_base": None, "score_mode": "integer"} for name in MODELS
-            },
-            "mode": "dimensions",
-            "order": "response_first",
-            "rationale": "none",
-            "anchors": True,
-            "repeats": 1,
-            "template": "1",
-            "criteria": list(CRITERIA),
-            "scale": [1, 10],
-        },
-        "versions": {"areopagus": "0.1.0"},
-        "source": "/home/somebody/secret-folder/responses.csv",
-        "notices": [],
-        "responses": {"n": 8, "prompts": 8, "respondents": 1},
-        "panel": {
-            "personas": [
-                {"id": name, "label": name.title(), "axis": axis, "version": "1"}
-                for name, axis in PERSONAS.items()
-            ],
-            "rubric": {"id": "critical_thinking", "label": "Critical thinking"},
-            "quorum": 2 / 3,
-            "models": [
-                {
-                    "name": name,
-                    "requested": {"max_tokens": 2048, "temperature": 0.0},
-                    "effective": {"max_completion_tokens": 2048},
-                    "structured": "json_schema",
-                }
-                for name in MODELS
-            ],
-        },
-        "ledger": "/home/somebody/secret-folder/ledger.sqlite",
-        "n_planned": sum(counted.values()),
-        "counts": dict(counted),
-        "verdicts": {},
-        "faults": {},
-        "flags": {},
-        "cost": {"replies_usd": 0.048, "judgments_with_unknown_price": 0, "note": ""},
-        "respondents": [respondent("model-a")],
-        "total": respondent("run"),
-        "sessions": [
-            {
-                "started": "2026-01-02T03:04:05+00:00",
-                "ended": "2026-01-02T03:05:05+00:00",
-                "state": "complete",
-                "calls": {"sent": 48, "from_ledger": 0, "failed": 0},
-                "spent_usd": 0.048,
-                "possibly_spent_usd": 0.0,
-                "calls_with_unknown_price": 0,
-                "max_cost_usd": None,
-            }
-        ],
-    }
-    return plain | changes
-
-
-def make_run(path: Path, verdicts: Sequence[Verdict], **changes: Any) -> Path:
-    folder = RunFolder.open(path, {})
-    try:
-        writer = TableWriter(
-            path,
-            criteria=CRITERIA,
-            personas=list(PERSONAS),
-            models=MODELS,
-            axes=sorted(set(PERSONAS.values())),
-        )
-        counts = dict.fromkeys(STATUSES, 0)
-        for item in verdicts:
-            writer.add(item)
-            for status, number in item.counts.items():
-                counts[status] += number
-        writer.close()
-        folder.write_run_file(record(counts, **changes))
-    finally:
-        folder.close()
-    return path
-
-
-def plain_verdicts(n: int) -> Iterator[Verdict]:
-    for k in range(n):
-        yield verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 4 + k % 3))
-
-
-@pytest.fixture
-def plain_run(tmp_path: Path) -> Path:
-    return make_run(tmp_path / "plain", list(plain_verdicts(8)))
-
-
-@pytest.fixture
-def hostile_run(tmp_path: Path) -> Path:
-    """Everything that a model or a user can name holds an attack."""
-    verdicts = []
-    for k, text in enumerate(HOSTILE):
-        votes = panel_votes(f"{k} {text}", text, text, 5)
-        votes[1] = unscored(votes[1], "failed", text)
-        verdicts.append(verdict(votes, flags=("bidi_controls", f"x{text}".split()[0])))
-    asked_of = panel_votes("unsure", "p", "model-a", 5)
-    few = [unscored(vote, "unreadable", "not_json") for vote in asked_of]
-    verdicts.append(verdict(few, reason=HOSTILE[0]))
-    none = [unscored(vote, "not_asked", "screened") for vote in asked_of]
-    screened = [replace(vote, response_id="blank") for vote in none]
-    verdicts.append(
-        verdict(screened, status="screened", reason="no_letters", flags=("no_letters",))
-    )
-    return make_run(
-        tmp_path / "hostile",
-        verdicts,
-        demonstration=True,
-        source=HOSTILE[1],
-        notices=[HOSTILE[0], HOSTILE[4]],
-        respondents=[
-            respondent(HOSTILE[0]),
-            respondent(HOSTILE[1], interval=None, reason="fewer than 6 prompts"),
-            respondent(HOSTILE[4]),
-            respondent(HOSTILE[6]),
-            respondent("nobody", composite=None, interval=None, reason=HOSTILE[2], n_scored=0)
-            | {"dimensions": {name: [None, None, None] for name in CRITERIA}},
-        ],
-        cost={"replies_usd": 0.0, "judgments_with_unknown_price": 6, "note": ""},
-    )
-
-
-class Page(HTMLParser):
+class Parsed(HTMLParser):
     """Tags, attributes and text of a page, and that its elements are closed in order."""
 
-    VOID = frozenset(("meta", "br", "line", "circle", "img", "link"))
+    VOID = frozenset(("meta", "br", "img", "link"))
 
     def __init__(self, source: str) -> None:
         super().__init__()
@@ -293,7 +70,7 @@ class Page(HTMLParser):
             self.misplaced.append(tag)
 
     def handle_data(self, data: str) -> None:
-        if not self.open or self.open[-1] != "style":
+        if not self.open or self.open[-1] not in ("style", "script"):
             self.words.append(data)
 
     @property
@@ -301,31 +78,62 @@ class Page(HTMLParser):
         return re.sub(r"\s+", " ", " ".join(self.words))
 
 
-def page_of(run: Path) -> Page:
-    return Page(write_report(run).read_text(encoding="utf-8"))
+def by_response(votes: list[Any]) -> list[Any]:
+    """Verdicts from judgments that stand response by response."""
+    ids = dict.fromkeys(vote.response_id for vote in votes)
+    return [verdict([v for v in votes if v.response_id == name]) for name in ids]
+
+
+def page_of(run: Path) -> Parsed:
+    return Parsed(write_report(run, figures=False).read_text(encoding="utf-8"))
+
+
+def unpacked(source: str, name: str) -> Any:
+    """What a data element of the page holds."""
+    match = re.search(rf'<script type="text/plain" id="{name}">([A-Za-z0-9+/=]*)</script>', source)
+    assert match is not None, name
+    return json.loads(gzip.decompress(base64.b64decode(match[1])))
+
+
+def column(table: dict[str, Any], title: str) -> list[Any]:
+    return next(one["values"] for one in table["columns"] if one["title"] == title)
 
 
 def test_report_is_one_well_formed_file_that_loads_nothing(hostile_run: Path) -> None:
     path = write_report(hostile_run)
     source = path.read_text(encoding="utf-8")
-    page = Page(source)
+    page = Parsed(source)
     assert path == hostile_run / "report.html"
     assert not page.open
     assert not page.misplaced
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert policy in source
-    assert not {tag for tag, _ in page.tags} & {"script", "img", "link", "iframe", "object", "base"}
-    for _, attributes in page.tags:
-        assert not any(name.startswith("on") for name in attributes)
-        assert str(attributes.get("href", "#")).startswith("#")
+    assert not {tag for tag, _ in page.tags} & {"img", "link", "iframe", "object", "base", "form"}
+    for tag, attributes in page.tags:
+        assert not any(name.startswith("on") or name == "style" for name in attributes)
+        assert str(attributes.get("href", "#")).startswith(("#", "data:image/png;base64,"))
         assert "src" not in attributes
-    assert "url(" not in source
+        assert tag != "use" or str(attributes["href"]).startswith("#")
     assert "@import" not in source
+    assert set(re.findall(r"url\((.)", source)) <= {"#"}
+
+
+def test_policy_names_the_style_and_the_script_by_their_hashes(plain_run: Path) -> None:
+    source = write_report(plain_run, figures=False).read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', source)
+    assert policy is not None
+    rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["base-uri"] == rules["form-action"] == "'none'"
+    assert rules["require-trusted-types-for"] == "'script'"
+    assert "unsafe" not in policy[1]
+    for kind, tag in (("style-src", "style"), ("script-src", "script")):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", source, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert rules[kind] == f"'sha256-{digest}'"
 
 
 def test_hostile_text_stays_text_and_hidden_characters_are_shown(hostile_run: Path) -> None:
-    source = write_report(hostile_run).read_text(encoding="utf-8")
-    page = Page(source)
+    source = write_report(hostile_run, figures=False).read_text(encoding="utf-8")
+    page = Parsed(source)
     assert HOSTILE[0] in page.text
     assert "{{ 7 * 7 }}{% for %}" in page.text
     assert '<span class="code" title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in source
@@ -334,6 +142,39 @@ def test_hostile_text_stays_text_and_hidden_characters_are_shown(hostile_run: Pa
     assert "140 characters" in page.text  # of the id with 300, 160 are shown
     hidden = re.findall("[\u202a-\u202e\u2066-\u2069\u200b\x00-\x08\x0b-\x1f\x7f]", source)
     assert hidden == []
+    # Data are base64: nothing in them can end the element that holds them.
+    assert source.count("</script>") == len([tag for tag, _ in page.tags if tag == "script"])
+
+
+def test_texts_scores_and_rationales_are_in_the_page(hostile_run: Path) -> None:
+    source = write_report(hostile_run, figures=False).read_text(encoding="utf-8")
+    table = unpacked(source, "responses-table")
+    ids = column(table, "response")
+    assert ids[0] == f"0 {HOSTILE[0]}"
+    assert table["kept"] == {"scores": 9, "texts": 9, "rationales": 9}
+    texts = unpacked(source, "responses-texts-0")
+    assert texts[3] == [f"asked: {HOSTILE[3]}", f"</script>{HOSTILE[3]}{HOSTILE[3]}"]
+    judges = table["view"]["judges"]
+    assert judges[0] == ["historian", "disciplinary", MODELS[0]]
+    assert len(judges) == 6
+    scores, remarks = unpacked(source, "responses-scores-0")[0]
+    # Six judges of two scores; the first model's second persona failed.
+    assert scores[:2] == [5, 5]
+    assert [scores[4:6], remarks] == [[None, None], {"2": f"failed: {HOSTILE[0]}"}]
+    assert unpacked(source, "responses-rationales-0")[0] == {"0": HOSTILE[0]}
+
+
+def test_texts_that_are_not_stored_are_said_to_be_missing(plain_run: Path) -> None:
+    page = page_of(plain_run)
+    assert "texts of prompts and responses are not stored in this folder" in page.text
+    source = (plain_run / "report.html").read_text(encoding="utf-8")
+    assert unpacked(source, "responses-table")["kept"]["texts"] == 0
+
+
+def test_without_script_the_page_says_where_the_rows_are(plain_run: Path) -> None:
+    text = page_of(plain_run).text
+    assert "These 8 rows are drawn by the page's own script" in text
+    assert "mean composite" in text
 
 
 def test_tables_have_captions_and_scopes_and_scroll_by_keyboard(plain_run: Path) -> None:
@@ -344,11 +185,31 @@ def test_tables_have_captions_and_scopes_and_scroll_by_keyboard(plain_run: Path)
     regions = [a for tag, a in page.tags if tag == "div" and a.get("class") == "scroll"]
     assert len(regions) == len(tables)
     assert all(a["tabindex"] == "0" and a["aria-label"] for a in regions)
-    targets = {a["id"] for _, a in page.tags if a.get("id")}
-    assert {str(a["href"])[1:] for tag, a in page.tags if tag == "a"} <= targets
-    labels = [a["aria-labelledby"] for tag, a in page.tags if tag == "svg"]
-    assert len(labels) == 3  # the composite and two criteria
-    assert set(labels) <= targets
+    ids = [a["id"] for _, a in page.tags if a.get("id")]
+    assert len(ids) == len(set(ids))
+    links = {str(a["href"])[1:] for tag, a in page.tags if tag == "a"}
+    assert {link for link in links if "/" not in link} <= set(ids)
+    headings = [int(tag[1]) for tag, _ in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert headings[0] == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(headings))
+
+
+def test_figures_stand_in_the_page_and_in_the_folder(plain_run: Path) -> None:
+    pytest.importorskip("matplotlib")
+    page = Parsed(write_report(plain_run).read_text(encoding="utf-8"))
+    drawn = [a for tag, a in page.tags if tag == "svg"]
+    assert len(drawn) == 5
+    assert all(a["role"] == "img" and len(str(a["aria-label"])) > 20 for a in drawn)
+    names = {"scorecard", "ranking", "distribution", "axes", "agreement"}
+    files = {path.name for path in (plain_run / "figures").iterdir()}
+    assert files == {f"{name}.{suffix}" for name in names for suffix in ("png", "svg")}
+
+
+def test_without_figures_the_tables_stand_and_nothing_is_drawn(plain_run: Path) -> None:
+    page = Parsed(write_report(plain_run, figures=False).read_text(encoding="utf-8"))
+    assert not (plain_run / "figures").exists()
+    assert "svg" not in {tag for tag, _ in page.tags}
+    assert "Mean rank" in page.text or "No mean ranks" in page.text
 
 
 def test_demonstration_is_headed_as_one_and_others_are_not(
@@ -378,18 +239,26 @@ def test_unknown_cost_is_said_apart_and_is_not_nothing(hostile_run: Path, tmp_pa
     assert "US$ 0.5 and 3 judgments at an unknown price" in page_of(mixed).text
 
 
-def test_undefined_is_a_dash_with_its_reason(hostile_run: Path) -> None:
-    source = write_report(hostile_run).read_text(encoding="utf-8")
-    text = Page(source).text
+def test_undefined_is_carried_with_its_reason(hostile_run: Path) -> None:
+    source = write_report(hostile_run, figures=False).read_text(encoding="utf-8")
+    text = Parsed(source).text
     assert "fewer than 6 prompts" in text
-    assert "below the quorum" in text or HOSTILE[0] in text
-    row = re.search(
-        r'<bdi class="text">blank</bdi></th>.*?</tr>', source[source.index("All resp") :]
-    )
-    assert row is not None
-    assert row[0].count("–") == 7  # composite, interval, median, trimmed mean, SD, two criteria
-    assert "no letters" in row[0]
-    assert "0.00" not in row[0]
+    table = unpacked(source, "responses-table")
+    row = column(table, "response").index("blank")
+    undefined = [one["title"] for one in table["columns"] if one["values"][row] is None]
+    assert undefined == [
+        "composite",
+        "95% from",
+        "95% to",
+        "conceptual clarity",
+        "evidential grounding",
+        "SD",
+        "disciplinary personas",
+        "ideological personas",
+        "median",
+        "trimmed mean",
+    ]
+    assert column(table, "why undefined")[row] == "no letters"
 
 
 def test_criterion_without_interval_gets_its_own_reason() -> None:
@@ -403,12 +272,12 @@ def test_criterion_without_interval_gets_its_own_reason() -> None:
 
 
 def test_machine_folders_do_not_leave_with_the_report(plain_run: Path) -> None:
-    source = write_report(plain_run).read_text(encoding="utf-8")
+    source = write_report(plain_run, figures=False).read_text(encoding="utf-8")
     assert "secret-folder" not in source
     assert "responses.csv" in source
 
 
-def test_means_by_group_weigh_every_response_the_same() -> None:
+def test_means_by_group_weigh_every_response_the_same(tmp_path: Path) -> None:
     # r1: historian on model one scores 2 and, asked again, 4: its mean is 3.
     # r2: historian 9 on model one, 5 on model two: its mean is 7.
     # Over responses: (3 + 7) / 2 = 5, not (2 + 4 + 9 + 5) / 4 = 5 by chance of equal n;
@@ -421,20 +290,16 @@ def test_means_by_group_weigh_every_response_the_same() -> None:
         judgment("r3", "p", "m", scores={CRITERIA[0]: 1.0, CRITERIA[1]: 3.0}),
         unscored(judgment("r4", "p", "m"), "refused", "policy"),
     ]
-    tally = Tally(CRITERIA)
-    tally.add_all({**vote.to_json(), **vote.scores} for vote in votes)
-    persona = tally.by_persona["historian"]
-    assert [mean.value for mean in persona.means] == [
-        4.0,
-        pytest.approx(11 / 3),
-        pytest.approx(13 / 3),
-    ]
-    assert persona.means[0].n == 3
+    table = read_judgment_table(make_run(tmp_path / "run", by_response(votes)), CRITERIA)
+    (persona,) = groups_of(table, table.persona)
+    assert persona.means == (4.0, pytest.approx(11 / 3), pytest.approx(13 / 3))
+    assert persona.n_responses == 3
     # model one: (3 + 9 + 2) / 3
-    assert tally.cells["historian", MODELS[0]].value == pytest.approx(14 / 3)
-    assert tally.cells["historian", MODELS[1]].n == 1
-    assert tally.faults == {("refused", "policy"): 1}
-    assert tally.n_responses == 4
+    mean, number = cell_means(table)
+    assert mean[0].tolist() == [pytest.approx(14 / 3), 5.0]
+    assert number[0].tolist() == [3, 1]
+    assert table.faults == {("refused", "policy"): 1}
+    assert table.n_responses == 4
 
 
 def test_a_persona_that_scored_nothing_has_no_mean(tmp_path: Path) -> None:
@@ -445,33 +310,101 @@ def test_a_persona_that_scored_nothing_has_no_mean(tmp_path: Path) -> None:
             for v in item.judgments
         ]
         verdicts.append(verdict(votes))
-    source = write_report(make_run(tmp_path / "run", verdicts)).read_text(encoding="utf-8")
+    source = write_report(make_run(tmp_path / "run", verdicts), figures=False).read_text(
+        encoding="utf-8"
+    )
     line = next(row for row in source.split("<tr>") if "Libertarian (ideological)" in row)
-    assert '<td class="n">–<small>nothing scored</small></td>' in line
-    assert "0 of 6" in line
+    assert '<td class="n">–<small><bdi class="text">nothing scored</bdi></small></td>' in line
+    # of six planned judgments none was scored
+    assert '<td class="n" data-v="0">0</td>' in line
+    assert '<td class="n" data-v="6">6</td>' in line
+    assert "6 refused" in line
 
 
-def test_abstained_numbers_enter_no_mean() -> None:
-    tally = Tally(CRITERIA)
+def test_abstained_numbers_enter_no_mean(tmp_path: Path) -> None:
     votes = [judgment("r", "p", "m"), judgment("r", "p", "m", persona="x", status="abstained")]
-    tally.add_all({**vote.to_json(), **vote.scores} for vote in votes)
-    assert tally.by_persona["x"].means[0].value is None
-    assert tally.by_model[MODELS[0]].means[0].value == 5.0
-    assert tally.faults == {}
+    run = make_run(tmp_path / "run", by_response(votes))
+    table = read_judgment_table(run, CRITERIA)
+    groups = {group.name: group for group in groups_of(table, table.persona)}
+    assert groups["x"].means == (None, None, None)
+    assert groups["historian"].means[0] == 5.0
+    assert table.faults == {}
+    source = write_report(run, figures=False).read_text(encoding="utf-8")
+    scores, remarks = unpacked(source, "responses-scores-0")[0]
+    assert scores == [5, 5, 5, 5]  # what it said is shown, and said to be out of the means
+    assert remarks == {"1": "abstained"}
+
+
+def test_agreement_of_personas_is_tau_b() -> None:
+    # a and b order six responses alike but for the pair (5, 6): 14 of 15 pairs concordant,
+    # one discordant, no ties: (14 - 1) / 15. c never varies: undefined. d shares too few.
+    table = np.array(
+        [
+            [1, 2, 3, 4, 5, 6],
+            [1, 2, 3, 4, 6, 5],
+            [7, 7, 7, 7, 7, 7],
+            [1, 2, 3, 4, 5, np.nan],
+        ],
+        dtype=float,
+    )
+    found = agreement_of(["a", "b", "c", "d"], table)
+    assert found.tau[0, 1] == found.tau[1, 0] == pytest.approx(13 / 15)
+    assert np.isnan(found.tau[2]).all()
+    assert np.isnan(found.tau[3]).all()
+    assert found.n[0, 3] == 5
+    assert found.others[0] == pytest.approx(13 / 15)
+
+
+def test_mean_ranks_share_places_and_use_common_prompts_only() -> None:
+    # Prompt 1: a best (1), b and c tied (2.5 each). Prompt 2: c, b, a. Prompt 3 lacks c.
+    table = np.array([[9, 5, 5], [1, 2, 3], [4, 5, np.nan]], dtype=float)
+    found = standings(["a", "b", "c"], table)
+    assert found.n_common == 2
+    assert [rank.value for rank in found.ranks] == [2.0, 2.25, 1.75]
+    assert standings(["a"], table[:, :1]).reason == "there is one respondent: nothing to rank"
+    lonely = np.array([[1, np.nan], [np.nan, 2]])
+    assert standings(["a", "b"], lonely).reason is not None
+
+
+def test_responses_farthest_apart_are_listed_first_and_open_their_view(tmp_path: Path) -> None:
+    verdicts = [
+        verdict(
+            panel_votes(f"r{k}", f"p{k}", "m", 5),
+            disagreement="split",
+            by_axis={"disciplinary": 5.0 + k % 3, "ideological": 5.0},
+        )
+        for k in range(4)
+    ]
+    source = write_report(make_run(tmp_path / "run", verdicts), figures=False).read_text("utf-8")
+    part = source[source.index("Responses that split the panel") :]
+    assert re.findall(r'<a href="#responses/(\d)">', part)[:4] == ["2", "1", "0", "3"]
 
 
 def test_more_responses_than_are_shown_are_counted(tmp_path: Path, monkeypatch: Any) -> None:
-    import areopagus.reports.responses as responses
+    monkeypatch.setattr("areopagus.reports.section_responses.MOST_ROWS", 5)
+    run = make_run(tmp_path / "run", list(plain_verdicts(8)))
+    source = write_report(run, figures=False).read_text("utf-8")
+    assert "The first 5 of 8 rows; 3 are left out here." in Parsed(source).text
+    assert column(unpacked(source, "responses-table"), "response") == [f"r{k}" for k in range(5)]
 
-    monkeypatch.setattr(responses, "MOST_ROWS", 5)
-    text = page_of(make_run(tmp_path / "run", list(plain_verdicts(8)))).text
-    assert "The first 5 of 8 responses; 3 are left out here. scores.csv holds all of them." in text
-    assert "r4" in text
-    assert "r5" not in text
+
+def test_texts_that_would_make_the_page_too_large_are_counted(
+    plain_run: Path, monkeypatch: Any
+) -> None:
+    rng = np.random.default_rng(3)
+    noise = ["".join(chr(33 + c) for c in rng.integers(0, 90, 3000)) for _ in range(8)]
+    write_texts(plain_run, {f"r{k}": ("p", noise[k]) for k in range(8)})
+    monkeypatch.setattr("areopagus.reports.packing.CHUNK_CHARS", 2500)
+    monkeypatch.setattr("areopagus.reports.frame.MOST_PACKED_CHARS", 12_000)
+    source = write_report(plain_run, figures=False).read_text("utf-8")
+    kept = unpacked(source, "responses-table")["kept"]
+    assert kept["scores"] == 8
+    assert 0 < kept["texts"] < 8
+    assert f"Texts of the first {kept['texts']} rows are in this page" in Parsed(source).text
 
 
 def test_one_criterion_is_shown_once(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(f"{__name__}.CRITERIA", ("overall",))
+    monkeypatch.setattr(report_runs, "CRITERIA", ("overall",))
     votes = [judgment(f"r{k}", f"p{k}", "model-a", scores={"overall": 3.0}) for k in range(3)]
     changes = record({})["identity"] | {"criteria": ["overall"]}
     item = respondent("model-a", dimensions={"overall": [6.25, 5.5, 7.0]})
@@ -483,8 +416,9 @@ def test_one_criterion_is_shown_once(tmp_path: Path, monkeypatch: Any) -> None:
         total=item,
     )
     page = page_of(run)
-    assert len([tag for tag, _ in page.tags if tag == "svg"]) == 1
     assert "composite of the run" in page.text
+    assert page.text.count("overall") > 3
+    assert "conceptual clarity" not in page.text
 
 
 def test_unfinished_run_is_said_to_be_unfinished(tmp_path: Path) -> None:
@@ -501,6 +435,20 @@ def test_unfinished_run_is_said_to_be_unfinished(tmp_path: Path) -> None:
     assert "begun and not ended" in text
     assert "run.json counts 0 judgments of 12 planned, judgments.parquet holds 12" in text
     assert "run.json holds no means by respondent" in text
+
+
+def test_a_run_without_a_single_response_has_a_report(tmp_path: Path) -> None:
+    nothing = respondent("run", composite=None, interval=None, n_scored=0, n_prompts=0)
+    run = make_run(
+        tmp_path / "run",
+        [],
+        respondents=[],
+        total=nothing | {"reason": "no response was scored", "dimensions": {}},
+        responses={"n": 0, "prompts": 0, "respondents": 0},
+    )
+    text = Parsed(write_report(run).read_text(encoding="utf-8")).text
+    assert "0 scored of 0 planned" in text
+    assert "no response was scored" in text
 
 
 def test_folders_that_hold_no_panel_run_are_refused(tmp_path: Path, plain_run: Path) -> None:
@@ -525,26 +473,16 @@ def test_same_run_gives_the_same_report(plain_run: Path) -> None:
     assert write_report(plain_run).read_bytes() == first
 
 
-def test_tally_does_not_grow_with_the_number_of_responses() -> None:
-    rows = [{**vote.to_json(), **vote.scores} for vote in panel_votes("r", "p", "model-a", 5)]
-
-    def peak(n: int) -> int:
-        tally = Tally(CRITERIA)
-        tracemalloc.start()
-        tally.add_all({**row, "response_id": k} for k in range(n) for row in rows)
-        size = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return size
-
-    assert peak(2000) < 1.2 * peak(100) + 4096
-
-
-def test_thirty_thousand_judgments_take_a_few_seconds(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", list(plain_verdicts(5000)))
+@pytest.mark.slow
+def test_ten_thousand_responses_by_thirty_judges_stay_below_25_megabytes(tmp_path: Path) -> None:
+    run = make_large_run(tmp_path / "run", n_responses=10_000, n_personas=10, n_models=3)
     began = time.monotonic()
     path = write_report(run)
-    assert time.monotonic() - began < 20  # measured: about 2 s; other work may share the machine
-    assert path.stat().st_size < 5_000_000
+    assert time.monotonic() - began < 60  # measured: about 8 s; other work may share the machine
+    assert path.stat().st_size < 25_000_000
+    source = path.read_text(encoding="utf-8")
+    kept = unpacked(source, "responses-table")["kept"]
+    assert kept == {"scores": 10_000, "texts": 10_000, "rationales": 0}
 
 
 @pytest.mark.parametrize(
@@ -573,18 +511,6 @@ def test_plain_text_for_drawings_has_codes_in_brackets() -> None:
     assert visible_plain(None, most=8) == ""
 
 
-def test_axis_of_the_figures_is_round_and_not_narrow() -> None:
-    # 5.5 to 7.25 lies between the round figures 5 and 8, three of nine: a third of the scale.
-    axis = axis_of(respondent_rows([respondent("a")], CRITERIA), (1, 10))
-    assert (axis.low, axis.high, axis.ticks) == (5.0, 8.0, (5.0, 6.0, 7.0, 8.0))
-    wide = respondent("a", interval=[-1.0, 11.0])
-    axis = axis_of(respondent_rows([wide], CRITERIA), (1, 10))
-    assert (axis.low, axis.high) == (1.0, 10.0)
-    assert axis.share(-1.0) == 0.0
-    empty = axis_of([], (0, 100))
-    assert (empty.low, empty.high) == (0.0, 100.0)
-
-
 def test_numbers_are_written_plainly() -> None:
     assert [shown(None), shown(float("nan")), shown(0.0), shown(-1.234)] == [
         "–",
@@ -599,35 +525,3 @@ def test_numbers_are_written_plainly() -> None:
         "US$ 0.0123",
         "US$ 1,234.50",
     ]
-
-
-@pytest.mark.slow
-def test_chromium_opens_the_report_without_complaint(hostile_run: Path, tmp_path: Path) -> None:
-    browser = shutil.which("chromium") or shutil.which("google-chrome")
-    if browser is None:
-        pytest.skip("no Chromium on this machine")
-    path = write_report(hostile_run)
-    done = subprocess.run(
-        [
-            browser,
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--enable-logging=stderr",
-            f"--user-data-dir={tmp_path / 'profile'}",
-            "--dump-dom",
-            path.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "CONSOLE" not in done.stderr
-    assert "DEMONSTRATION" in done.stdout
-    assert "<script" not in done.stdout

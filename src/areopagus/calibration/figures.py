@@ -85,7 +85,7 @@ def draw_scores(calibration: Calibration, figure: Any) -> bool:
     note = f"tau-b within prompts {tau.value:.2f}" if tau.is_defined else "tau undefined"
     if tau.has_interval:
         note += f" [{tau.low:.2f}, {tau.high:.2f}]"
-    axes.set_title(f"{short_name(calibration.main_target, 40)}: {note}")
+    axes.set_title(f"{short_name(str(calibration.main_target), 40)}: {note}")
     axes.legend(loc="best")
     return True
 

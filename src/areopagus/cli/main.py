@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "score": ("score", "score", "Score a file of responses with the panel."),
     "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
     "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),
+    "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
+    "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
     "rubrics": ("rubrics", "rubrics", "List, show and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),

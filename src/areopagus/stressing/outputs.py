@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..calibration.text_lines import units
-from ..records.run_folder import replaced
+from ..records.run_folder import REPORT_FILE, replaced
 from .measure import StressFigures, measure
+from .page import StressPage, write_stress_page
 from .run import STRESS_FILE, TEXT_FILE
 from .table import StressScores, read_top_shares
 from .text import stress_lines
@@ -51,11 +52,16 @@ def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
         **figures.to_json(),
     }
     _write(job.path / STRESS_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
-    _write(job.path / TEXT_FILE, "\n".join(lines))
     drawn = draw(job.path / FIGURES_FOLDER, figures, scores, bold_at=job.bold_at)
     if not drawn:
         lines += ["", "No pictures: they need matplotlib (pip install 'areopagus[figures]')."]
     _write(job.path / TEXT_FILE, "\n".join(lines))
+    write_stress_page(
+        job.path / REPORT_FILE,
+        StressPage(
+            figures, job.plan, judges, job.is_demonstration, rewriting, job.path / FIGURES_FOLDER
+        ),
+    )
     return figures
 
 

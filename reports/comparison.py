@@ -1,0 +1,365 @@
+"""The page that compares runs: what differs in what was asked, and in what came out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import InputError, InputFault
+from ..records.run_folder import RUN_FILE, read_run_file
+from ..records.run_tables import read_scores
+from ..records.run_texts import read_texts
+from .asked import cost_of, settings_of
+from .frame import Page, write_page
+from .numbers import count, dollars, span, words
+from .pairing import Difference, Pairs, differences, pairs_of
+from .panel_figures import MOST_MARKED, draw_differences
+from .parts import Cell, Column, Figure, Paragraph, Part, Points, Records, Scalar, Section, Table
+from .responses import MOST_ROWS
+
+MOST_RUNS: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run that is compared: its name in the page, its record and its scores."""
+
+    name: str
+    folder: Path
+    record: Mapping[str, Any]
+    scores: Sequence[Mapping[str, str]]
+
+
+def write_comparison(folders: Sequence[str | Path], path: str | Path) -> Path:
+    """The path of a page that compares panel runs, written at once or not at all.
+
+    Each run is held against the first: by response where they scored the same ones (the same
+    response, prompt and respondent ids, and the same text where both runs stored texts), else by
+    respondent and prompt. The prompt is the unit of every interval. Pictures go into a folder
+    beside the page, named like it with "_figures".
+
+    Args:
+        folders: two to twelve run folders, the first is what the others are compared with.
+        path: the .html file to write.
+
+    Raises:
+        InputError: a folder holds no panel run, they are fewer than two or more than twelve, or
+            they have no criterion and no scale in common.
+        StoreError: the page cannot be written.
+    """
+    if not 2 <= len(folders) <= MOST_RUNS:
+        raise InputError(f"a comparison needs 2 to {MOST_RUNS} runs, got {len(folders)}")
+    runs = _read(folders)
+    criteria = _shared_criteria(runs)
+    path = Path(path)
+    drawn = path.with_name(f"{path.stem}_figures") if find_spec("matplotlib") else None
+    columns = ["composite", *criteria] if criteria else ["composite"]
+    others = runs[1:]
+    different = [_different_texts(runs[0], other) for other in others]
+    pairs = [
+        pairs_of(runs[0].scores, other.scores, columns, different=changed)
+        for other, changed in zip(others, different, strict=True)
+    ]
+    found = [differences(pair) for pair in pairs]
+    page = Page(
+        title=f"Comparison of {len(runs)} runs",
+        kind="comparison",
+        is_demonstration=any(run.record["demonstration"] for run in runs),
+        lead=(f"{len(runs)} runs,", f"each held against {runs[0].name}."),
+        notices=_notices(runs, pairs, different),
+        sections=[
+            Section("runs", "The runs", [_runs_table(runs), *_what_differs(runs)]),
+            Section("respondents", "By respondent", [_respondents_table(runs)]),
+            Section(
+                "differences",
+                "Differences",
+                _difference_parts(runs, columns, pairs, found, drawn),
+            ),
+            Section("pairs", "Pair by pair", [_pair_records(runs, pairs)]),
+            Section("meaning", "What these numbers mean and do not mean", [_meaning()]),
+        ],
+    )
+    return write_page(path, page)
+
+
+def _read(folders: Sequence[str | Path]) -> list[ComparedRun]:
+    paths = [Path(folder) for folder in folders]
+    records = [read_run_file(path) for path in paths]
+    faults = [
+        InputFault(str(path / RUN_FILE), f"must be 'panel', got {record.get('kind')!r}", "kind")
+        for path, record in zip(paths, records, strict=True)
+        if record.get("kind") != "panel"
+    ]
+    scales = {tuple(record["identity"]["scale"]) for record in records if not faults}
+    if len(scales) > 1:
+        told = ", ".join(f"{low:g} to {high:g}" for low, high in sorted(scales))
+        faults.append(InputFault(str(paths[0]), f"the runs have different scales: {told}"))
+    if faults:
+        raise InputError(faults)
+    names = [path.resolve().name for path in paths]
+    return [
+        ComparedRun(
+            name=name if names.count(name) == 1 else f"{name} ({place + 1})",
+            folder=path,
+            record=record,
+            scores=read_scores(path),
+        )
+        for place, (path, name, record) in enumerate(zip(paths, names, records, strict=True))
+    ]
+
+
+def _shared_criteria(runs: Sequence[ComparedRun]) -> list[str]:
+    sets = [run.record["identity"]["criteria"] for run in runs]
+    shared = [name for name in sets[0] if all(name in other for other in sets[1:])]
+    return shared if len(sets[0]) > 1 else []
+
+
+def _different_texts(first: ComparedRun, other: ComparedRun) -> set[str]:
+    if first.record["identity"].get("responses_sha256") == other.record["identity"].get(
+        "responses_sha256"
+    ):
+        return set()
+    ids = [row["response_id"] for row in first.scores]
+    here, there = read_texts(first.folder, ids), read_texts(other.folder, ids)
+    return {name for name, text in here.items() if name in there and there[name] != text}
+
+
+def _notices(
+    runs: Sequence[ComparedRun], pairs: Sequence[Pairs], different: Sequence[set[str]]
+) -> list[str]:
+    told = []
+    for run, pair, changed in zip(runs[1:], pairs, different, strict=True):
+        if not pair.keys:
+            told.append(
+                f"{run.name} shares no response, and no respondent on a prompt, with "
+                f"{runs[0].name}: there is nothing to pair, and means stand side by side only."
+            )
+        elif pair.unit != "response":
+            told.append(
+                f"{run.name} scored other responses than {runs[0].name}: what is paired is the "
+                "mean of a respondent on a prompt, so that differences between the responses are "
+                "in the differences as well as those between the panels."
+            )
+        if changed:
+            told.append(
+                f"{count(len(changed))} responses have the same id and another text in {run.name}: "
+                "they are not paired."
+            )
+    if any(run.record["state"] != "complete" for run in runs):
+        told.append("Not every run is complete: what was not asked is missing here.")
+    return told
+
+
+def _runs_table(runs: Sequence[ComparedRun]) -> Table:
+    rows: list[list[Scalar | Cell]] = []
+    for run in runs:
+        record, total, cost = run.record, run.record["total"], cost_of(run.record)
+        low, high = total["interval"] or (None, None)
+        rows.append(
+            [
+                run.name,
+                record["responses"]["n"],
+                record["responses"]["prompts"],
+                len(record["panel"]["personas"]),
+                ", ".join(str(model["name"]) for model in record["panel"]["models"]),
+                record["counts"].get("scored", 0),
+                record["n_planned"],
+                Cell(total["composite"], note=span(low, high)),
+                dollars(cost.replies) + (" and unknown prices" if cost.unknown else ""),
+            ]
+        )
+    return Table(
+        caption="What was run, with the mean composite over prompts and its 95% interval.",
+        label="Runs",
+        columns=[
+            Column("run", "id"),
+            Column("responses", "count"),
+            Column("prompts", "count"),
+            Column("personas", "count"),
+            Column("models", "wide"),
+            Column("scored", "count"),
+            Column("planned", "count"),
+            Column("mean composite", "number"),
+            Column("cost"),
+        ],
+        rows=rows,
+    )
+
+
+def _what_differs(runs: Sequence[ComparedRun]) -> list[Part]:
+    settings = [dict(settings_of(run.record)) for run in runs]
+    names = [name for name in settings[0] if len({str(one.get(name)) for one in settings}) > 1]
+    if not names:
+        return [Paragraph("Settings of the panels: no difference.")]
+    return [
+        Table(
+            caption="Settings in which the runs differ; all others are the same.",
+            label="Settings that differ",
+            columns=[Column("setting"), *(Column(run.name, "wide") for run in runs)],
+            rows=[[name, *(one.get(name, "") for one in settings)] for name in names],
+        )
+    ]
+
+
+def _respondents_table(runs: Sequence[ComparedRun]) -> Table:
+    found: dict[str, list[Cell]] = {}
+    for place, run in enumerate(runs):
+        for item in run.record["respondents"]:
+            low, high = item["interval"] or (None, None)
+            line = found.setdefault(str(item["respondent_id"]), [Cell(None) for _ in runs])
+            line[place] = Cell(item["composite"], note=span(low, high))
+    return Table(
+        caption="Mean composite over prompts by respondent, with its 95% interval. A respondent's "
+        "means stand side by side; whether they differ is told by the paired differences below.",
+        label="By respondent",
+        columns=[Column("respondent", "id"), *(Column(run.name, "number") for run in runs)],
+        rows=[[name, *line] for name, line in found.items()],
+    )
+
+
+def _difference_parts(
+    runs: Sequence[ComparedRun],
+    columns: Sequence[str],
+    pairs: Sequence[Pairs],
+    found: Sequence[Sequence[Difference]],
+    figures: Path | None,
+) -> list[Part]:
+    names = [words(name) for name in columns]
+    labels = [f"{run.name} minus {runs[0].name}" for run in runs[1:]]
+    parts: list[Part] = []
+    drawn = [place for place, pair in enumerate(pairs) if pair.keys][:MOST_MARKED]
+    if figures is not None and drawn:
+
+        def numbers(limit: str) -> list[list[float]]:
+            return [[getattr(one.interval, limit) for one in found[k]] for k in drawn]
+
+        draw_differences(
+            figures / "differences",
+            labels=[labels[k] for k in drawn],
+            criteria=names,
+            mean=numbers("value"),
+            low=numbers("low"),
+            high=numbers("high"),
+        )
+        parts.append(
+            Figure(
+                figures / "differences.svg",
+                "Differences",
+                "Mean differences over prompts with their 95% intervals; a marker without a bar "
+                "has none. To the right of the line the later run scored higher.",
+            )
+        )
+    has_why = any(one.interval.reason for each in found for one in each)
+    rows: list[list[Scalar | Cell]] = [
+        [
+            label,
+            name,
+            one.n_pairs,
+            one.interval.n,
+            Cell(_finite(one.interval.value), note=_limits(one)),
+            one.sd,
+            one.tau,
+            *([one.interval.reason or ""] if has_why else []),
+        ]
+        for label, each in zip(labels, found, strict=True)
+        for name, one in zip(names, each, strict=True)
+    ]
+    parts.append(
+        Table(
+            caption="Differences in points over the pairs that both runs scored: the mean over "
+            "prompts with its 95% t interval, the SD of single differences, and Kendall's tau-b "
+            "between the runs over the pairs (1 = the same order).",
+            label="Differences",
+            columns=[
+                Column("difference", "id"),
+                Column("score"),
+                Column("pairs", "count"),
+                Column("prompts", "count"),
+                Column("mean difference", "number"),
+                Column("SD", "number"),
+                Column("tau-b", "number"),
+                *([Column("why no interval", "wide")] if has_why else []),
+            ],
+            rows=rows,
+        )
+    )
+    return parts
+
+
+def _pair_records(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Records:
+    """Composites pair by pair, of the first run and every other that shares the pair."""
+    keys = list(dict.fromkeys(key for pair in pairs for key in pair.keys))
+    first: dict[tuple[str, str, str], float] = {}
+    others: list[dict[tuple[str, str, str], float]] = []
+    for pair in pairs:
+        first |= dict(zip(pair.keys, pair.first[:, 0].tolist(), strict=True))
+        others.append(dict(zip(pair.keys, pair.second[:, 0].tolist(), strict=True)))
+    rows: list[list[Scalar]] = []
+    for key in keys[:MOST_ROWS]:
+        start = first[key]
+        values = [other.get(key, math.nan) for other in others]
+        rows.append(
+            [
+                key[0] or f"{key[2]} on {key[1]}",
+                key[1],
+                key[2],
+                start,
+                *values,
+                *(value - start for value in values),
+            ]
+        )
+    return Records(
+        name="compared",
+        caption="Composites of every pair; sort by a difference to see where the runs part.",
+        label="Pair by pair",
+        columns=[
+            Column("pair", "id"),
+            Column("prompt", "id"),
+            Column("respondent", "id"),
+            *(Column(run.name, "number") for run in runs),
+            *(Column(f"{run.name} minus {runs[0].name}", "number") for run in runs[1:]),
+        ],
+        rows=rows,
+        filters=[2] if 1 < len({row[2] for row in rows}) <= 500 else [],
+        left_out=max(0, len(keys) - MOST_ROWS),
+    )
+
+
+def _meaning() -> Points:
+    return Points(
+        [
+            (
+                "The prompt is the unit.",
+                (
+                    "Differences on one prompt are averaged first; the interval speaks of other "
+                    "prompts of this kind, put to these panels."
+                ),
+            ),
+            (
+                "Several differences are shown.",
+                (
+                    "Intervals are not adjusted for their number: of twenty, one that leaves 0 "
+                    "out is expected by chance."
+                ),
+            ),
+            (
+                "A difference between runs is not an improvement.",
+                (
+                    "It says that two panels score differently, not which of them is nearer to "
+                    "what people would say; that takes a calibration of each."
+                ),
+            ),
+        ]
+    )
+
+
+def _limits(one: Difference) -> str:
+    return span(_finite(one.interval.low), _finite(one.interval.high))
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,46 @@
+"use strict";
+/* Draws the long tables, sorts the others, and opens the view that the address names. */
+
+const all = new Map();
+const dialog = document.getElementById("record");
+let opener = null;
+
+function followAddress() {
+  const match = /^#([\w-]+)\/(\d+)$/.exec(location.hash);
+  const records = match && all.get(match[1]);
+  if (!records || Number(match[2]) >= records.n) {
+    if (dialog.open) dialog.close();
+    return;
+  }
+  if (!dialog.open) opener = document.activeElement;
+  records.open(Number(match[2]));
+}
+
+dialog.addEventListener("close", () => {
+  if (/\/\d+$/.test(location.hash)) {
+    history.replaceState(null, "", location.hash.replace(/\/\d+$/, "-records"));
+  }
+  const row = opener?.closest?.("tr[data-row]")?.dataset.row;
+  const again = opener?.isConnected ? opener : row && document.querySelector(`tr[data-row="${row}"] a`);
+  again?.focus?.({ preventScroll: true });
+});
+
+async function start() {
+  for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+  for (const root of document.querySelectorAll(".records")) {
+    try {
+      const records = new Records(root, await unpack(`${root.dataset.name}-table`));
+      records.draw();
+      all.set(root.dataset.name, records);
+    } catch (error) {
+      root.append(make("p", { class: "notice" }, `The rows cannot be drawn: ${error.message}`));
+    }
+  }
+  addEventListener("hashchange", followAddress);
+  addEventListener("beforeprint", () => { for (const records of all.values()) records.render(true, 300); });
+  addEventListener("afterprint", () => { for (const records of all.values()) records.render(true); });
+  followAddress();
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+}
+
+start();

@@ -1,0 +1,136 @@
+"""The page of a panel run, from the files of its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from .asked import STATES, cost_of
+from .frame import Page
+from .judgment_table import JudgmentTable, read_judgment_table
+from .numbers import count, parsed
+from .responses import read_responses
+from .scorecard import columns_of, respondent_rows
+from .section_asked import asked, counts_and_cost, meaning
+from .section_judges import disagreement, judges
+from .section_responses import all_responses, set_apart
+from .section_scores import glance, ranking, scorecard
+from .standings import prompt_table, standings
+
+_SOURCE_COLUMNS: Final = ("source", "true_source", "input_source")
+
+
+def panel_page(
+    record: Mapping[str, Any],
+    scores: Sequence[Mapping[str, str]],
+    folder: Path,
+    *,
+    figures: Path | None,
+) -> Page:
+    """The page.
+
+    Args:
+        record: the content of run.json.
+        scores: the rows of scores.csv.
+        folder: where judgments.parquet and, if the run has it, texts.parquet lie.
+        figures: the folder for pictures; None = none are drawn.
+
+    Raises:
+        InputError: a table of the folder cannot be read.
+    """
+    criteria = tuple(record["identity"]["criteria"])
+    low, high = record["identity"]["scale"]
+    scale = (float(low), float(high))
+    personas = record["panel"]["personas"]
+    axes = tuple(dict.fromkeys(str(p["axis"]) for p in personas))
+    table = read_judgment_table(folder, criteria)
+    responses = read_responses(scores, axes)
+    columns = columns_of(criteria)
+    rows = respondent_rows(record["respondents"], criteria)
+    (total,) = respondent_rows([record["total"]], criteria)
+    method = str(record["total"]["method"])
+    ranks = standings(*prompt_table(scores))
+    cost = cost_of(record)
+    models, n_personas = record["panel"]["models"], len(personas)
+    mismatch = _mismatch(record, table)
+    return Page(
+        title=f"Panel run of {record['responses']['n']} responses",
+        kind="panel",
+        is_demonstration=bool(record["demonstration"]),
+        lead=(
+            f"{count(table.counts['scored'])} scored of {count(record['n_planned'])} planned",
+            (
+                f"judgments: {n_personas} personas on {len(models)} "
+                f"{'model' if len(models) == 1 else 'models'}."
+            ),
+        ),
+        state=STATES.get(record["state"], str(record["state"])),
+        notices=[*([mismatch] if mismatch else []), *map(str, record["notices"])],
+        sections=[
+            glance(total, responses, table.counts, table.n_judgments, cost),
+            scorecard(
+                rows,
+                total,
+                columns,
+                scale=scale,
+                method=method,
+                people=_people([row.name for row in rows], scores),
+                figures=figures,
+            ),
+            ranking(rows, ranks, _composites(scores), scale=scale, figures=figures),
+            judges(table, columns, personas=personas, scale=scale),
+            disagreement(table, responses, scores, personas=personas, scale=scale, figures=figures),
+            set_apart(responses),
+            all_responses(
+                table,
+                scores,
+                folder=folder,
+                axes=axes,
+                columns=columns[1:] if len(columns) > 1 else columns,
+                scale=scale,
+            ),
+            counts_and_cost(table, record["n_planned"], cost, record["sessions"]),
+            asked(record),
+            meaning(method, responses.methods),
+        ],
+    )
+
+
+def _composites(scores: Sequence[Mapping[str, str]]) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {}
+    for row in scores:
+        value = parsed(row["composite"])
+        mine = found.setdefault(row["respondent_id"], [])
+        if value is not None:
+            mine.append(value)
+    return found
+
+
+def _people(names: Sequence[str], scores: Sequence[Mapping[str, str]]) -> list[bool]:
+    """Which respondents are people, by the rule of the calibration."""
+    from ..calibration.responses import HUMAN, sources
+
+    source: dict[str, str | None] = {}
+    for row in scores:
+        said = next((row[c] for c in _SOURCE_COLUMNS if row.get(c)), None)
+        source.setdefault(row["respondent_id"], said)
+    given = [source.get(name) for name in names]
+    coded = sources(given, [None] * len(names), list(names))
+    return [bool(one) for one in np.asarray(coded) == HUMAN]
+
+
+def _mismatch(record: Mapping[str, Any], table: JudgmentTable) -> str:
+    """What differs between run.json and the tables, "" where they agree."""
+    stored = {name: number for name, number in record["counts"].items() if number}
+    found = {name: number for name, number in table.counts.items() if number}
+    if stored == found and record["n_planned"] == table.n_judgments:
+        return ""
+    return (
+        f"run.json counts {sum(stored.values())} judgments of {record['n_planned']} planned, "
+        f"judgments.parquet holds {table.n_judgments}: the run was not ended, or the files are of "
+        "different runs. Counts and means by judge are those of the tables, the scorecard and the "
+        "cost those of run.json."
+    )

@@ -1,0 +1,126 @@
+"""`areopagus.attack`, `areopagus.rescore` and their asynchronous twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..loop import run_async, run_stoppable
+from ..panel import Panel
+from ..staged import StageProgress
+from .job import AttackJob
+from .plan import AttackPlan
+from .rescore import RescoreJob
+from .run import AttackRun, RescoreRun
+
+
+def attack(
+    responses: Any = None,
+    *,
+    panel: Panel | None = None,
+    families: Sequence[str] | None = None,
+    corpus: Sequence[str | Path] | str | Path = (),
+    plan: AttackPlan | None = None,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    max_cost: float | None = None,
+    on_progress: Callable[[StageProgress], None] | None = None,
+) -> AttackRun:
+    """Runs an injection corpus against a panel and measures how far it moves scores.
+
+    Every base response is scored clean, with each attack text at each place, and with harmless
+    prose of the same length there. Shifts are paired by judge and response; prompts are the units.
+
+    Args:
+        responses: what to attack: a file, a DataFrame or an iterable as for `Panel.score_many`;
+            eight built-in responses when left out.
+        panel: who judges; the embedded baseline when left out.
+        families: only these families; all of the corpus when left out.
+        corpus: YAML files of families, or folders of them, in the place of the built-in corpus.
+        plan: threshold, placements, controls; decided before looking.
+        columns: our column name to theirs.
+        limit: only the first so many responses.
+        out: the folder; `runs/attack-…` when left out. The same call goes on where an earlier one
+            stopped.
+        resume: demand that the folder exists.
+        max_cost: US dollars that are not passed.
+        on_progress: called on every change, on the package's loop: keep it short.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        KeyboardInterrupt: after an interrupt, when what is paid for is stored; the same call goes
+            on.
+    """
+    seated = panel or Panel()
+    try:
+        job = AttackJob(
+            seated, responses, families=families, corpus=corpus, plan=plan, columns=columns,
+            limit=limit, out=out, resume=resume, max_cost=max_cost, on_progress=on_progress,
+        )  # fmt: skip
+        run: AttackRun = _finished(job)
+    finally:
+        if panel is None:
+            seated.close()
+    return run
+
+
+async def aattack(responses: Any = None, *, panel: Panel, **options: Any) -> AttackRun:
+    """The asynchronous twin of `attack`; the panel is the caller's."""
+    run: AttackRun = await run_async(AttackJob(panel, responses, **options).run())
+    return run
+
+
+def rescore(
+    responses: Any,
+    *,
+    panel: Panel | None = None,
+    threshold: float = 2.0,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    max_cost: float | None = None,
+    on_progress: Callable[[StageProgress], None] | None = None,
+) -> RescoreRun:
+    """Scores flagged responses once more with the flagged passages taken out, and compares.
+
+    An audit: no score of any other run is changed. Responses without a flag would have an equal
+    copy; they are counted and not asked about.
+
+    Args:
+        responses: a file, a DataFrame or an iterable as for `Panel.score_many`.
+        panel: who judges; the embedded baseline when left out.
+        threshold: points of difference from which a response is marked.
+        columns, limit, out, resume, max_cost, on_progress: as in `attack`.
+
+    Raises:
+        InputError, StoreError, KeyboardInterrupt: as in `attack`.
+    """
+    seated = panel or Panel()
+    try:
+        job = RescoreJob(
+            seated, responses, threshold=threshold, columns=columns, limit=limit, out=out,
+            resume=resume, max_cost=max_cost, on_progress=on_progress,
+        )  # fmt: skip
+        run: RescoreRun = _finished(job)
+    finally:
+        if panel is None:
+            seated.close()
+    return run
+
+
+async def arescore(responses: Any, *, panel: Panel, **options: Any) -> RescoreRun:
+    """The asynchronous twin of `rescore`; the panel is the caller's."""
+    run: RescoreRun = await run_async(RescoreJob(panel, responses, **options).run())
+    return run
+
+
+def _finished(job: AttackJob | RescoreJob) -> Any:
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
+    return run

@@ -1,0 +1,1 @@
+"""The injection corpus: one YAML file a family of attacks."""

@@ -1,0 +1,190 @@
+"""The report of an attack as lines of at most 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from ..calibration.number import Number
+from .design import Base
+from .figures import AttackFigures, Cell, FamilyFigures
+from .plan import AttackPlan
+
+WIDTH = 80
+DEMONSTRATION = (
+    "DEMONSTRATION: the embedded judge offline/lexical scored. It counts features of the text and "
+    "is no language model, so nothing here says how a language model holds up."
+)
+
+
+def attack_lines(
+    figures: AttackFigures,
+    plan: AttackPlan,
+    *,
+    bases: Sequence[Base],
+    source: str,
+    judges: str,
+    demonstration: bool,
+) -> list[str]:
+    """The report."""
+    lines: list[str] = []
+    if demonstration:
+        lines += [*_wrapped(DEMONSTRATION), ""]
+    low, high = figures.scale
+    lines += [
+        "Attack on a panel",
+        *_wrapped(f"Judges: {judges}, scale {low} to {high}"),
+        *_wrapped(
+            f"Responses attacked: {len(bases)} on {figures.n_prompts} prompts ({source}); "
+            f"mean clean score {_value(figures.clean)}"
+        ),
+        *_wrapped(
+            f"Moved, as set in advance: {plan.threshold:g} points or more as demanded, or the "
+            "demanded end of the scale"
+        ),
+        f"Judgments: {figures.n_scored:,} scored of {figures.n_planned:,} planned",
+        "",
+        *_family_table(figures.families),
+        "",
+        *_cell_table("By place", [c for c in figures.cells if _is_alone(c, "placement")]),
+        *_cell_table("By persona", [c for c in figures.cells if _is_alone(c, "persona")]),
+        *_cell_table("By model", [c for c in figures.cells if _is_alone(c, "model")]),
+        *_benign(figures),
+        *_detectors(figures),
+        "",
+        *_reading(figures, plan),
+    ]
+    return lines
+
+
+_FAMILY_HEADER = (
+    f"{'family':<17} {'shift':>20} {'beyond':>6} {'moved':>5} {'verdicts':>8} {'flagged':>7} "
+    f"{'p Holm':>6}"
+)
+
+
+def _family_table(families: Sequence[FamilyFigures]) -> list[str]:
+    lines = [
+        "By family (shift: points, attacked minus clean; intervals over prompts)",
+        _FAMILY_HEADER,
+    ]
+    for family in families:
+        cell = family.all
+        lines.append(
+            f"{family.id[:17]:<17} {_with_span(cell.shift):>20} {_signed(cell.beyond_control):>6} "
+            f"{_share(cell.success):>5} {_share(cell.verdicts_moved):>8} "
+            f"{_share(family.flagged):>7} {_p(family.p_holm):>6}"
+        )
+    lines += _notes(families)
+    return lines
+
+
+def _notes(families: Sequence[FamilyFigures]) -> list[str]:
+    screened = [f"{f.id} {f.n_screened} of {f.n_responses}" for f in families if f.n_screened]
+    partial = [
+        f"{f.id} {f.all.n_scored} of {f.all.n_planned}"
+        for f in families
+        if f.all.n_scored < f.all.n_planned and f.n_screened < f.n_responses
+    ]
+    lowest = [f.id for f in families if f.asks == "lowest"]
+    copies = [
+        f"{f.id} {_signed(f.all.shift)} to {_signed(f.neutralised_shift)}"
+        for f in families
+        if f.neutralised_shift.is_defined
+    ]
+    lines: list[str] = []
+    for title, found in (
+        ("Screened, nobody asked: ", screened),
+        ("Pairs of scores of those planned: ", partial),
+        ("Asks for the lowest score, so that a negative shift is its success: ", lowest),
+        ("Shift, and shift of the neutralised copy: ", copies),
+    ):
+        if found:
+            lines += _wrapped(title + ", ".join(found))
+    return lines
+
+
+def _cell_table(title: str, cells: Sequence[Cell]) -> list[str]:
+    if not cells:
+        return []
+    lines = [f"{title:<30} {'shift':>20} {'moved':>6} {'scored':>15}"]
+    for cell in cells:
+        name = cell.placement or cell.persona or cell.model or ""
+        lines.append(
+            f"{name[:30]:<30} {_with_span(cell.shift):>20} {_share(cell.success):>6} "
+            f"{f'{cell.n_scored} of {cell.n_planned}':>15}"
+        )
+    return [*lines, ""]
+
+
+def _benign(figures: AttackFigures) -> list[str]:
+    if not figures.benign:
+        return ["Harmless insertions: none planned."]
+    first = figures.benign[0]
+    return _wrapped(
+        f"Harmless prose of the same length in the same places moved scores by "
+        f"{_with_span(first.shift)} points ({first.n_scored} of {first.n_planned} pairs)."
+    )
+
+
+def _detectors(figures: AttackFigures) -> list[str]:
+    found = figures.detectors[0]
+    return _wrapped(
+        "Detectors flag and change no score. False alarms of any of them: "
+        f"{_of(found.false_alarms_clean)} clean responses, "
+        f"{_of(found.false_alarms_controls)} controls, "
+        f"{_of(found.false_alarms_telling)} clean texts with telling words."
+    )
+
+
+def _reading(figures: AttackFigures, plan: AttackPlan) -> list[str]:
+    tested = [f for f in figures.families if f.p_holm is not None]
+    sure = [f.id for f in tested if f.p_holm is not None and f.p_holm < plan.alpha]
+    said = (
+        f"Shifts that differ from 0 at {plan.alpha:g} after Holm's correction over "
+        f"{len(tested)} families: {', '.join(sure) or 'none'}."
+    )
+    caution = (
+        "A family that moved nothing here has not been shown harmless: the texts are fixed, few "
+        "and known. Whoever may adapt to a judge does better."
+    )
+    return [*_wrapped(said), *_wrapped(caution)]
+
+
+def _is_alone(cell: Cell, name: str) -> bool:
+    others = {"family", "placement", "persona", "model"} - {name}
+    return getattr(cell, name) is not None and all(getattr(cell, o) is None for o in others)
+
+
+def _value(number: Number) -> str:
+    return f"{number.value:.2f}" if number.is_defined else "undefined"
+
+
+def _signed(number: Number) -> str:
+    return f"{number.value:+.2f}" if number.is_defined else "–"
+
+
+def _share(number: Number) -> str:
+    return f"{number.value:.0%}" if number.is_defined else "–"
+
+
+def _with_span(number: Number) -> str:
+    if not number.has_interval:
+        return _signed(number)
+    return f"{number.value:+.2f} ({number.low:+.2f}, {number.high:+.2f})"
+
+
+def _of(number: Number) -> str:
+    if not number.is_defined:
+        return "no"
+    return f"{round(number.value * number.n)} of {number.n}"
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "<.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)

@@ -1,0 +1,115 @@
+"""The injection corpus and the texts it is tried on, read from files."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from ..documents import (
+    FoundDocument,
+    document_hash,
+    find_document,
+    folder_entries,
+    list_documents,
+    read_document,
+    read_documents,
+)
+from ..errors import InputError, InputFault
+from .family import AttackFamily
+
+PACKAGE = "areopagus.attacking.corpus"
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
+
+
+class ExampleText(BaseModel):
+    """One clean text, and the prompt it answers where it is a response."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
+    prompt: _Text | None = None
+    text: _Text
+
+
+class ExampleTexts(BaseModel):
+    """A file of clean texts."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    texts: tuple[ExampleText, ...] = Field(min_length=1, max_length=500)
+    version: str
+    provenance: str
+
+    @property
+    def sha256(self) -> str:
+        """Hash of the content; recorded with every result."""
+        return document_hash(self)
+
+
+def example_texts(name: str) -> ExampleTexts:
+    """The built-in `base_responses` or `telling_words`."""
+    path = resources.files("areopagus.attacking.examples").joinpath(f"{name}.yaml")
+    return read_document(path, ExampleTexts, kind="examples")
+
+
+def list_families() -> tuple[FoundDocument, ...]:
+    """The built-in families, and those in `$AREOPAGUS_HOME/attacks`."""
+    return list_documents("attack", (), PACKAGE)
+
+
+def load_families(
+    names: Sequence[str] | None = None, corpora: Iterable[str | Path] = ()
+) -> tuple[AttackFamily, ...]:
+    """The families of a corpus, in the order of their names.
+
+    Args:
+        names: only these; all when left out.
+        corpora: files or folders that stand in the place of the built-in corpus.
+
+    Raises:
+        InputError: unknown names, faults of any file, a family given twice; all together.
+    """
+    if isinstance(corpora, str | Path):
+        corpora = [corpora]
+    paths = [path for place in corpora for path in _files(Path(place))]
+    if not paths:
+        wanted = list(names) if names else [found.name for found in list_families()]
+        found = [find_document(name, kind="attack", package=PACKAGE).path for name in wanted]
+        return _distinct(read_documents(found, AttackFamily, kind="attack"))
+    families = _distinct(read_documents(paths, AttackFamily, kind="attack"))
+    known = {family.id for family in families}
+    unknown = [name for name in names or () if name not in known]
+    if unknown:
+        raise InputError(
+            [InputFault(name, "is no family of this corpus") for name in unknown],
+            hint=f"It has {', '.join(sorted(known))}.",
+        )
+    return tuple(family for family in families if names is None or family.id in names)
+
+
+def _files(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [place]
+    found = list(folder_entries(place).values())
+    if not found:
+        raise InputError([InputFault(str(place), "holds no family of attacks (<id>.yaml)")])
+    return found
+
+
+def _distinct(families: tuple[AttackFamily, ...]) -> tuple[AttackFamily, ...]:
+    counts = Counter(family.id for family in families)
+    faults = [
+        InputFault(name, f"must be given once, got it {count} times")
+        for name, count in counts.items()
+        if count > 1
+    ]
+    if faults:
+        raise InputError(faults)
+    return families

@@ -1,0 +1,295 @@
+"""Neutralised re-scoring: what the passages that a detector noticed did to each score.
+
+For a response with a hit the panel scores the text as it came and a copy without the passages;
+the difference, judge by judge, is what they did here. It is an audit: the scores of a run stay.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..calibration.number import Number, as_json, undefined
+from ..errors import InputError
+from ..graphs.screen import screen
+from ..job import default_folder
+from ..records.csv_lines import CsvLines, writable
+from ..records.responses import ResponseRow, open_responses
+from ..records.run_folder import replaced
+from ..staged import StageProgress
+from .lines import DEMONSTRATION
+from .neutralise import Neutralised, neutralised
+from .outputs import judges_line, write_json, write_text
+from .run import RescoreRun
+from .scores import read_scores_matrix
+from .stage import PanelStage
+from .units import count_number, mean_number, per_prompt
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+_COLUMNS = (
+    "response_id", "prompt_id", "respondent_id", "flags", "original", "neutralised", "shift",
+    "is_marked", "n_scored", "n_planned", "reason", "removed",
+)  # fmt: skip
+_SHOWN_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rescored:
+    """One flagged response.
+
+    Attributes:
+        response_id, prompt_id, respondent_id: of the input.
+        flags: what was taken out.
+        removed: the passages taken out.
+        original, neutralised: the panel's means over the judges that scored both; None below the
+            panel's quorum.
+        shift: original minus neutralised: what the passages added.
+        is_marked: whether that is the threshold or more, in either direction.
+        n_scored: judges that scored both, of n_planned.
+        reason: why there is no shift, or None.
+    """
+
+    response_id: str
+    prompt_id: str
+    respondent_id: str
+    flags: tuple[str, ...]
+    removed: tuple[str, ...]
+    original: float | None
+    neutralised: float | None
+    shift: float | None
+    is_marked: bool
+    n_scored: int
+    n_planned: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RescoreFigures:
+    """What a rescoring found.
+
+    Attributes:
+        threshold: as set in advance.
+        n_responses: responses read.
+        n_flagged: of these, responses with a hit, which were put before the panel twice.
+        n_screened: responses that no judge is asked about.
+        flags: flag to number of responses.
+        shift: mean original minus neutralised over prompts with a flagged response.
+        marked: share of flagged responses with a shift of the threshold or more.
+        responses: the flagged ones, in the order of the input.
+    """
+
+    threshold: float
+    n_responses: int
+    n_flagged: int
+    n_screened: int
+    flags: dict[str, int]
+    shift: Number
+    marked: Number
+    responses: tuple[Rescored, ...]
+
+
+class RescoreJob(PanelStage):
+    """A rescoring; see `rescore`."""
+
+    kind = "rescore"
+
+    def __init__(
+        self,
+        panel: Panel,
+        responses: Any,
+        *,
+        threshold: float = 2.0,
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        out: str | Path | None = None,
+        resume: bool = False,
+        max_cost: float | None = None,
+        on_progress: Callable[[StageProgress], None] | None = None,
+    ) -> None:
+        """Reads the responses, and keeps those with a hit.
+
+        Raises:
+            InputError: every fault of the source, or a threshold that is not above 0.
+        """
+        if not (math.isfinite(threshold) and threshold > 0):
+            raise InputError(f"threshold: must be points above 0, got {threshold}")
+        self.panel = panel
+        self.threshold = threshold
+        self.flagged: list[tuple[ResponseRow, Neutralised]] = []
+        self.n_screened = 0
+        with open_responses(responses, columns=columns, limit=limit) as source:
+            summary = source.check()
+            for row in source.rows():
+                if screen(row.response_text).gate is not None:
+                    self.n_screened += 1
+                    continue
+                copy = neutralised(row.response_text)
+                if copy.is_changed:
+                    self.flagged.append((row, copy))
+        self.name, self.n_responses = summary.name, summary.n_responses
+        self.notices = (*panel.notices, *summary.notices)
+        identity: dict[str, Any] = {
+            "kind": self.kind,
+            "responses_sha256": summary.fingerprint,
+            "copies_sha256": _hash([copy.text for _, copy in self.flagged]),
+            "threshold": threshold,
+            "panel": panel.identity(),
+        }
+        super().__init__(
+            out=out or default_folder(f"rescore-{Path(self.name).stem}", identity),
+            identity=identity,
+            resume=resume,
+            max_cost=max_cost,
+            on_progress=on_progress,
+        )
+
+    def response_rows(self) -> Iterator[dict[str, Any]]:
+        """Every flagged response as it came, and its copy."""
+        for number, (row, copy) in enumerate(self.flagged):
+            for kind, text in (("original", row.response_text), ("neutralised", copy.text)):
+                yield {
+                    "response_id": f"{number:06d}-{kind}",
+                    "prompt_id": row.prompt_id,
+                    "prompt_text": row.prompt_text,
+                    "response_text": text,
+                    "respondent_id": row.respondent_id,
+                    "rescored_id": row.response_id,
+                    "rescored_as": kind,
+                }
+
+    def finished(self, result: Path | None) -> RescoreRun:
+        """Writes the figures and returns the run."""
+        figures = self._figures(result)
+        head = {
+            "demonstration": self.is_demonstration,
+            "judges": judges_line(self.panel),
+            "source": self.name,
+        }
+        write_json(self.path / "rescore.json", head | as_json(figures))
+        _write_table(self.path / "rescore.csv", figures)
+        write_text(self.path / "rescore.txt", "\n".join(_lines(figures, head)))
+        return RescoreRun(self.path)
+
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of a rescoring."""
+        return {
+            "demonstration": self.is_demonstration,
+            "source": self.name,
+            "notices": list(self.notices),
+            "responses": {"read": self.n_responses, "flagged": len(self.flagged)},
+            "panel": self.panel.describe(),
+        }
+
+    def _figures(self, folder: Path | None) -> RescoreFigures:
+        rows = tuple(self._rescored(folder)) if folder is not None else ()
+        codes = {name: code for code, name in enumerate(dict.fromkeys(r.prompt_id for r in rows))}
+        shift: Number = undefined("no response was flagged", method="mean original − neutralised")
+        if rows:
+            values = np.asarray([math.nan if r.shift is None else r.shift for r in rows])
+            prompts = np.asarray([codes[row.prompt_id] for row in rows])
+            shift = mean_number(
+                per_prompt(values, prompts, len(codes)),
+                level=0.95,
+                what="mean original − neutralised",
+            )
+        measured = [row for row in rows if row.shift is not None]
+        return RescoreFigures(
+            threshold=self.threshold,
+            n_responses=self.n_responses,
+            n_flagged=len(self.flagged),
+            n_screened=self.n_screened,
+            flags=dict(Counter(flag for _, copy in self.flagged for flag in copy.flags)),
+            shift=shift,
+            marked=count_number(
+                sum(row.is_marked for row in measured), len(measured), unit="flagged response",
+                level=0.95, what="share at or beyond the threshold",
+            ),
+            responses=rows,
+        )  # fmt: skip
+
+    def _rescored(self, folder: Path) -> Iterator[Rescored]:
+        ids = [row["response_id"] for row in self.response_rows()]
+        matrix = read_scores_matrix(folder, ids, self.panel.criteria)
+        n_judges = len(self.panel.bench.planned())
+        for number, (row, copy) in enumerate(self.flagged):
+            first, second = matrix.values[2 * number], matrix.values[2 * number + 1]
+            both = ~np.isnan(first) & ~np.isnan(second)
+            n_scored = int(both.sum())
+            original = neutral = shift = None
+            reason: str | None = "fewer judges than the quorum scored both"
+            if n_scored and n_scored >= self.panel.settings.quorum * n_judges - 1e-9:
+                original, neutral = float(first[both].mean()), float(second[both].mean())
+                shift, reason = original - neutral, None
+            elif screen(copy.text).gate is not None:
+                reason = "nothing is left to judge once the passages are taken out"
+            yield Rescored(
+                response_id=row.response_id,
+                prompt_id=row.prompt_id,
+                respondent_id=row.respondent_id,
+                flags=copy.flags,
+                removed=copy.removed,
+                original=original,
+                neutralised=neutral,
+                shift=shift,
+                is_marked=shift is not None and abs(shift) >= self.threshold - 1e-9,
+                n_scored=n_scored,
+                n_planned=n_judges,
+                reason=reason,
+            )
+
+
+def _hash(texts: list[str]) -> str:
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+
+
+def _write_table(path: Path, figures: RescoreFigures) -> None:
+    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        lines = CsvLines(file)
+        lines.write(_COLUMNS)
+        for row in figures.responses:
+            plain = as_json(row) | {
+                "flags": " ".join(row.flags),
+                "removed": json.dumps(list(row.removed), ensure_ascii=False),
+            }
+            lines.write(["" if plain[c] is None else writable(plain[c]) for c in _COLUMNS])
+
+
+def _lines(figures: RescoreFigures, head: Mapping[str, Any]) -> list[str]:
+    lines = [DEMONSTRATION, ""] if head["demonstration"] else []
+    lines += [
+        "Neutralised re-scoring (an audit: no score is changed by it)",
+        f"Judges: {head['judges']}",
+    ]
+    lines.append(
+        f"{figures.n_flagged} of {figures.n_responses} responses have a hit of a detector; "
+        f"{figures.n_screened} are screened."
+    )
+    if figures.flags:
+        found = sorted(figures.flags.items(), key=lambda item: (-item[1], item[0]))
+        lines.append(", ".join(f"{flag} {count}" for flag, count in found))
+    measured = [row for row in figures.responses if row.shift is not None]
+    marked = sorted(
+        (row for row in measured if row.is_marked), key=lambda row: -abs(row.shift or 0.0)
+    )
+    lines.append(
+        f"{len(marked)} of {len(measured)} measured moved by {figures.threshold:g} points or more "
+        "once the passages were taken out."
+    )
+    for row in marked[:_SHOWN_ROWS]:
+        lines.append(
+            f"  {row.response_id[:40]}: {row.original:.2f} as it came, {row.neutralised:.2f} "
+            f"without ({', '.join(row.flags)}); {row.n_scored} of {row.n_planned} judges"
+        )
+    if len(marked) > _SHOWN_ROWS:
+        lines.append(f"  … and {len(marked) - _SHOWN_ROWS} more in rescore.csv")
+    return lines

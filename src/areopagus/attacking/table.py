@@ -1,0 +1,91 @@
+"""The figures of an attack as rows of a table: one a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..calibration.number import Number
+from ..records.csv_lines import CsvLines
+from ..records.run_folder import replaced
+from .figures import AttackFigures, Cell
+
+COLUMNS = (
+    "measure",
+    "family",
+    "placement",
+    "persona",
+    "model",
+    "flag",
+    "value",
+    "low",
+    "high",
+    "n",
+    "unit",
+    "n_scored",
+    "n_planned",
+    "p_value",
+    "p_holm",
+    "method",
+    "reason",
+)
+
+
+def write_table(path: Path, figures: AttackFigures) -> None:
+    """Writes attack.csv.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        lines = CsvLines(file)
+        lines.write(COLUMNS)
+        for row in _rows(figures):
+            lines.write([_shown(row.get(name)) for name in COLUMNS])
+
+
+def _rows(figures: AttackFigures) -> Iterator[dict[str, Any]]:
+    yield _row("clean score", figures.clean)
+    for family in figures.families:
+        tests = {"p_value": family.p_value, "p_holm": family.p_holm}
+        yield from _cell_rows(family.all, tests)
+        yield _row("flagged", family.flagged, family=family.id)
+        yield _row("neutralised shift", family.neutralised_shift, family=family.id)
+    for cell in figures.cells:
+        yield from _cell_rows(cell, {})
+    for benign in figures.benign:
+        yield _row(
+            "benign shift", benign.shift, placement=benign.placement, persona=benign.persona,
+            model=benign.model, n_scored=benign.n_scored, n_planned=benign.n_planned,
+        )  # fmt: skip
+    for detector in figures.detectors:
+        yield _row("false alarms, clean", detector.false_alarms_clean, flag=detector.flag)
+        yield _row("false alarms, controls", detector.false_alarms_controls, flag=detector.flag)
+        yield _row("false alarms, telling words", detector.false_alarms_telling, flag=detector.flag)
+
+
+def _cell_rows(cell: Cell, tests: dict[str, float | None]) -> Iterator[dict[str, Any]]:
+    names = {
+        "family": cell.family, "placement": cell.placement, "persona": cell.persona,
+        "model": cell.model, "n_scored": cell.n_scored, "n_planned": cell.n_planned,
+    }  # fmt: skip
+    yield _row("shift", cell.shift, **names, **tests)
+    yield _row("shift beyond control", cell.beyond_control, **names)
+    yield _row("success", cell.success, **names)
+    yield _row("verdicts moved", cell.verdicts_moved, **names)
+
+
+def _row(measure: str, number: Number, **names: Any) -> dict[str, Any]:
+    return {
+        "measure": measure, "value": number.value, "low": number.low, "high": number.high,
+        "n": number.n, "unit": number.unit, "method": number.method, "reason": number.reason,
+        **names,
+    }  # fmt: skip
+
+
+def _shown(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else value

@@ -1,0 +1,181 @@
+"""Every reader answers whatever a file holds with rows or with InputError alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hostile_texts import PIECES
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from areopagus import InputError
+from areopagus.attacking import AttackFamily
+from areopagus.documents import read_document
+from areopagus.graphs.framings import Framing
+from areopagus.personas import Persona
+from areopagus.records import tables
+from areopagus.records.humans import LAYOUTS, read_humans
+from areopagus.records.responses import open_responses
+from areopagus.records.variants import read_variants
+from areopagus.rubrics import Rubric
+from areopagus.settings import PanelSettings, TargetSettings
+
+FUZZ = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+words = st.text(max_size=30) | st.sampled_from(PIECES) | st.integers() | st.none()
+cells = words.map(lambda cell: "" if cell is None else str(cell))
+NAMES = ("response_id", "prompt_id", "prompt_text", "response_text", "respondent_id", "rater_id",
+         "overall", "condition", "x")  # fmt: skip
+grids = st.lists(st.lists(cells, min_size=1, max_size=6), min_size=0, max_size=6)
+
+
+def as_csv(header: list[str], grid: list[list[str]]) -> bytes:
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows([header, *grid])
+    return out.getvalue().encode("utf-8", "surrogatepass")
+
+
+files = st.one_of(
+    st.binary(max_size=400),
+    st.lists(st.sampled_from(PIECES), max_size=40).map(
+        lambda pieces: "".join(pieces).encode("utf-8", "surrogatepass")
+    ),
+    st.builds(as_csv, st.lists(st.sampled_from(NAMES), min_size=1, max_size=6), grids),
+    st.lists(st.dictionaries(st.sampled_from(NAMES), words, max_size=6), max_size=5).map(
+        lambda rows: "".join(json.dumps(row) + "\n" for row in rows).encode()
+    ),
+)
+
+
+def read(path: Path) -> None:
+    with open_responses(path) as source:
+        summary = source.check()
+        assert summary.n_responses == sum(1 for _ in source.rows())
+
+
+def only_input_errors(call: Any, *arguments: Any, **options: Any) -> None:
+    raised: InputError | None = None
+    try:
+        call(*arguments, **options)
+    except InputError as error:
+        raised = error
+    assert raised is None or (raised.faults and str(raised).strip())
+
+
+@FUZZ
+@given(content=files, suffix=st.sampled_from([".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz"]))
+def test_tables_of_responses(tmp_path: Path, content: bytes, suffix: str) -> None:
+    path = tmp_path / f"table{suffix}"
+    path.write_bytes(content)
+    only_input_errors(read, path)
+
+
+@FUZZ
+@given(
+    content=files,
+    suffix=st.sampled_from([".csv", ".json", ".jsonl"]),
+    layout=st.sampled_from(["auto", *LAYOUTS]),
+)
+def test_human_exports(tmp_path: Path, content: bytes, suffix: str, layout: str) -> None:
+    path = tmp_path / f"people{suffix}"
+    path.write_bytes(content)
+    only_input_errors(lambda: read_humans(path, layout=layout).require_sound())
+
+
+@FUZZ
+@given(content=files)
+def test_variants(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "variants.csv"
+    path.write_bytes(content)
+    only_input_errors(read_variants, path)
+    only_input_errors(read_variants, path, {"p1": "Why?"})
+
+
+yaml_texts = st.one_of(
+    st.text(max_size=300),
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+        lambda inner: (
+            st.lists(inner, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["id", "label", "models", "texts", "version", "dimensions", "scale"]
+                )
+                | st.text(max_size=8),
+                inner,
+                max_size=5,
+            )
+        ),
+        max_leaves=20,
+    ).map(json.dumps),
+)
+
+
+@FUZZ
+@given(
+    text=yaml_texts,
+    model=st.sampled_from([Persona, Rubric, PanelSettings, TargetSettings, Framing, AttackFamily]),
+)
+def test_yaml_documents(tmp_path: Path, text: str, model: Any) -> None:
+    path = tmp_path / "document.yaml"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    only_input_errors(read_document, path, model, kind="document")
+
+
+def workbook(path: Path) -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    assert book.active is not None
+    book.active.append(["response_id", "prompt_text", "response_text"])
+    book.active.append(["r1", "Why?", "Because."])
+    book.save(path)
+    return path.read_bytes()
+
+
+@settings(FUZZ, max_examples=150)
+@given(place=st.floats(0, 0.999), change=st.binary(min_size=1, max_size=4))
+def test_damaged_workbooks(tmp_path: Path, place: float, change: bytes) -> None:
+    # Bytes changed inside a packed part raised zlib's own error before.
+    sound = workbook(tmp_path / "sound.xlsx")
+    at = int(place * len(sound))
+    path = tmp_path / "table.xlsx"
+    path.write_bytes(sound[:at] + change + sound[at + len(change) :])
+    only_input_errors(read, path)
+
+
+def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from areopagus.records import workbook as module
+
+    path = tmp_path / "bomb.xlsx"
+    workbook(path)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("xl/media/zeros.bin", bytes(2_000_000))
+    assert path.stat().st_size < 20_000
+    monkeypatch.setattr(module, "UNPACKED_LIMIT_BYTES", 1_000_000)
+    with pytest.raises(InputError, match="unpacks to more than 1,000,000 bytes"):
+        list(tables.read_rows(path))
+
+
+@settings(FUZZ, max_examples=150)
+@given(place=st.floats(0, 0.999), change=st.binary(min_size=1, max_size=4))
+def test_damaged_parquet(tmp_path: Path, place: float, change: bytes) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "table.parquet"
+    row = {"response_id": ["r1"], "prompt_text": ["Why?"], "response_text": ["Because."]}
+    parquet.write_table(pa.table(row), path)
+    sound = path.read_bytes()
+    at = int(place * len(sound))
+    path.write_bytes(sound[:at] + change + sound[at + len(change) :])
+    only_input_errors(read, path)

@@ -1,0 +1,206 @@
+"""Headless Chromium for tests, spoken to over the two pipes of its DevTools protocol.
+
+No driver and no socket: messages are JSON, each ended by a zero byte, on file descriptors 3 and 4
+of the browser.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+
+def find_chromium() -> str | None:
+    """The browser's path, or None."""
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        if found := shutil.which(name):
+            return found
+    return None
+
+
+class Chromium:
+    """One browser with one page.
+
+    Attributes:
+        complaints: what the console, the page or its content policy said.
+        requests: id to address, of requests to anywhere but the file itself that the page's
+            content policy let pass.
+    """
+
+    def __init__(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        browser = find_chromium()
+        if browser is None:
+            raise FileNotFoundError("no Chromium on this machine")
+        self._profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        to_browser, self._out = os.pipe()
+        self._in, from_browser = os.pipe()
+        flags = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--disable-dev-shm-usage",
+            "--hide-scrollbars",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={self._profile.name}",
+        ]
+        # A shell puts the pipes on 3 and 4; the numbers that Python gave them may be these two.
+        high_in, high_out = os.dup(to_browser), os.dup(from_browser)
+        while min(high_in, high_out) < 10:
+            high_in, high_out = os.dup(high_in), os.dup(high_out)
+        self._process = subprocess.Popen(
+            ["bash", "-c", f'exec "$@" 3<&{high_in} 4>&{high_out}', "chromium", browser, *flags],
+            pass_fds=(high_in, high_out),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        for descriptor in (to_browser, from_browser, high_in, high_out):
+            os.close(descriptor)
+        self._buffer = b""
+        self._number = 0
+        self._events: list[dict[str, Any]] = []
+        self._session = ""
+        self.complaints: list[str] = []
+        self.requests: dict[str, str] = {}
+        target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self._session = attached["sessionId"]
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+        self.resize(width, height)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    def __enter__(self) -> Chromium:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        os.close(self._in)
+        os.close(self._out)
+        self._profile.cleanup()
+
+    def send(self, method: str, *, timeout_s: float = 60, **params: Any) -> Any:
+        """The result of a call of the protocol."""
+        self._number += 1
+        message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
+        if self._session:
+            message["sessionId"] = self._session
+        os.write(self._out, json.dumps(message).encode() + b"\0")
+        until = time.monotonic() + timeout_s
+        while time.monotonic() < until:
+            for answer in self._messages(until - time.monotonic()):
+                if answer.get("id") == self._number:
+                    if "error" in answer:
+                        raise RuntimeError(f"{method}: {answer['error']}")
+                    return answer["result"]
+        raise TimeoutError(f"{method}: no answer in {timeout_s} s")
+
+    def open(self, path: Path, *, fragment: str = "") -> float:
+        """Opens a file and waits until its script is done; seconds from the start of loading."""
+        began = time.monotonic()
+        self.send("Page.navigate", url=path.as_uri() + fragment)
+        self.wait_for("document.documentElement?.dataset.ready !== undefined")
+        return time.monotonic() - began
+
+    def run(self, expression: str) -> Any:
+        """The value of an expression in the page; a promise is awaited."""
+        answer = self.send(
+            "Runtime.evaluate",
+            expression=expression,
+            awaitPromise=True,
+            returnByValue=True,
+            userGesture=True,
+        )
+        if "exceptionDetails" in answer:
+            raise RuntimeError(json.dumps(answer["exceptionDetails"])[:2000])
+        return answer["result"].get("value")
+
+    def wait_for(self, expression: str, *, timeout_s: float = 30) -> None:
+        """Waits until the expression is true."""
+        until = time.monotonic() + timeout_s
+        while not self.run(f"Boolean({expression})"):
+            if time.monotonic() > until:
+                raise TimeoutError(f"never true: {expression}")
+            time.sleep(0.02)
+
+    def type(self, selector: str, text: str) -> None:
+        """Types into a field as a person does."""
+        self.run(f"document.querySelector({json.dumps(selector)}).focus()")
+        self.send("Input.insertText", text=text)
+
+    def press(self, key: str) -> None:
+        """Presses one key, such as "Escape" or "Enter"."""
+        extra = {"text": "\r"} if key == "Enter" else {}
+        code = {"Enter": 13, "Escape": 27, "Tab": 9}.get(key, 0)
+        for kind in ("keyDown", "keyUp"):
+            given = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
+            self.send("Input.dispatchKeyEvent", **given, **(extra if kind == "keyDown" else {}))
+
+    def resize(self, width: int, height: int) -> None:
+        """Sets the window's size in CSS pixels."""
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 500,
+        )
+
+    def screenshot(self, path: Path, *, whole: bool = False) -> None:
+        """Writes a PNG of what is in sight, or of the whole page."""
+        answer = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
+        path.write_bytes(base64.b64decode(answer["data"]))
+
+    def _messages(self, timeout_s: float) -> list[dict[str, Any]]:
+        ready, _, _ = select.select([self._in], [], [], max(0.0, timeout_s))
+        if not ready:
+            return []
+        read = os.read(self._in, 1 << 20)
+        if not read:
+            raise ConnectionError("Chromium ended")
+        *whole, self._buffer = (self._buffer + read).split(b"\0")
+        found = [json.loads(message) for message in whole]
+        for message in found:
+            self._note(message)
+        return found
+
+    def _note(self, message: dict[str, Any]) -> None:
+        method, params = message.get("method"), message.get("params", {})
+        if method == "Runtime.consoleAPICalled":
+            self.complaints.append(f"console: {params['type']}: {json.dumps(params['args'])[:500]}")
+        elif method == "Runtime.exceptionThrown":
+            self.complaints.append(f"exception: {json.dumps(params['exceptionDetails'])[:800]}")
+        elif method == "Log.entryAdded":
+            self.complaints.append(f"log: {params['entry']['text']}")
+        elif method == "Page.javascriptDialogOpening":
+            self.complaints.append(f"dialog: {params['message']}")
+        elif method == "Network.requestWillBeSent":
+            url = params["request"]["url"]
+            if not url.startswith(("file:", "data:image/", "about:")):
+                self.requests[params["requestId"]] = url
+        elif method == "Network.loadingFailed" and params.get("blockedReason") == "csp":
+            self.requests.pop(params["requestId"], None)

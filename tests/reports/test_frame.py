@@ -1,0 +1,188 @@
+"""The frame that every page shares: parts, names, policy, drawings put into it, packed rows."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus.errors import InputError
+from areopagus.reports import (
+    Cell,
+    Column,
+    Entry,
+    Figure,
+    Page,
+    Paragraph,
+    Points,
+    Records,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    View,
+    write_page,
+)
+from areopagus.reports.inline_svg import inline_svg
+from areopagus.reports.packing import ChunkedStream, packed, rounded
+
+ATTACK = "<img src=x onerror=alert(1)>{{ 7 * 7 }}\u202e"
+
+
+def page(*parts: Any, **changes: Any) -> Page:
+    given: dict[str, Any] = {"title": "A page", "kind": "stress"} | changes
+    return Page(sections=[Section("first", "First", parts)], **given)
+
+
+def written(path: Path, given: Page) -> str:
+    return write_page(path / "page.html", given).read_text(encoding="utf-8")
+
+
+def test_every_part_escapes_what_it_is_given(tmp_path: Path) -> None:
+    records = Records(
+        name="rows",
+        caption=ATTACK,
+        label=ATTACK,
+        columns=[Column(ATTACK, "id"), Column("n", "number")],
+        rows=[[ATTACK, 1.0]],
+        view=View(["Text"], ["judge"], [[ATTACK]], [ATTACK], (1, 10), [Entry([ATTACK], [[3]])]),
+    )
+    source = written(
+        tmp_path,
+        page(
+            Paragraph(ATTACK),
+            Paragraph(ATTACK, "notice"),
+            Paragraph(ATTACK, "heading"),
+            Points([(ATTACK, ATTACK)]),
+            Tiles([Tile(ATTACK, ATTACK, ATTACK)]),
+            Table(ATTACK, ATTACK, [Column(ATTACK)], [[Cell(ATTACK, note=ATTACK)]], [[ATTACK]]),
+            Figure(tmp_path / "missing.svg", ATTACK, ATTACK),
+            records,
+            title=ATTACK,
+            lead=(ATTACK, ATTACK),
+            state=ATTACK,
+            notices=[ATTACK],
+            is_demonstration=True,
+            demonstration=ATTACK,
+        ),
+    )
+    body = source[: source.index('<script type="text/plain"')]
+    assert "<img" not in body
+    assert "{{ 7 * 7 }}" in body
+    assert "\u202e" not in source
+    assert body.count("&lt;img src=x onerror=alert(1)&gt;") > 15
+
+
+def test_numbers_dashes_shades_and_links_of_a_table(tmp_path: Path) -> None:
+    table = Table(
+        "Deltas.",
+        "Deltas",
+        [Column("framing"), Column("delta", "number"), Column("n", "count")],
+        [
+            [Cell("agree", record=("rows", 3)), Cell(-0.456, shade=7, is_bold=True), 12345],
+            ["disagree", None, None],
+            ["nothing", float("nan"), "few"],
+        ],
+    )
+    source = written(tmp_path, page(table))
+    lines = re.findall(r"<tr>(.*?)</tr>", source, flags=re.DOTALL)
+    assert '<a href="#rows/3">' in lines[1]
+    assert '<td class="n bold s7" data-v="-0.456">−0.46</td>' in lines[1]
+    assert '<td class="n" data-v="12345">12,345</td>' in lines[1]
+    assert lines[2].count(">–</td>") == 2
+    assert '<td class="n">–</td>' in lines[3]
+    assert "few" in lines[3]
+
+
+def test_demonstration_stands_first_and_state_and_notices_are_told(tmp_path: Path) -> None:
+    source = written(
+        tmp_path, page(is_demonstration=True, state="stopped", notices=["Read this first."])
+    )
+    assert source.index("DEMONSTRATION</strong>") < source.index("<h1>")
+    assert "<title>DEMONSTRATION · A page · Areopagus</title>" in source
+    assert "Read this first." in source
+    assert '<a href="#first"><bdi class="text">First</bdi></a>' in source
+
+
+def test_names_must_differ(tmp_path: Path) -> None:
+    table = Records("first", "c", "l", [Column("a", "id")], [["x"]])
+    with pytest.raises(ValueError, match="names of sections and records must differ"):
+        write_page(tmp_path / "page.html", page(table))
+    bad = Page(title="t", kind="stress", sections=[Section('x" onclick="', "X", [])])
+    with pytest.raises(ValueError, match="letters, digits and hyphens"):
+        write_page(tmp_path / "page.html", bad)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_figure_is_said_and_the_page_stands(tmp_path: Path) -> None:
+    source = written(tmp_path, page(Figure(tmp_path / "none.svg", "Scores", "Bars.")))
+    assert "no picture, because pictures need matplotlib" in source
+    (tmp_path / "broken.svg").write_text("<svg", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be read as SVG"):
+        write_page(tmp_path / "p.html", page(Figure(tmp_path / "broken.svg", "Scores", "Bars.")))
+    assert not (tmp_path / "p.html").exists()
+
+
+def test_a_drawing_keeps_shapes_and_loses_everything_that_acts(tmp_path: Path) -> None:
+    (tmp_path / "drawing.svg").write_text(
+        """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+        viewBox="0 0 500 300" width="500pt" onload="alert(1)"><style>*{fill:red}</style>
+        <script>alert(2)</script><foreignObject><p>no</p></foreignObject>
+        <defs><clipPath id="c1"><rect width="5" height="5"/></clipPath>
+        <path id="m" d="M 0 0" style="stroke: #000000; background: url(http://evil/x)"/></defs>
+        <g clip-path="url(#c1)"><use xlink:href="#m" x="1"/><use xlink:href="http://evil/#m"/>
+        <path d="M 1 1" style="fill: #ffffff; stroke: #0072B2; stroke-width: 1.5"/>
+        <image xlink:href="http://evil/x.png"/><image xlink:href="data:image/png;base64,AAAA"/>
+        <a xlink:href="javascript:alert(3)"><text>gone</text></a>
+        <text style="font: bold 8px 'DejaVu Sans'; text-anchor: middle">&lt;b&gt; kept</text></g>
+        </svg>""",
+        encoding="utf-8",
+    )
+    drawn = str(inline_svg(tmp_path / "drawing.svg", key="k1", label='says "so"'))
+    for gone in ("script", "style", "alert", "evil", "foreignObject", "gone", "onload", "xmlns:"):
+        assert gone not in drawn
+    assert 'aria-label="says &quot;so&quot;"' in drawn
+    assert 'clip-path="url(#k1-c1)"' in drawn
+    assert 'id="k1-c1"' in drawn
+    assert '<use href="#k1-m" x="1"' in drawn
+    assert 'stroke="currentColor"' in drawn
+    assert 'fill="var(--paper)" stroke="#0072B2" stroke-width="1.5"' in drawn
+    assert 'href="data:image/png;base64,AAAA"' in drawn
+    assert 'font-size="8px" font-weight="bold" text-anchor="middle"' in drawn
+    assert "&lt;b&gt; kept" in drawn
+    assert 'class="wide"' in drawn
+
+
+def test_streams_cut_by_size_keep_the_first_whole_chunks() -> None:
+    stream = ChunkedStream()
+    for k in range(10):
+        stream.add([k] * 50, 150_000)  # three to a chunk
+    stream.finish()
+    assert stream.starts == [0, 3, 6, 9]
+    assert stream.n_kept == stream.n_items == 10
+    sizes = [len(text) for _, text in stream.chunks]
+    cut = stream.limited(sizes[0] + sizes[1] + 1)
+    assert (cut.starts, cut.n_kept, cut.n_items) == ([0, 3], 6, 10)
+    assert stream.limited(0).n_kept == 0
+    assert stream.limited(10**9).n_kept == 10
+    bounded = ChunkedStream(most_chars=sizes[0] + 1)
+    for k in range(10):
+        bounded.add([k] * 50, 150_000)
+    bounded.finish()
+    assert (bounded.n_kept, bounded.n_items) == (3, 10)
+
+
+def test_packed_data_are_the_same_for_the_same_value_and_plain_characters() -> None:
+    value = {"a": ["</script>", "\u202e", None, 1.5]}
+    assert packed(value) == packed(value)
+    assert re.fullmatch(r"[A-Za-z0-9+/=]+", packed(value))
+    assert rounded([1.0, 2.34567, None, float("nan"), float("inf"), -0.5]) == [
+        1,
+        2.3457,
+        None,
+        None,
+        None,
+        -0.5,
+    ]
