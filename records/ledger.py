@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -18,23 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import InputError, InputFault, StoreError
-from .ledger_session import is_dead
-from .ledger_sqlite import (
-    decode_reply,
-    encode_reply,
-    encode_request,
-    insert_rows,
-    open_for_reading,
-    plain_text,
-    read_sessions,
-    store_error,
-)
+from ..errors import StoreError
+from .ledger_packing import decode_reply, encode_reply, encode_request, plain_text
+from .ledger_rows import SESSION_SHIFT, UNANSWERED, of_the_dead
+from .ledger_store import Store, StoreConnection, default_path, store_at
 from .ledger_writer import LedgerWriter
 from .reply import Reply
 
-LOOKUP_KEYS = 500
-_SESSION_SHIFT = 32
+__all__ = ["CallRecord", "Intent", "Ledger", "default_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +69,26 @@ class Intent:
         return len(self.orphans)
 
 
-def default_path() -> Path:
-    """The ledger shared by all runs: `$AREOPAGUS_HOME/ledger.sqlite`."""
-    from ..documents import home
-
-    return home() / "ledger.sqlite"
-
-
 class Ledger:
-    """An open ledger; `with Ledger.open() as ledger`."""
+    """An open ledger; `with Ledger.open() as ledger`.
+
+    Attributes:
+        place: its file or address, as it may be shown: without a password.
+        path: its file; None where it is on a server.
+        secret: random bytes that all users of this ledger share; never exported.
+    """
 
     def __init__(
-        self,
-        path: Path,
-        reader: sqlite3.Connection,
-        writer: LedgerWriter | None,
-        secret: bytes,
+        self, store: Store, reader: StoreConnection, writer: LedgerWriter | None, secret: bytes
     ) -> None:
-        self.path = path
+        self.place = store.place
+        self.path = store.path
         self.secret = secret
         self._reader = reader
         self._reading = threading.Lock()
         self._writer = writer
         self._numbers = itertools.count(1)
         if writer is not None:
-            # In this order within one commit: an intent may end in the batch that it began in.
-            writer.handle("begin", _insert_intents)
-            writer.handle("finish", _insert_calls)
-            writer.handle("fail", _insert_failures)
-            writer.handle("capability", _insert_capabilities)
             writer.start()
 
     @classmethod
@@ -115,35 +96,28 @@ class Ledger:
         """Opens a ledger, and makes it where there is none.
 
         Args:
-            location: the file; `default_path()` when left out.
+            location: a file, or `postgresql://user@host:port/database`; `default_path()` when left
+                out.
             read_only: look only; nothing is made, and no writer waits for it.
 
         Raises:
-            InputError: a PostgreSQL address, which this version does not take.
+            InputError: an address with faults, or of something else than PostgreSQL.
             StoreError: it cannot be opened, or is no ledger of this version.
         """
-        if isinstance(location, str) and "://" in location:
-            raise InputError(
-                [
-                    InputFault(
-                        "ledger", "must be a file, got an address; PostgreSQL is not taken yet"
-                    )
-                ],
-                hint="Name a file with --ledger, or leave it out for the shared one.",
-            )
-        path = Path(location).expanduser() if location is not None else default_path()
-        writer = None if read_only else LedgerWriter(path)
+        store = store_at(location)
+        writer = None if read_only else LedgerWriter(store)
         try:
-            reader = open_for_reading(path)
+            reader = store.reader()
             try:
-                row = reader.execute("SELECT value FROM meta WHERE name = 'secret'").fetchone()
-            except sqlite3.Error as error:
+                found = reader.rows("SELECT value FROM meta WHERE name = 'secret'")
+                if not found:
+                    raise StoreError(
+                        f"{store.place}: this ledger is damaged (its secret is missing)"
+                    )
+            except BaseException:
                 reader.close()
-                raise store_error(error, path) from error
-            if row is None:
-                reader.close()
-                raise StoreError(f"{path}: this ledger is damaged (its secret is missing)")
-            return cls(path, reader, writer, bytes(row[0]))
+                raise
+            return cls(store, reader, writer, bytes(found[0][0]))
         except BaseException:
             if writer is not None:
                 writer.close()
@@ -158,22 +132,18 @@ class Ledger:
         """The stored replies of these keys; those without one are left out.
 
         Raises:
-            StoreError: the file cannot be read.
+            StoreError: the ledger cannot be read.
         """
+        with self._reading:
+            rows = self._reader.rows_among("SELECT key, reply FROM calls WHERE key", keys)
         found: dict[str, Reply] = {}
-        for start in range(0, len(keys), LOOKUP_KEYS):
-            part = keys[start : start + LOOKUP_KEYS]
-            marks = ",".join("?" * len(part))
-            for key, stored in self._read(
-                f"SELECT key, reply FROM calls WHERE key IN ({marks})",  # noqa: S608 - only marks
-                part,
-            ):
-                try:
-                    found[key] = decode_reply(stored)
-                except ValueError as error:
-                    raise StoreError(
-                        f"{self.path}: the stored reply {key[:12]} cannot be read ({error})"
-                    ) from error
+        for key, stored in rows:
+            try:
+                found[key] = decode_reply(stored)
+            except ValueError as error:
+                raise StoreError(
+                    f"{self.place}: the stored reply {key[:12]} cannot be read ({error})"
+                ) from error
         return found
 
     async def begin(self, key: str, *, backend: str) -> Intent:
@@ -183,7 +153,7 @@ class Ledger:
             StoreError: it cannot be stored, so the call must not be sent.
         """
         writer = self._writable()
-        number = (writer.session << _SESSION_SHIFT) | next(self._numbers)
+        number = (writer.session << SESSION_SHIFT) | next(self._numbers)
         row = (number, key, plain_text(backend), time.time())
         try:
             orphans = await writer.write("begin", row)
@@ -209,7 +179,7 @@ class Ledger:
             plain_text(record.backend),
             plain_text(record.endpoint),
             record.purpose,
-            intent.id >> _SESSION_SHIFT,
+            intent.id >> SESSION_SHIFT,
             reply.created_at or time.time(),
             _countable(usage.input_tokens),
             _countable(usage.output_tokens),
@@ -240,7 +210,7 @@ class Ledger:
         row = (
             intent.key,
             plain_text(intent.backend),
-            intent.id >> _SESSION_SHIFT,
+            intent.id >> SESSION_SHIFT,
             time.time(),
             fault,
             plain_text(detail),
@@ -256,9 +226,11 @@ class Ledger:
 
     def capability(self, backend: str) -> str | None:
         """The form of structured output that was learned for a backend, or None."""
-        for (rung,) in self._read("SELECT rung FROM capabilities WHERE backend = ?", (backend,)):
-            return str(rung)
-        return None
+        with self._reading:
+            rows = self._reader.rows(
+                "SELECT rung FROM capabilities WHERE backend = :backend", backend=backend
+            )
+        return str(rows[0][0]) if rows else None
 
     def set_capability(self, backend: str, rung: str) -> None:
         """Remembers the form of structured output that a backend takes."""
@@ -266,20 +238,14 @@ class Ledger:
 
     def orphans(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
-        rows = self._read(
-            "SELECT id FROM intents WHERE key NOT IN (SELECT key FROM calls)",
-            (),
-        )
         own = self._writer.session if self._writer is not None else None
-        try:
-            with self._reading:
-                return len(_of_the_dead(self._reader, [number for (number,) in rows], own))
-        except sqlite3.Error as error:
-            raise store_error(error, self.path) from error
+        with self._reading:
+            rows = self._reader.rows(UNANSWERED)
+            return len(of_the_dead(self._reader, [number for (number,) in rows], own))
 
     def close(self) -> None:
-        """Writes what is pending and closes the file; a second time does nothing."""
-        # The reader first: the log is folded into the file only by a last one that may write.
+        """Writes what is pending and closes the ledger; a second time does nothing."""
+        # The reader first: SQLite folds its log into the file only by a last one that may write.
         with self._reading:
             self._reader.close()
         if self._writer is not None:
@@ -298,84 +264,8 @@ class Ledger:
 
     def _writable(self) -> LedgerWriter:
         if self._writer is None:
-            raise StoreError(f"{self.path}: the ledger was opened for reading only")
+            raise StoreError(f"{self.place}: the ledger was opened for reading only")
         return self._writer
-
-    def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
-        try:
-            with self._reading:
-                return self._reader.execute(statement, values).fetchall()
-        except sqlite3.Error as error:
-            raise store_error(error, self.path) from error
-
-
-def _insert_intents(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
-    """Returns, for each row, the notes on its key that a killed process has left."""
-    found: dict[str, list[int]] = {}
-    for start in range(0, len(rows), LOOKUP_KEYS):
-        keys = [row[1] for row in rows[start : start + LOOKUP_KEYS]]
-        marks = ",".join("?" * len(keys))
-        for number, key in connection.execute(
-            f"SELECT id, key FROM intents WHERE key IN ({marks})",  # noqa: S608 - only marks
-            keys,
-        ):
-            found.setdefault(key, []).append(number)
-    if found:
-        own = rows[0][0] >> _SESSION_SHIFT
-        dead = set(_of_the_dead(connection, [n for ids in found.values() for n in ids], own))
-        found = {key: [n for n in ids if n in dead] for key, ids in found.items()}
-    insert_rows(connection, "INSERT INTO intents(id, key, backend, begun_at)", rows)
-    return [tuple(found.get(row[1], ())) for row in rows]
-
-
-def _of_the_dead(
-    connection: sqlite3.Connection, numbers: Sequence[int], own: int | None
-) -> list[int]:
-    """Those of these notes whose session is over and that nobody will bring an outcome for."""
-    owners = {number >> _SESSION_SHIFT for number in numbers} - {own}
-    if not owners:
-        return []
-    known = {session.id: session for session in read_sessions(connection, sorted(owners))}
-    dead = {owner for owner in owners if owner not in known or is_dead(known[owner])}
-    return [number for number in numbers if number >> _SESSION_SHIFT in dead]
-
-
-def _insert_calls(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
-    insert_rows(
-        connection,
-        "INSERT INTO calls(key, backend, endpoint, purpose, session, created_at, input_tokens,"
-        " output_tokens, cost_usd, finish_reason, answered_by, repeats, request, reply)",
-        [row for row, _ in rows],
-        # The first reply is the one that others may have built on.
-        "ON CONFLICT(key) DO UPDATE SET duplicates = duplicates + 1,"
-        " duplicate_cost_usd = CASE WHEN duplicates = 0 THEN excluded.cost_usd"
-        " ELSE duplicate_cost_usd + excluded.cost_usd END",
-    )
-    return _end(connection, rows)
-
-
-def _insert_failures(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
-    insert_rows(
-        connection,
-        "INSERT INTO failures(key, backend, session, failed_at, fault, detail, status, attempts,"
-        " may_be_billed)",
-        [row for row, _ in rows if row is not None],
-    )
-    return _end(connection, rows)
-
-
-def _insert_capabilities(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
-    connection.executemany("INSERT OR REPLACE INTO capabilities VALUES (?, ?, ?)", rows)
-    return [None] * len(rows)
-
-
-def _end(connection: sqlite3.Connection, rows: Sequence[Any]) -> Sequence[Any]:
-    ended = [number for _, numbers in rows for number in numbers]
-    for start in range(0, len(ended), LOOKUP_KEYS):
-        part = ended[start : start + LOOKUP_KEYS]
-        marks = ",".join("?" * len(part))
-        connection.execute(f"DELETE FROM intents WHERE id IN ({marks})", part)  # noqa: S608
-    return [None] * len(rows)
 
 
 def _countable(count: int | None) -> int | None:

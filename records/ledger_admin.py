@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from .ledger import Ledger, default_path
-from .ledger_sqlite import decode_reply, open_for_reading, open_for_writing, store_error
+from .ledger_packing import decode_reply
+from .ledger_rows import UNANSWERED, of_the_dead
+from .ledger_store import StoreConnection, store_at
 
 _CALL_COLUMNS = (
     "key",
@@ -81,13 +81,14 @@ class LedgerStats:
     """A ledger in numbers.
 
     Attributes:
-        path, size_bytes: the file, its log included.
+        place: the file or address, without a password.
+        size_bytes: what it takes on disk, logs of the file included.
         backends: totals by backend.
         failures: (backend, fault, calls) of attempts that brought no reply.
         orphans: calls in flight at a kill that nobody has asked again.
     """
 
-    path: Path
+    place: str
     size_bytes: int
     backends: tuple[BackendTotals, ...]
     failures: tuple[tuple[str, str, int], ...]
@@ -101,12 +102,12 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
         StoreError: there is no ledger, or it cannot be read.
     """
     with _reading(location) as (connection, _):
-        rows = connection.execute(
+        rows = connection.rows(
             "SELECT key, backend, endpoint, purpose, created_at, input_tokens, output_tokens,"
-            " cost_usd, finish_reason, answered_by, reply FROM calls ORDER BY id DESC LIMIT ?",
-            (limit,),
-        ).fetchall()
-    return [StoredCall(*(*rest, decode_reply(reply).text or "")) for *rest, reply in rows]
+            " cost_usd, finish_reason, answered_by, reply FROM calls ORDER BY id DESC LIMIT :most",
+            most=limit,
+        )
+    return [_stored_call(row) for row in rows]
 
 
 def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
@@ -119,15 +120,16 @@ def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
     wanted = prefix.lower()
     if not wanted or not set(wanted) <= set("0123456789abcdef"):
         raise InputError([InputFault(prefix, "must be the first hex digits of a key")])
-    with _reading(location) as (connection, path):
-        rows = connection.execute(
+    with _reading(location) as (connection, place):
+        rows = connection.rows(
             f"SELECT {', '.join(_CALL_COLUMNS)}, request, reply FROM calls"  # noqa: S608
-            " WHERE key >= ? AND key < ? ORDER BY key LIMIT 2",
-            (wanted, f"{wanted}g"),
-        ).fetchall()
+            " WHERE key >= :first AND key < :beyond ORDER BY key LIMIT 2",
+            first=wanted,
+            beyond=f"{wanted}g",
+        )
     if len(rows) != 1:
         found = "no call" if not rows else "more than one call"
-        raise InputError([InputFault(str(path), f"holds {found} whose key begins with {prefix}")])
+        raise InputError([InputFault(place, f"holds {found} whose key begins with {prefix}")])
     *plain, request, reply = rows[0]
     return {
         **dict(zip(_CALL_COLUMNS, plain, strict=True)),
@@ -142,24 +144,26 @@ def ledger_stats(location: str | Path | None) -> LedgerStats:
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
-    with _reading(location) as (connection, path):
-        totals = connection.execute(
-            "SELECT backend, count(*), sum(purpose = 'repair'), coalesce(sum(input_tokens), 0),"
-            " coalesce(sum(output_tokens), 0), coalesce(sum(cost_usd), 0.0),"
-            " sum(cost_usd IS NULL), sum(duplicates), sum(repeats)"
-            " FROM calls GROUP BY backend ORDER BY backend"
-        ).fetchall()
-        failures = connection.execute(
+    with _reading(location) as (connection, place):
+        totals = connection.rows(
+            "SELECT backend, count(*), count(*) FILTER (WHERE purpose = 'repair'),"
+            " coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
+            " coalesce(sum(cost_usd), 0.0), count(*) FILTER (WHERE cost_usd IS NULL),"
+            " sum(duplicates), sum(repeats) FROM calls GROUP BY backend ORDER BY backend"
+        )
+        failures = connection.rows(
             "SELECT backend, fault, count(*) FROM failures GROUP BY backend, fault"
             " ORDER BY backend, fault"
-        ).fetchall()
-    with Ledger.open(path, read_only=True) as ledger:
-        orphans = ledger.orphans()
-    size = sum(
-        part.stat().st_size for part in (path, path.with_name(f"{path.name}-wal")) if part.exists()
-    )
+        )
+        unanswered = connection.rows(UNANSWERED)
+        orphans = len(of_the_dead(connection, [number for (number,) in unanswered], None))
+        size = connection.size_bytes()
     return LedgerStats(
-        path, size, tuple(BackendTotals(*row) for row in totals), tuple(failures), orphans
+        place,
+        size,
+        tuple(_totals(row) for row in totals),
+        tuple((backend, fault, number) for backend, fault, number in failures),
+        orphans,
     )
 
 
@@ -203,44 +207,67 @@ def prune(
     """
     if before is None and backend is None and not failures_only:
         raise InputError(
-            "say what to prune: --before DATE, --backend NAME or --failures; "
-            "to drop everything, delete the file"
+            "say what to prune: --before DATE, --backend NAME or --failures; to drop "
+            "everything, delete the file (or drop the schema of the database)"
         )
     newest = time.time() + 1 if before is None else before
-    calls = "FROM calls WHERE created_at < ?1 AND (?2 IS NULL OR backend = ?2)"
-    failed = "FROM failures WHERE failed_at < ?1 AND (?2 IS NULL OR backend = ?2)"
-    values = (newest, backend)
-    with _reading(location) as (connection, path):
-        number, cost, unknown = connection.execute(
+    # The casts tell a server what an absent value would have been.
+    chosen = "(CAST(:backend AS TEXT) IS NULL OR backend = :backend)"
+    calls = f"FROM calls WHERE created_at < :newest AND {chosen}"
+    failed = f"FROM failures WHERE failed_at < :newest AND {chosen}"
+    values = {"newest": newest, "backend": backend}
+    with _reading(location) as (connection, _):
+        ((number, cost, unknown),) = connection.rows(
             "SELECT count(*), coalesce(sum(cost_usd), 0.0),"
-            f" coalesce(sum(cost_usd IS NULL), 0) {calls}",
-            values,
-        ).fetchone()
-        (lost,) = connection.execute(f"SELECT count(*) {failed}", values).fetchone()
+            f" count(*) FILTER (WHERE cost_usd IS NULL) {calls}",
+            **values,
+        )
+        ((lost,),) = connection.rows(f"SELECT count(*) {failed}", **values)
     found = Pruning(0, 0.0, 0, lost) if failures_only else Pruning(number, cost, unknown, lost)
     if not dry_run:
-        connection = open_for_writing(path)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            if not failures_only:
-                connection.execute(f"DELETE {calls}", values)
-            connection.execute(f"DELETE {failed}", values)
-            connection.execute("COMMIT")
-            connection.execute("VACUUM")
-        except sqlite3.Error as error:
-            raise store_error(error, path) from error
-        finally:
-            connection.close()
+        kinds = [failed] if failures_only else [calls, failed]
+        store_at(location).prune([f"DELETE {kind}" for kind in kinds], values)
     return found
 
 
+def _stored_call(row: Sequence[Any]) -> StoredCall:
+    key, backend, endpoint, purpose, created, tokens_in, tokens_out, cost, finish, by, reply = row
+    return StoredCall(
+        key=key,
+        backend=backend,
+        endpoint=endpoint,
+        purpose=purpose,
+        created_at=created,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        cost_usd=cost,
+        finish_reason=finish,
+        answered_by=by,
+        text=decode_reply(reply).text or "",
+    )
+
+
+def _totals(row: Sequence[Any]) -> BackendTotals:
+    backend, calls, repairs, tokens_in, tokens_out, cost, unknown, duplicates, repeats = row
+    # PostgreSQL sums whole numbers without a limit, and says so with a type of its own.
+    return BackendTotals(
+        backend=backend,
+        calls=calls,
+        repairs=repairs,
+        input_tokens=int(tokens_in),
+        output_tokens=int(tokens_out),
+        cost_usd=float(cost),
+        unknown_price=unknown,
+        duplicates=int(duplicates),
+        repeats=int(repeats),
+    )
+
+
 @contextmanager
-def _reading(location: str | Path | None) -> Iterator[tuple[sqlite3.Connection, Path]]:
-    path = Path(location).expanduser() if location is not None else default_path()
-    connection = open_for_reading(path)
+def _reading(location: str | Path | None) -> Iterator[tuple[StoreConnection, str]]:
+    store = store_at(location)
+    connection = store.reader()
     try:
-        yield connection, path
-    except sqlite3.Error as error:
-        raise store_error(error, path) from error
+        yield connection, store.place
     finally:
         connection.close()

@@ -32,24 +32,17 @@ import os
 import secrets
 import sqlite3
 import time
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..errors import StoreError
 from .ledger_session import ProcessIdentity, Session, is_dead
-from .reply import Reply, Usage
 
 APPLICATION_ID = 0x41524550  # "AREP"
 SCHEMA_VERSION = 1
 LOCK_TIMEOUT_S = 60.0
 SYNCHRONOUS = "FULL"
-DEFLATE_ABOVE_BYTES = 2048
 
-_MAGIC = b"SQLite format 3\x00"
 _ELSEWHERE = "or name another ledger with --ledger"
 
 _SCHEMA = """
@@ -76,10 +69,6 @@ CREATE TABLE capabilities(
     backend TEXT PRIMARY KEY, rung TEXT NOT NULL, learned_at REAL NOT NULL) WITHOUT ROWID;
 """
 
-_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_REPLY_FIELDS = tuple(field.name for field in fields(Reply) if field.name not in ("text", "usage"))
-_USAGE_FIELDS = tuple(field.name for field in fields(Usage))
-
 
 def open_for_writing(path: Path) -> sqlite3.Connection:
     """A connection to the ledger at `path`, which is created where there is none.
@@ -89,7 +78,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
             Nothing is changed then.
     """
     _create_file(path)
-    _refuse_foreign_file(path)
+    _refuse_folder(path)
     try:
         connection = _connect(path, "mode=rw")
         try:
@@ -117,7 +106,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         raise StoreError(
             f"{path}: there is no ledger here; the first run that makes a call makes it"
         )
-    _refuse_foreign_file(path)
+    _refuse_folder(path)
     log = path.with_name(path.name + "-wal")
     try:
         try:
@@ -171,20 +160,16 @@ def _create_file(path: Path) -> None:
         ) from error
 
 
-def _refuse_foreign_file(path: Path) -> None:
-    """Raises StoreError for a folder and for a file that is no SQLite database."""
+def _refuse_folder(path: Path) -> None:
+    """Raises StoreError for a folder.
+
+    What else is no ledger, SQLite finds out. The file is never opened beside SQLite, not even for
+    a look at its first bytes: where a process closes a file, the system drops all locks that it
+    holds on it, those of its other connections too. Another process that closes the ledger then
+    takes itself for the last, and removes the log that this one goes on writing to.
+    """
     if path.is_dir():
         raise StoreError(f"{path}: must be a ledger file, and is a folder: name a file inside it")
-    try:
-        with path.open("rb") as file:
-            start = file.read(len(_MAGIC))
-    except OSError as error:
-        raise StoreError(f"{path}: the ledger cannot be read ({error.strerror})") from error
-    if start and start != _MAGIC:
-        raise StoreError(
-            f"{path}: this file is no ledger (it is not an SQLite database) and was left as it is: "
-            "name another file with --ledger"
-        )
 
 
 def _check_identity(connection: sqlite3.Connection, path: Path) -> bool:
@@ -267,7 +252,12 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
         reason = "the disk is full; what was stored before is safe: free some space and go on"
     elif code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
         reason = f"the ledger or its folder cannot be written: change its permissions, {_ELSEWHERE}"
-    elif code.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+    elif code.startswith("SQLITE_NOTADB"):
+        reason = (
+            "this file is no ledger (it is not an SQLite database, or its beginning is damaged) "
+            f"and was left as it is: {_repair(path)}"
+        )
+    elif code.startswith("SQLITE_CORRUPT"):
         reason = f"the ledger is damaged ({error}) and was left as it is: {_repair(path)}"
     elif code.startswith("SQLITE_CANTOPEN"):
         reason = f"the ledger cannot be opened: see to the permissions of its folder, {_ELSEWHERE}"
@@ -317,65 +307,3 @@ def read_sessions(
         Session(row[0], ProcessIdentity(host=row[1], pid=row[2], started=row[3]), *row[4:])
         for row in found
     ]
-
-
-def insert_rows(
-    connection: sqlite3.Connection, head: str, rows: Sequence[Sequence[Any]], tail: str = ""
-) -> None:
-    """Inserts the rows in as few statements as possible.
-
-    The sqlite3 module gives up the interpreter's lock at every step of a statement, and beside a
-    busy event loop it waits up to a switch interval (5 ms) to get it back. One row a statement
-    would make a batch of thirty take a tenth of a second there.
-    """
-    start = 0
-    while start < len(rows):
-        size = min(64, 1 << ((len(rows) - start).bit_length() - 1))
-        part = rows[start : start + size]
-        connection.execute(
-            _insertion(head, len(part[0]), size, tail), [value for row in part for value in row]
-        )
-        start += size
-
-
-@lru_cache(maxsize=64)
-def _insertion(head: str, width: int, size: int, tail: str) -> str:
-    row = f"({','.join('?' * width)})"
-    return f"{head} VALUES {','.join([row] * size)} {tail}"
-
-
-def encode_reply(reply: Reply) -> bytes:
-    """The reply as UTF-8 JSON without its empty fields, deflated when above 2 kB.
-
-    A lone surrogate, which a hostile endpoint can send, goes through unchanged.
-    """
-    values: dict[str, Any] = {"text": reply.text}
-    for name in _REPLY_FIELDS:
-        value = getattr(reply, name)
-        if value is not None:
-            values[name] = value
-    usage = reply.usage
-    values["usage"] = {
-        name: value for name in _USAGE_FIELDS if (value := getattr(usage, name)) is not None
-    }
-    packed = _encode_json(values).encode("utf-8", "surrogatepass")
-    return zlib.compress(packed, 6) if len(packed) > DEFLATE_ABOVE_BYTES else packed
-
-
-def decode_reply(stored: bytes) -> Reply:
-    """The reverse of `encode_reply`. Raises ValueError for bytes it did not write."""
-    try:
-        packed = stored if stored[:1] == b"{" else zlib.decompress(stored)
-        return Reply.from_json(json.loads(packed))
-    except (zlib.error, TypeError, AttributeError) as error:
-        raise ValueError("not a stored reply") from error
-
-
-def encode_request(request: Mapping[str, Any]) -> str:
-    """The request's metadata as compact JSON text that SQLite takes."""
-    return plain_text(_encode_json(dict(request)))
-
-
-def plain_text(text: str) -> str:
-    r"""The text as SQLite takes it: lone surrogates written out as \udXXX."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

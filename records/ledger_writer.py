@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .ledger_session import HEARTBEAT_S, this_process
-from .ledger_sqlite import open_for_writing, store_error
-
-Work = Callable[[sqlite3.Connection], Any]
+from .ledger_rows import apply
+from .ledger_session import HEARTBEAT_S
+from .ledger_store import Store
 
 
 @dataclass(slots=True)
@@ -39,34 +36,17 @@ class LedgerWriter:
     disk, everybody who waits and everybody who comes later gets the same StoreError.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection = open_for_writing(path)
+    def __init__(self, store: Store) -> None:
+        self._place = store.place
+        self._connection = store.writer()
         self._condition = threading.Condition()
         self._queue: list[_Waiting] = []
         self._closing = False
         self._broken: StoreError | None = None
-        self._apply: dict[str, Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]] = {}
-        me, now = this_process(), time.time()
-        try:
-            cursor = self._connection.execute(
-                "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (me.host, me.pid, me.started, now, now),
-            )
-        except sqlite3.Error as error:
-            self._connection.close()
-            raise store_error(error, path) from error
-        self.session = int(cursor.lastrowid or 0)
+        self.session = self._connection.session
         self._thread = threading.Thread(
             target=self._run, name=f"areopagus-ledger-{self.session}", daemon=True
         )
-
-    def handle(
-        self, kind: str, apply: Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]
-    ) -> None:
-        """Says how rows of a kind are written; it gets all of a batch, returns a result each."""
-        self._apply[kind] = apply
 
     def start(self) -> None:
         """Starts the thread."""
@@ -102,7 +82,7 @@ class LedgerWriter:
             self._hand_over(_Waiting(kind, row, None, None))
 
     def close(self) -> None:
-        """Writes what is pending, marks the session ended, and closes the file."""
+        """Writes what is pending, marks the session ended, and closes the connection."""
         with self._condition:
             if self._closing:
                 return
@@ -110,14 +90,9 @@ class LedgerWriter:
             self._condition.notify()
         if self._thread.is_alive():
             self._thread.join()
-        try:
-            if self._broken is None:
-                self._connection.execute(
-                    "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self.session)
-                )
-        except sqlite3.Error:
-            pass  # the session is told from a live one by its process all the same
-        finally:
+        if self._broken is None:
+            self._connection.end()
+        else:
             self._connection.close()
 
     def _hand_over(self, waiting: _Waiting) -> None:
@@ -125,7 +100,7 @@ class LedgerWriter:
             if self._broken is not None:
                 raise self._broken
             if self._closing:
-                raise StoreError(f"{self._path}: the ledger is closed")
+                raise StoreError(f"{self._place}: the ledger is closed")
             self._queue.append(waiting)
             if len(self._queue) == 1:
                 self._condition.notify()
@@ -142,34 +117,24 @@ class LedgerWriter:
             try:
                 if time.monotonic() - heartbeat >= HEARTBEAT_S:
                     heartbeat = time.monotonic()
-                    self._connection.execute(
-                        "UPDATE sessions SET heartbeat_at = ? WHERE id = ?",
-                        (time.time(), self.session),
-                    )
+                    self._connection.beat()
                 if batch:
                     self._commit(batch)
-            except sqlite3.Error as error:
-                self._break(batch, store_error(error, self._path))
+            except StoreError as error:
+                self._break(batch, error)
             except BaseException as error:
-                self._break(batch, StoreError(f"{self._path}: the ledger failed: {error!r}"))
+                self._break(batch, StoreError(f"{self._place}: the ledger failed: {error!r}"))
             self._tell(batch)
 
     def _commit(self, batch: Sequence[_Waiting]) -> None:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            # By kind, in this order: an intent and its outcome may stand in one batch.
-            for kind, apply in self._apply.items():
-                chosen = [waiting for waiting in batch if waiting.kind == kind]
-                if chosen:
-                    results = apply(connection, [waiting.row for waiting in chosen])
-                    for waiting, result in zip(chosen, results, strict=True):
-                        waiting.result = result
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        by_kind: dict[str, list[_Waiting]] = {}
+        for waiting in batch:
+            by_kind.setdefault(waiting.kind, []).append(waiting)
+        rows = {kind: [waiting.row for waiting in group] for kind, group in by_kind.items()}
+        results = self._connection.transaction(lambda: apply(self._connection, rows))
+        for kind, group in by_kind.items():
+            for waiting, result in zip(group, results[kind], strict=True):
+                waiting.result = result
 
     def _break(self, batch: list[_Waiting], error: StoreError) -> None:
         with self._condition:

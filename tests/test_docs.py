@@ -37,7 +37,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "exam
 EXPECTED_PAGES = {
     "architecture", "attack", "calibration", "costs", "measurement", "models",
     "offline-judge", "personas", "quickstart", "responses",
-    "results", "rubrics", "stress", "study", "testing",
+    "results", "rubrics", "scaling", "stress", "study", "testing",
 }  # fmt: skip
 
 _FENCE = re.compile(r"^```(\w*)\s*$")

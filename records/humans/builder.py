@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from array import array
 from collections.abc import Mapping
 from typing import Any
@@ -32,13 +33,15 @@ class TableBuilder:
         duration_s: float,
     ) -> None:
         """Adds a rating; `texts` by the names of `TEXT_COLUMNS`, absent or None where missing."""
-        for name, column in self._columns.items():
-            text = texts.get(name)
+        n = len(self._value)
+        for name, text in texts.items():
             if text is None:
-                column.append(-1)
-            else:
-                known = self._codes[name]
-                column.append(known.setdefault(text, len(known)))
+                continue
+            column, known = self._columns[name], self._codes[name]
+            # Most columns of most files say nothing: they are filled up when they first do.
+            if len(column) < n:
+                column.extend(itertools.repeat(-1, n - len(column)))
+            column.append(known.setdefault(text, len(known)))
         self._value.append(value)
         self._is_rank.append(kind == "rank")
         self._line.append(line)
@@ -51,8 +54,13 @@ class TableBuilder:
         def numbers(column: array[Any], dtype: Any) -> Any:
             return np.array(column, dtype=dtype)
 
+        def codes(column: array[int]) -> Any:
+            filled = np.full(len(self), -1, dtype=np.int32)
+            filled[: len(column)] = numbers(column, np.int32)
+            return filled
+
         coded = {
-            name: Coded(numbers(self._columns[name], np.int32), tuple(self._codes[name]))
+            name: Coded(codes(self._columns[name]), tuple(self._codes[name]))
             for name in TEXT_COLUMNS
         }
         return HumanTable(

@@ -135,14 +135,12 @@ class LongForm:
     ) -> None:
         if rating.column not in values:
             return
-        cell = values[rating.column]
-        where = f"{self._path}:{line}"
         texts = {**row_texts, **rating.fixed}
         kind = rating.kind
         try:
-            value = self._number(cell)
+            value = self._number(values[rating.column])
         except ValueError as error:
-            self.tally.fault(where, str(error), column=rating.column)
+            self.tally.fault(f"{self._path}:{line}", str(error), column=rating.column)
             return
         if value is None:
             self.tally.n_missing += 1
@@ -157,13 +155,19 @@ class LongForm:
                     raise ValueError(f"must be score or rank, got {said[:40]!r}")
                 kind = "rank" if said == "rank" else "score"
         except ValueError as error:
-            self.tally.fault(where, str(error), column=self._plan.criterion or self._plan.kind)
+            column = self._plan.criterion or self._plan.kind
+            self.tally.fault(f"{self._path}:{line}", str(error), column=column)
             return
         rater = texts.get("rater_id")
         if rater is None:
-            self.tally.fault(where, "must not be empty", column=self._column("rater_id"))
+            self.tally.fault(
+                f"{self._path}:{line}", "must not be empty", column=self._column("rater_id")
+            )
             return
-        if not self._resolve(where, texts):
+        # Most rows name their response; the rest takes a label or a source to resolve.
+        if (
+            texts.get("response_id") is None or texts.get("blinded_label") is not None
+        ) and not self._resolve(f"{self._path}:{line}", texts):
             return
         if self._roster is not None and self._roster.get(rater, "APPROVED") != "APPROVED":
             self.tally.exclude(line, f"rating: the roster says {self._roster[rater]}")
@@ -243,9 +247,11 @@ class LongForm:
     def _id(self, cell: Any) -> str | None:
         if type(cell) is not str:
             return read_id(cell)
-        if cell not in self._ids:
-            self._ids[cell] = read_id(cell)
-        return self._ids[cell]
+        try:
+            return self._ids[cell]
+        except KeyError:
+            found = self._ids[cell] = read_id(cell)
+            return found
 
     def _text(self, cell: Any) -> str | None:
         return None if is_missing(cell) else str(cell)
@@ -253,7 +259,9 @@ class LongForm:
     def _number(self, cell: Any) -> float | None:
         if type(cell) is not str:
             return read_number(cell)
-        if cell not in self._numbers:
+        try:
+            return self._numbers[cell]
+        except KeyError:
             known = self._codes.get(cell.strip().lower())
-            self._numbers[cell] = read_number(cell) if known is None else known
-        return self._numbers[cell]
+            found = self._numbers[cell] = read_number(cell) if known is None else known
+            return found

@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .access import all_paid, check_cap, require_access
+from .access import all_paid, check_cap
+from .engines.local import LocalEngine
 from .judges.budget import Budget
 from .judges.desk import Desk
 from .loop import run_stoppable
@@ -19,11 +20,12 @@ from .records.responses import ResponseRow, text_key
 from .records.run_folder import RUN_FORMAT, RunFolder
 from .records.run_tables import TableWriter
 from .run import Run, RunInterrupted
-from .scoring import Scored, matter_of, score_rows
+from .scoring import Scored, matter_of
 from .spending import Spending
 from .standing import Standing
 
 if TYPE_CHECKING:
+    from .engines.engine import Engine
     from .judges.backend import Backend
     from .panel import Panel
     from .records.responses import ResponseSource, SourceSummary
@@ -71,6 +73,7 @@ class ScoreJob:
         max_cost: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
         is_stage: bool = False,
+        engine: Engine | None = None,
     ) -> None:
         """Checks the source and opens the folder.
 
@@ -78,8 +81,10 @@ class ScoreJob:
             panel, source, out, resume, max_cost, on_progress: see `Panel.score_many`.
             is_stage: the folder belongs to a larger job that has checked whose it is, so that an
                 earlier run in it is replaced and not compared.
+            engine: what does the work; this process when left out. The job closes it.
         """
         self.panel = panel
+        self._engine: Engine = engine or LocalEngine()
         self.source = source
         try:
             check_cap(max_cost)
@@ -125,6 +130,7 @@ class ScoreJob:
         try:
             return await self._run(desk)
         finally:
+            await self._engine.close()
             self.folder.close()
             self.source.close()
 
@@ -140,7 +146,8 @@ class ScoreJob:
         def is_paid(backend: Backend) -> bool:
             return all_paid(panel, map(matter_of, self.source.rows()), backend)
 
-        await require_access(panel.backends, is_paid, capped=self._budget.cap is not None)
+        capped = self._budget.cap is not None
+        await self._engine.require_access(panel, is_paid, capped=capped)
         if self._stop_early:
             desk.stop()
         standing = Standing(panel.criteria)
@@ -160,8 +167,8 @@ class ScoreJob:
         )
         began = time.monotonic()
         try:
-            verdicts = score_rows(
-                self.source.rows(), bench=panel.bench, desk=desk, is_repeated=is_repeated
+            verdicts = self._engine.score(
+                self.source.rows(), panel=panel, desk=desk, is_repeated=is_repeated
             )
             async for scored in verdicts:
                 writer.add(scored.verdict, scored.row.extra)
@@ -228,7 +235,7 @@ class ScoreJob:
                 "respondents": self.summary.n_respondents,
             },
             "panel": panel.describe(),
-            "ledger": str(panel.ledger.path),
+            "ledger": panel.ledger.place,
             "n_planned": self.progress.planned,
             "counts": dict(self.progress.counts),
             "verdicts": dict(standing.verdicts),

@@ -27,6 +27,7 @@ from .rubrics import Rubric, list_rubrics, load_rubric
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
+    from .engines import Engine
     from .estimate import Estimate
     from .job import Progress, ScoreJob
     from .records.ledger import Ledger
@@ -73,7 +74,7 @@ class Panel:
             score_mode: `expected` takes the probability-weighted score where a backend gives
                 log-probabilities.
             quorum: share of the planned judgments that must be scored for a verdict.
-            ledger: a file, or an open Ledger; the user's shared one when left out.
+            ledger: a file, `postgresql://…` or an open Ledger; the user's shared one if left out.
             checkpointer: a LangGraph checkpointer; not needed, the ledger resumes every call.
 
         Raises:
@@ -209,6 +210,7 @@ class Panel:
         resume: bool = False,
         max_cost: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        engine: Engine | None = None,
     ) -> Run:
         """Scores every response of a source into a run folder.
 
@@ -221,6 +223,8 @@ class Panel:
             resume: demand that the run folder exists.
             max_cost: US dollars that are not passed; what does not fit is not asked.
             on_progress: called on every change, on the package's loop: keep it short.
+            engine: what does the work, such as `engines.RayEngine(address)`; this process when left
+                out. It serves one job.
 
         Raises:
             InputError: everything wrong with the input, before anything is spent.
@@ -235,6 +239,7 @@ class Panel:
             resume=resume,
             max_cost=max_cost,
             on_progress=on_progress,
+            engine=engine,
         )
         from .job import run_job
 
@@ -250,6 +255,7 @@ class Panel:
         resume: bool = False,
         max_cost: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        engine: Engine | None = None,
     ) -> Run:
         """The asynchronous twin of `score_many`."""
         job = self.job(
@@ -260,6 +266,7 @@ class Panel:
             resume=resume,
             max_cost=max_cost,
             on_progress=on_progress,
+            engine=engine,
         )
         return await run_async(job.run())
 
@@ -273,6 +280,7 @@ class Panel:
         resume: bool = False,
         max_cost: float | None = None,
         on_progress: Callable[[Progress], None] | None = None,
+        engine: Engine | None = None,
     ) -> ScoreJob:
         """A checked job, for callers that want to hold its handle; see `score_many`."""
         from .job import ScoreJob
@@ -285,6 +293,7 @@ class Panel:
             resume=resume,
             max_cost=max_cost,
             on_progress=on_progress,
+            engine=engine,
         )
 
     def estimate(

@@ -215,6 +215,6 @@ class StagedJob(ABC):
             "versions": versions(),
             **self.describe(),
             "stages": self.outcome,
-            "ledger": str(self.ledger.path),
+            "ledger": self.ledger.place,
             "sessions": [*earlier, session],
         }

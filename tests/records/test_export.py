@@ -211,13 +211,13 @@ def test_a_full_disk_is_one_error_and_an_earlier_export_stays(
 
 
 def test_nothing_of_the_run_itself_is_overwritten(run: Run) -> None:
-    before = {path.name: path.read_bytes() for path in run.path.iterdir()}
+    before = {p: p.read_bytes() for p in run.path.rglob("*") if p.is_file()}
     for name in ("judgments.parquet", "scores.csv", "run.json", "report.html"):
         with pytest.raises(InputError, match="of the run itself"):
             export_run(run.path, "csv", run.path / ".." / "run" / name)
     with pytest.raises(InputError, match="of the run itself"):
         export_run(run.path, "parquet")
-    assert {path.name: path.read_bytes() for path in run.path.iterdir()} == before
+    assert {p: p.read_bytes() for p in run.path.rglob("*") if p.is_file()} == before
 
 
 def test_no_run_an_unknown_kind_and_a_run_that_has_not_ended_are_said(

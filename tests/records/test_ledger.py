@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import signal
@@ -20,6 +21,9 @@ from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
 from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
 from areopagus.records.reply import Reply, Usage
+
+Place = Path | str
+_schemas = itertools.count(1)
 
 
 def key(number: int) -> str:
@@ -56,7 +60,16 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "home" / "ledger.sqlite"
 
 
-async def test_what_is_paid_is_found_again_by_its_key_whole(path: Path) -> None:
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, path: Path) -> Place:
+    """A new ledger in a file, and one in a schema of a server: they behave alike."""
+    if request.param == "sqlite":
+        return path
+    server = request.getfixturevalue("postgres")
+    return str(server.address(f"ledger_{next(_schemas)}"))
+
+
+async def test_what_is_paid_is_found_again_by_its_key_whole(place: Place) -> None:
     logprobs = [{"token": "7", "logprob": -0.1, "top_logprobs": []}]
     reply = Reply(
         text="ja — 是 \U0001f600 \ud800",
@@ -71,11 +84,11 @@ async def test_what_is_paid_is_found_again_by_its_key_whole(path: Path) -> None:
         logprobs=logprobs,
         created_at=12.0,
     )
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         intent = await ledger.begin(key(1), backend="openai/x")
         await ledger.finish(intent, record(1, reply=reply))
         assert ledger.lookup([key(1), key(2)]) == {key(1): reply}
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert ledger.lookup([key(1)]) == {key(1): reply}
 
 
@@ -87,8 +100,8 @@ async def test_a_long_reply_is_packed_and_comes_back_unchanged(path: Path) -> No
     assert path.stat().st_size < 100_000
 
 
-async def test_many_keys_are_looked_up_at_once(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+async def test_many_keys_are_looked_up_at_once(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         await asyncio.gather(*(pay(ledger, n) for n in range(1200)))
         assert len(ledger.lookup([key(n) for n in range(2000)])) == 1200
 
@@ -108,58 +121,58 @@ def test_the_default_stands_in_the_users_home(monkeypatch: pytest.MonkeyPatch) -
     assert default_path() == Path("/somewhere/else/ledger.sqlite")
 
 
-async def test_a_failed_call_is_no_reply_and_is_counted(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+async def test_a_failed_call_is_no_reply_and_is_counted(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         intent = await ledger.begin(key(1), backend="openai/x")
         await ledger.fail(
             intent, fault="timeout", detail="late", status=None, attempts=3, may_be_billed=True
         )
         assert ledger.lookup([key(1)]) == {}
         assert ledger.orphans() == 0
-    assert ledger_stats(path).failures == (("openai/x", "timeout", 1),)
+    assert ledger_stats(place).failures == (("openai/x", "timeout", 1),)
 
 
-async def test_a_withdrawn_call_leaves_nothing(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+async def test_a_withdrawn_call_leaves_nothing(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         await ledger.withdraw(await ledger.begin(key(1), backend="openai/x"))
-    stats = ledger_stats(path)
+    stats = ledger_stats(place)
     assert (stats.failures, stats.orphans, stats.backends) == ((), 0, ())
 
 
 async def test_a_call_in_flight_at_a_close_counts_as_repeated_when_it_is_asked_again(
-    path: Path,
+    place: Place,
 ) -> None:
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         await ledger.begin(key(1), backend="openai/x")
         # It belongs to a living session: nobody's orphan.
-        with Ledger.open(path) as other:
+        with Ledger.open(place) as other:
             assert other.orphans() == 0
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert ledger.orphans() == 1
         assert await pay(ledger, 1) == 1
         assert ledger.orphans() == 0
         assert await pay(ledger, 2) == 0
-    assert ledger_stats(path).backends[0].repeats == 1
+    assert ledger_stats(place).backends[0].repeats == 1
 
 
-async def test_the_first_of_two_replies_is_kept_and_the_second_counted(path: Path) -> None:
-    with Ledger.open(path) as one, Ledger.open(path) as two:
+async def test_the_first_of_two_replies_is_kept_and_the_second_counted(place: Place) -> None:
+    with Ledger.open(place) as one, Ledger.open(place) as two:
         await pay(one, 1, "first")
         await pay(two, 1, "second")
         await pay(two, 1, "third")
         assert two.lookup([key(1)])[key(1)].text == "first"
-    totals = ledger_stats(path).backends[0]
+    totals = ledger_stats(place).backends[0]
     assert (totals.calls, totals.duplicates) == (1, 2)
 
 
-async def test_what_an_endpoint_claims_cannot_stop_the_ledger(path: Path) -> None:
+async def test_what_an_endpoint_claims_cannot_stop_the_ledger(place: Place) -> None:
     wild = Reply(
         text="\ud800",
         finish_reason="\udfff",
         answered_by="\ud800",
         usage=Usage(input_tokens=10**30, output_tokens=-(10**30)),
     )
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         intent = await ledger.begin(key(1), backend="openai/\ud800")
         changes = {"backend": "openai/\ud800", "endpoint": "\ud800", "request": {"x": "\ud800"}}
         await ledger.finish(intent, record(1, reply=wild, **changes))
@@ -172,45 +185,45 @@ async def test_what_an_endpoint_claims_cannot_stop_the_ledger(path: Path) -> Non
 
 
 async def test_an_answered_call_is_no_orphan_whoever_else_was_killed_asking_it(
-    path: Path,
+    place: Place,
 ) -> None:
-    with Ledger.open(path) as one, Ledger.open(path) as two:
+    with Ledger.open(place) as one, Ledger.open(place) as two:
         await one.begin(key(1), backend="b")
         await pay(two, 1)
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert ledger.orphans() == 0
 
 
-async def test_a_kill_elsewhere_while_a_ledger_is_open_is_seen(path: Path) -> None:
-    with Ledger.open(path) as survivor:
-        with Ledger.open(path) as other:
+async def test_a_kill_elsewhere_while_a_ledger_is_open_is_seen(place: Place) -> None:
+    with Ledger.open(place) as survivor:
+        with Ledger.open(place) as other:
             await other.begin(key(1), backend="b")
         assert await pay(survivor, 1) == 1
 
 
-async def test_a_note_that_was_cancelled_while_it_was_written_is_taken_back(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+async def test_a_note_that_was_cancelled_while_it_was_written_is_taken_back(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         noting = asyncio.create_task(ledger.begin(key(1), backend="b"))
         await asyncio.sleep(0)
         noting.cancel()
         await asyncio.gather(noting, return_exceptions=True)
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert ledger.orphans() == 0
 
 
-async def test_a_cancelled_wait_does_not_lose_the_reply(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+async def test_a_cancelled_wait_does_not_lose_the_reply(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         intent = await ledger.begin(key(1), backend="openai/x")
         waiting = asyncio.create_task(ledger.finish(intent, record(1)))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert key(1) in ledger.lookup([key(1)])
 
 
-def test_several_loops_in_several_threads_write_one_ledger(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+def test_several_loops_in_several_threads_write_one_ledger(place: Place) -> None:
+    with Ledger.open(place) as ledger:
 
         def work(start: int) -> None:
             async def all_of_them() -> None:
@@ -223,15 +236,15 @@ def test_several_loops_in_several_threads_write_one_ledger(path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert ledger_stats(path).backends[0].calls == 400
+    assert ledger_stats(place).backends[0].calls == 400
 
 
-def test_what_was_learned_of_a_backend_is_remembered(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+def test_what_was_learned_of_a_backend_is_remembered(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         assert ledger.capability("openai/x") is None
         ledger.set_capability("openai/x", "json_object")
         ledger.set_capability("openai/x", "prompt")
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert ledger.capability("openai/x") == "prompt"
 
 
@@ -248,9 +261,9 @@ async def test_a_ledger_opened_for_reading_stores_nothing(path: Path) -> None:
             await ledger.begin(key(2), backend="openai/x")
 
 
-def test_an_address_of_a_database_server_is_refused() -> None:
-    with pytest.raises(InputError, match="must be a file, got an address"):
-        Ledger.open("postgresql://localhost/ledger")
+def test_an_address_of_another_database_server_is_refused() -> None:
+    with pytest.raises(InputError, match="must be a file or postgresql://"):
+        Ledger.open("mysql://localhost/ledger")
 
 
 def _foreign(path: Path) -> None:
@@ -351,6 +364,31 @@ asyncio.run(main())
 os._exit(0)
 """
 
+_VISITOR = """
+import sys
+from areopagus.records.ledger import Ledger
+
+with Ledger.open(sys.argv[1]) as ledger:
+    print(len(ledger.lookup([f"{n:064x}" for n in range(100)])))
+"""
+
+
+async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(place: Place) -> None:
+    """Each sees all that is stored, and what is stored after it went is not lost in a kill."""
+
+    async def visit() -> str:
+        visitor = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", _VISITOR, str(place), stdout=asyncio.subprocess.PIPE
+        )
+        return (await visitor.communicate())[0].decode().strip()
+
+    with Ledger.open(place) as ledger:
+        for number in range(3):
+            await pay(ledger, number)
+            ledger_stats(place)  # a second look from the process that writes
+            assert await visit() == str(number + 1)
+
+
 _WRITER = """
 import asyncio, sys
 from areopagus.records.ledger import CallRecord, Ledger
@@ -376,13 +414,13 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(path: Path) -> None:
+def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(place: Place) -> None:
     chance = random.Random(7)
-    Ledger.open(path).close()
+    Ledger.open(place).close()
     promised: list[int] = []
     for turn in range(20):
         process = subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(path), str(1_000_000 * turn)],
+            [sys.executable, "-c", _WRITER, str(place), str(1_000_000 * turn)],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -393,17 +431,17 @@ def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(path:
         promised.extend(int(line) for line in process.stdout.read().splitlines()[:-1])
         process.wait()
         process.stdout.close()
-    with Ledger.open(path) as ledger:
+    with Ledger.open(place) as ledger:
         assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
         assert ledger.orphans() <= 20 * 8
 
 
 @pytest.mark.slow
-def test_four_processes_write_one_ledger_at_once(path: Path) -> None:
+def test_four_processes_write_one_ledger_at_once(place: Place) -> None:
     code = _WRITER.replace("while True:", "for _ in range(40):")
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", code, str(path), str(10_000 * n)],
+            [sys.executable, "-c", code, str(place), str(10_000 * n)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
@@ -412,11 +450,11 @@ def test_four_processes_write_one_ledger_at_once(path: Path) -> None:
     for process in processes:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()
-    assert ledger_stats(path).backends[0].calls == 4 * 40 * 8
+    assert ledger_stats(place).backends[0].calls == 4 * 40 * 8
 
 
-async def test_stats_show_and_prune_say_what_is_there(path: Path) -> None:
-    with Ledger.open(path) as ledger:
+async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
+    with Ledger.open(place) as ledger:
         await pay(ledger, 1, "old", reply=Reply(text="old", cost_usd=0.5, created_at=1000.0))
         await pay(ledger, 2, "new")
         await pay(ledger, 3, "unknown", reply=Reply(text="?", created_at=time.time()), backend="b")
@@ -424,23 +462,23 @@ async def test_stats_show_and_prune_say_what_is_there(path: Path) -> None:
         await ledger.fail(
             intent, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
         )
-    assert [call.text for call in recent_calls(path)] == ["?", "new", "old"]
-    assert whole_call(path, key(2))["reply"]["text"] == "new"
+    assert [call.text for call in recent_calls(place)] == ["?", "new", "old"]
+    assert whole_call(place, key(2))["reply"]["text"] == "new"
     with pytest.raises(InputError, match="more than one"):
-        whole_call(path, "0")
+        whole_call(place, "0")
     with pytest.raises(InputError, match="no call"):
-        whole_call(path, "f")
+        whole_call(place, "f")
     with pytest.raises(InputError, match="hex digits"):
-        whole_call(path, "xyz")
+        whole_call(place, "xyz")
     with pytest.raises(InputError, match="say what to prune"):
-        prune(path)
-    counted = prune(path, before=2000.0)
+        prune(place)
+    counted = prune(place, before=2000.0)
     assert (counted.calls, counted.cost_usd) == (1, 0.5)
-    assert len(recent_calls(path)) == 3
-    prune(path, before=2000.0, dry_run=False)
-    prune(path, failures_only=True, dry_run=False)
-    assert [call.text for call in recent_calls(path)] == ["?", "new"]
-    stats = ledger_stats(path)
+    assert len(recent_calls(place)) == 3
+    prune(place, before=2000.0, dry_run=False)
+    prune(place, failures_only=True, dry_run=False)
+    assert [call.text for call in recent_calls(place)] == ["?", "new"]
+    stats = ledger_stats(place)
     assert stats.failures == ()
     assert {b.backend: b.unknown_price for b in stats.backends} == {"b": 1, "openai/x": 0}
 

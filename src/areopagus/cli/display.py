@@ -34,8 +34,10 @@ def printable(text: str) -> str:
 
 
 def same_command() -> str:
-    """The command line as it can be given again."""
-    return printable(shlex.join(["areopagus", *sys.argv[1:]]))
+    """The command line as it can be given again; a ledger's password is left out."""
+    from ..records.ledger_postgres_address import without_password
+
+    return printable(without_password(shlex.join(["areopagus", *sys.argv[1:]])))
 
 
 def show_notices(notices: Iterable[str]) -> None:

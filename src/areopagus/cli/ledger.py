@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from ..records.ledger_admin import Pruning
 
-_WHERE = click.option("--ledger", "location", metavar="PATH", help="Default: the shared one.")
+_WHERE = click.option("--ledger", "location", metavar="PATH|URL", help="Default: the shared one.")
 
 
 @click.group()
@@ -60,7 +60,7 @@ def stats(location: str | None) -> None:
 
     found = ledger_stats(location)
     out = console()
-    out.print(f"{visible(str(found.path))}: {found.size_bytes / 1e6:.1f} MB")
+    out.print(f"{visible(found.place)}: {found.size_bytes / 1e6:.1f} MB")
     rows = table("", ["backend", "calls", "repairs", "tokens in", "tokens out", "cost"])
     for item in found.backends:
         cost = dollars(item.cost_usd)

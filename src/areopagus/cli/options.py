@@ -43,7 +43,7 @@ _PANEL_OPTIONS = (
         "--quorum", type=click.FloatRange(0, 1, min_open=True),
         help="Share of planned judgments that must be scored. Default: 2/3.",
     ),
-    click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
+    click.option("--ledger", metavar="PATH|URL", help="Store of paid calls. Default: shared."),
 )  # fmt: skip
 
 

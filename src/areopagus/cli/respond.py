@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     help="Stop asking before this much is spent.",
 )
 @click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing.")
-@click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared.")
+@click.option("--ledger", metavar="PATH|URL", help="Store of paid calls. Default: shared.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress line, no summary.")
 def respond(
     prompts: str,

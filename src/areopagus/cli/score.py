@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..errors import InputError
 from .options import columns_from, panel_from, panel_options
 
 if TYPE_CHECKING:
+    from ..engines import Engine
     from ..panel import Panel
     from ..run import Run
 
@@ -32,6 +34,14 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and a cost range; send nothing.")
 @click.option("--resume", is_flag=True, help="Demand that the run folder exists already.")
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Work in this process, or on the nodes of a Ray cluster.",
+)
+@click.option("--address", metavar="HOST:PORT", help="Head of the cluster; without: this machine.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress line, no table.")
 @panel_options
 def score(
@@ -43,6 +53,8 @@ def score(
     max_cost: float | None,
     dry_run: bool,
     resume: bool,
+    engine: str,
+    address: str | None,
     quiet: bool,
     **panel: Any,
 ) -> int:
@@ -53,6 +65,7 @@ def score(
     paid is known by the ledger.
     """
     named = columns_from(columns)
+    chosen = _engine(engine, address)
     with panel_from(**panel) as seated:
         if not quiet:
             announce(seated)
@@ -74,7 +87,18 @@ def score(
             limit=limit,
             resume=resume,
             max_cost=max_cost,
+            engine=chosen,
         )
+
+
+def _engine(name: str, address: str | None) -> Engine | None:
+    if name == "ray":
+        from ..engines import RayEngine
+
+        return RayEngine(address)
+    if address is not None:
+        raise InputError("--address names a Ray cluster: give --engine ray with it")
+    return None
 
 
 def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:

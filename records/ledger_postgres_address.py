@@ -1,0 +1,192 @@
+"""The address of a PostgreSQL ledger: read strictly, and shown without its password."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from ..errors import InputError, InputFault
+
+DEFAULT_SCHEMA = "areopagus"
+DEFAULT_TIMEOUT_S = 10.0
+_MODES = ("disable", "require", "verify-ca", "verify-full")
+_OPTIONS = ("connect_timeout", "host", "schema", "sslmode", "sslrootcert")
+_SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+# As far as the last @: in a password that was not escaped, anything may stand.
+_PASSWORD = re.compile(r"(?P<before>postgres(?:ql)?://[^\s/@:]*):\S*@")
+_PASSWORD_OPTION = re.compile(r"(?P<before>[?&]\w*password=)[^&\s]*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresAddress:
+    """Where a PostgreSQL ledger is.
+
+    Attributes:
+        host, port: the server; a host that begins with a slash is the folder of its socket.
+        database, user: on it.
+        password: "" where the address has none; see `password_now`.
+        schema: the ledger's tables stand in this schema, which holds nothing else.
+        sslmode: disable, require (encrypted, the server unchecked), verify-ca or verify-full.
+        sslrootcert: certificates that the server is checked against; the system's where "".
+        connect_timeout: seconds.
+    """
+
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str = field(repr=False)
+    schema: str
+    sslmode: str
+    sslrootcert: str
+    connect_timeout: float
+
+    @classmethod
+    def parse(
+        cls, address: str, *, environment: Mapping[str, str] | None = None
+    ) -> PostgresAddress:
+        """Reads `postgresql://[user[:password]@][host][:port]/database[?option=value&…]`.
+
+        Options: schema, sslmode, sslrootcert, connect_timeout, and host=/FOLDER for a socket.
+        What is left out comes from PGUSER and PGPORT, as with PostgreSQL's own programs. Without
+        `sslmode`, a server on this machine is spoken to in the clear, and any other encrypted and
+        with its certificate checked against its name.
+
+        Raises:
+            InputError: with everything that is wrong; the password is not repeated.
+        """
+        given = os.environ if environment is None else environment
+        shown = without_password(address)
+        faults: list[InputFault] = []
+
+        def fault(message: str, part: str | None = None) -> None:
+            faults.append(InputFault(shown, message, part))
+
+        try:
+            parts = urlsplit(address)
+            port = parts.port
+        except ValueError:
+            raise InputError(
+                [InputFault(shown, "must be postgresql://user@host:port/database")]
+            ) from None
+        options: dict[str, str] = {}
+        for name, value in parse_qsl(parts.query, keep_blank_values=True):
+            if name not in _OPTIONS:
+                fault(f"is no option of a ledger's address; there are {', '.join(_OPTIONS)}", name)
+            elif name in options:
+                fault("is given twice", name)
+            options[name] = value
+        if parts.fragment:
+            fault("must not have a part after #; in a password # is written %23")
+        database = unquote(parts.path.removeprefix("/"))
+        if not database or "/" in database:
+            fault("must name one database after the host: postgresql://user@host:port/database")
+        host = options.get("host") or unquote(parts.hostname or "") or "localhost"
+        if "host" in options and (parts.hostname or not host.startswith("/")):
+            fault("must be the folder of the server's socket, in an address without a host", "host")
+        schema = options.get("schema", DEFAULT_SCHEMA)
+        if not _SCHEMA_NAME.fullmatch(schema) or schema.startswith("pg_"):
+            fault("must be a name of small letters, digits and _", "schema")
+        mode = options.get("sslmode") or ("disable" if _is_local(host) else "verify-full")
+        if mode not in _MODES:
+            fault(f"must be one of {', '.join(_MODES)}", "sslmode")
+        certificates = options.get("sslrootcert", "")
+        if certificates and not Path(certificates).is_file():
+            fault("is not a file", "sslrootcert")
+        timeout = _seconds(options.get("connect_timeout"))
+        if timeout is None:
+            fault("must be seconds from 1 to 600", "connect_timeout")
+        if port is None:
+            named = given.get("PGPORT", "")
+            port = int(named) if named.isdecimal() else 5432
+        if faults:
+            raise InputError(faults)
+        return cls(
+            host=host,
+            port=port,
+            database=database,
+            user=unquote(parts.username or "") or given.get("PGUSER") or _own_name(),
+            password=unquote(parts.password or ""),
+            schema=schema,
+            sslmode=mode,
+            sslrootcert=certificates,
+            connect_timeout=timeout or DEFAULT_TIMEOUT_S,
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server can only be reached from this machine."""
+        return _is_local(self.host)
+
+    @property
+    def shown(self) -> str:
+        """The address without its password, which opens the same ledger."""
+        socket = self.host.startswith("/")
+        host = "" if socket else f"[{self.host}]" if ":" in self.host else self.host
+        options = [f"host={quote(self.host)}"] if socket else []
+        if self.schema != DEFAULT_SCHEMA:
+            options.append(f"schema={self.schema}")
+        if self.sslmode != ("disable" if self.is_local else "verify-full"):
+            options.append(f"sslmode={self.sslmode}")
+        if self.sslrootcert:
+            options.append(f"sslrootcert={quote(self.sslrootcert)}")
+        if self.connect_timeout != DEFAULT_TIMEOUT_S:
+            options.append(f"connect_timeout={self.connect_timeout:g}")
+        user, database = quote(self.user, safe=""), quote(self.database, safe="")
+        tail = f"?{'&'.join(options)}" if options else ""
+        return f"postgresql://{user}@{host}:{self.port}/{database}{tail}"
+
+    @property
+    def password_now(self) -> str:
+        """The password: the address's own, or that of PGPASSWORD; "" where there is none."""
+        return self.password or os.environ.get("PGPASSWORD", "")
+
+    def ssl_context(self) -> ssl.SSLContext | bool:
+        """How the server is spoken to; False = in the clear."""
+        if self.sslmode == "disable":
+            return False
+        context = ssl.create_default_context(cafile=self.sslrootcert or None)
+        if self.sslmode != "verify-full":
+            context.check_hostname = False
+        if self.sslmode == "require":
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+def without_password(text: str) -> str:
+    """The text with the password of every PostgreSQL address in it taken out."""
+    return _PASSWORD_OPTION.sub(r"\g<before>…", _PASSWORD.sub(r"\g<before>@", text))
+
+
+def _is_local(host: str) -> bool:
+    if host.startswith("/") or host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return DEFAULT_TIMEOUT_S
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 1.0 <= value <= 600.0 else None
+
+
+def _own_name() -> str:
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return "postgres"

@@ -1,0 +1,7 @@
+"""What does the work of a scoring job: this process, or the nodes of a Ray cluster."""
+
+from .engine import Engine
+from .local import LocalEngine
+from .ray import RayEngine
+
+__all__ = ["Engine", "LocalEngine", "RayEngine"]

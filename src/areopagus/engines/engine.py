@@ -1,0 +1,52 @@
+"""What a scoring job asks of whatever does its work: one process here, or many elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from ..judges.backend import Backend
+from ..judges.desk import Desk
+from ..records.responses import ResponseRow
+from ..scoring import Scored
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+
+class Engine(Protocol):
+    """Puts responses before a panel and hands back the verdicts."""
+
+    async def require_access(
+        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+    ) -> None:
+        """Raises everything that keeps the backends from being asked; sends nothing.
+
+        Args:
+            panel: whose backends.
+            is_paid: whether the ledger holds every reply that is wanted of a backend.
+            capped: whether there is a cost cap, which needs prices.
+
+        Raises:
+            InputError: with all faults together.
+        """
+        ...
+
+    def score(
+        self,
+        rows: Iterable[ResponseRow],
+        *,
+        panel: Panel,
+        desk: Desk,
+        is_repeated: Callable[[ResponseRow], bool],
+    ) -> AsyncIterator[Scored]:
+        """Verdicts on the rows, in their order.
+
+        Calls and money are counted at the desk, wherever they were made; a desk that is stopped
+        lets what is in flight end.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Ends what the engine has started."""
+        ...

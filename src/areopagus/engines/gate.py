@@ -1,0 +1,227 @@
+"""The one gate that all nodes go through: calls in flight, rates and money, held for the whole run.
+
+It stands in an actor of its own and knows nothing of Ray. Nodes come with many wishes at once and
+report in batches, so that its cost does not grow with the number of calls. A node that has been
+silent for `SILENCE_S` is given up: its places go to others, and the money it had set aside counts
+as possibly spent, so that the cap holds whatever the node did last.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from ..judges.budget import Budget, BudgetSpentError
+from ..judges.desk import CallCounts
+from ..judges.limits import Limiter, StoppedError
+
+SILENCE_S = 20.0
+"""After this silence a node is given up; they report every few seconds."""
+STOPPED = -1
+"""Instead of a number of places: the run is stopping."""
+
+Report = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one backend takes, over all nodes; see `BackendSpec`."""
+
+    concurrency: int
+    rpm: float | None
+    tpm: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateTotals:
+    """What has gone through the gate so far; amounts in US dollars.
+
+    Attributes:
+        counts: `CallCounts` as a mapping.
+        spent, possibly_spent, unknown_calls: see `Budget`.
+        peak_in_flight: backend to the most calls that were in flight at once.
+        given_up: nodes that fell silent.
+    """
+
+    counts: dict[str, int]
+    spent: float
+    possibly_spent: float
+    unknown_calls: int
+    peak_in_flight: dict[str, int]
+    given_up: int
+
+
+class _GateLimiter(Limiter):
+    """A limiter that can also be asked without waiting."""
+
+    def try_acquire(self, tokens: float) -> bool:
+        """Takes a place if there is one just now and nobody was there before."""
+        now = self._clock()
+        if (
+            self._stopped
+            or self._waiting
+            or self._rate_lock.locked()
+            or self.in_flight >= int(self.allowed)
+            or now < self._not_before
+        ):
+            return False
+        requests, amounts = self._buckets
+        if requests is not None and requests.delay_for(1.0, now):
+            return False
+        if amounts is not None and amounts.delay_for(tokens, now):
+            if requests is not None:
+                requests.correct(-1.0)
+            return False
+        self._enter()
+        return True
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is known of one worker process."""
+
+    seen: float
+    in_flight: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    reserved: float = 0.0
+    reservations: int = 0
+
+
+class Gate:
+    """Used from one event loop; every public method is one message."""
+
+    def __init__(
+        self,
+        limits: Mapping[str, Limits],
+        cap: float | None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._limiters = {
+            name: _GateLimiter(concurrency=item.concurrency, rpm=item.rpm, tpm=item.tpm)
+            for name, item in limits.items()
+        }
+        self._budget = Budget(cap=cap)
+        self._counts = CallCounts()
+        self._nodes: dict[str, _Node] = {}
+        self._given_up = 0
+        self._stopped = False
+        self._clock = clock
+
+    async def enter(self, node: str, backend: str, tokens: Sequence[float]) -> int:
+        """How many of these calls may be sent now, the first ones: at least one, or `STOPPED`.
+
+        Args:
+            node: who asks.
+            backend: whom the calls are for.
+            tokens: the likely size of each call.
+        """
+        limiter = self._limiters[backend]
+        self._hear(node)
+        try:
+            await limiter.acquire(tokens[0])
+        except StoppedError:
+            return STOPPED
+        granted = 1
+        while granted < len(tokens) and limiter.try_acquire(tokens[granted]):
+            granted += 1
+        # Looked up again: a node that waited for long may have been given up meanwhile.
+        self._hear(node).in_flight[backend] += granted
+        return granted
+
+    async def reserve(self, node: str, worst_usd: float) -> bool:
+        """Sets a worst case aside; False where the cap does not allow it."""
+        self._hear(node)
+        try:
+            amount = await self._budget.reserve(worst_usd)
+        except BudgetSpentError:
+            return False
+        known = self._hear(node)
+        known.reserved += amount
+        known.reservations += 1 if amount else 0
+        return True
+
+    async def report(self, node: str, reports: Sequence[Report]) -> bool:
+        """Takes what has happened at a node, in order; whether the run is stopping.
+
+        Reports: ("leave", backend), ("ok", backend, estimated tokens, used tokens),
+        ("throttled", backend, seconds), ("server_error", backend), ("book", amount, certain),
+        ("release", amount, last), ("counts", {field: number}), ("unknown_price", number).
+        """
+        known = self._hear(node)
+        for kind, *values in reports:
+            self._take(known, kind, values)
+        self._give_up_silent()
+        return self._stopped
+
+    async def totals(self) -> GateTotals:
+        """What has gone through so far."""
+        self._give_up_silent()
+        budget = self._budget
+        return GateTotals(
+            counts={item.name: getattr(self._counts, item.name) for item in fields(CallCounts)},
+            spent=budget.spent,
+            possibly_spent=budget.possibly_spent,
+            unknown_calls=budget.unknown_calls,
+            peak_in_flight={name: item.peak_in_flight for name, item in self._limiters.items()},
+            given_up=self._given_up,
+        )
+
+    async def stop(self) -> None:
+        """No further call is let through."""
+        self._stopped = True
+        for limiter in self._limiters.values():
+            limiter.stop()
+
+    def _take(self, known: _Node, kind: str, values: list[Any]) -> None:
+        if kind == "leave":
+            (backend,) = values
+            if known.in_flight[backend]:  # else the node was given up, and the place with it
+                known.in_flight[backend] -= 1
+                self._limiters[backend].release()
+        elif kind == "ok":
+            backend, estimated, used = values
+            self._limiters[backend].succeeded(estimated_tokens=estimated, used_tokens=used)
+        elif kind == "throttled":
+            self._limiters[values[0]].throttled(values[1])
+        elif kind == "server_error":
+            self._limiters[values[0]].server_error()
+        elif kind == "book":
+            self._budget.book(values[0], certain=values[1])
+        elif kind == "release":
+            amount, last = values
+            if known.reservations:
+                known.reserved -= amount
+                known.reservations -= 1 if last else 0
+                self._budget.release(amount, last=last)
+        elif kind == "counts":
+            for name, number in values[0].items():
+                setattr(self._counts, name, getattr(self._counts, name) + number)
+        elif kind == "unknown_price":
+            self._budget.unknown_calls += values[0]
+        else:
+            raise ValueError(f"no such report: {kind}")
+
+    def _hear(self, node: str) -> _Node:
+        known = self._nodes.setdefault(node, _Node(self._clock()))
+        known.seen = self._clock()
+        return known
+
+    def _give_up_silent(self) -> None:
+        now = self._clock()
+        for name, known in list(self._nodes.items()):
+            if now - known.seen <= SILENCE_S:
+                continue
+            del self._nodes[name]
+            held = any(known.in_flight.values()) or known.reservations
+            self._given_up += 1 if held else 0
+            for backend, number in known.in_flight.items():
+                for _ in range(number):
+                    self._limiters[backend].release()
+            if known.reservations:
+                # What it had in flight may have been paid.
+                self._budget.book(max(0.0, known.reserved), certain=False)
+                for left in range(known.reservations - 1, -1, -1):
+                    self._budget.release(0.0 if left else known.reserved)

@@ -1,0 +1,245 @@
+"""The desk of a node: the same as everywhere, with limits and money that the gate holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from ..judges.backend import Backend
+from ..judges.budget import Budget, BudgetSpentError
+from ..judges.desk import Desk
+from ..judges.limits import Limiter, StoppedError
+from ..records.ledger import Ledger
+from .gate import STOPPED, Report
+
+PING_S = 3.0
+
+
+class GateCalls(Protocol):
+    """How a node speaks to the gate; see the methods of `Gate`."""
+
+    async def enter(self, node: str, backend: str, tokens: Sequence[float]) -> int: ...
+
+    async def reserve(self, node: str, worst_usd: float) -> bool: ...
+
+    async def report(self, node: str, reports: Sequence[Report]) -> bool: ...
+
+
+class NodeDesk(Desk):
+    """Hands calls to backends on behalf of one node of a run."""
+
+    def __init__(self, ledger: Ledger, *, gate: GateCalls, node: str, cap: float | None) -> None:
+        self._reporter = _Reporter(gate, node)
+        budget = SharedBudget(cap=cap)
+        budget.attach(self._reporter)
+        super().__init__(ledger, budget=budget)
+        self._told = asdict(self.counts)
+        self._told_unknown = 0
+
+    def limiter(self, backend: Backend) -> Limiter:
+        """The way to the one gate of this backend."""
+        spec = backend.spec
+        if spec.name not in self._limiters:
+            self._limiters[spec.name] = limiter = SharedLimiter(spec.name, self._reporter)
+            if self._stopped:
+                limiter.stop()
+        return self._limiters[spec.name]
+
+    async def keep_in_touch(self) -> None:
+        """Reports every few seconds until it is cancelled, and stops when the run does."""
+        while True:
+            await self.tell()
+            await asyncio.sleep(PING_S)
+
+    async def tell(self) -> None:
+        """Reports all that has happened, and returns when the gate has it."""
+        now = asdict(self.counts)
+        changed = {
+            name: now[name] - self._told[name] for name in now if now[name] != self._told[name]
+        }
+        self._told = now
+        if changed:
+            self._reporter.add("counts", changed)
+        unknown = self.budget.unknown_calls - self._told_unknown
+        self._told_unknown += unknown
+        if unknown:
+            self._reporter.add("unknown_price", unknown)
+        if await self._reporter.flush():
+            self.stop()
+
+
+class _Reporter:
+    """Gathers reports while one batch is under way, and keeps their order."""
+
+    def __init__(self, gate: GateCalls, node: str) -> None:
+        self.gate = gate
+        self.node = node
+        self._reports: list[Report] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._stopped = False
+        self._failed: BaseException | None = None
+
+    def add(self, *report: Any) -> None:
+        """Sends the report with the next batch."""
+        self._reports.append(report)
+        if self._sending is None:
+            self._sending = asyncio.get_running_loop().create_task(self._send())
+
+    async def flush(self) -> bool:
+        """Waits until the gate has everything; whether the run is stopping."""
+        while self._sending is not None:
+            await asyncio.shield(self._sending)
+        if self._failed is not None:
+            raise self._failed
+        self._stopped = self._stopped or await self.gate.report(self.node, [])
+        return self._stopped
+
+    async def _send(self) -> None:
+        try:
+            while self._reports:
+                batch, self._reports = self._reports, []
+                self._stopped = await self.gate.report(self.node, batch) or self._stopped
+        except Exception as error:
+            self._failed = error  # told at the next flush, which every shard ends with
+        finally:
+            self._sending = None
+
+
+class SharedLimiter(Limiter):
+    """Stands in for the gate's limiter: wishes go there together, places come back."""
+
+    def __init__(self, backend: str, reporter: _Reporter) -> None:
+        super().__init__(concurrency=1)
+        self._backend = backend
+        self._reporter = reporter
+        self._wishes: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self._asking: asyncio.Task[None] | None = None
+
+    async def acquire(self, tokens: float) -> None:
+        """Waits until the gate lets a call through; see `Limiter.acquire`."""
+        if self._stopped:
+            raise StoppedError
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wishes.append((tokens, place))
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().create_task(self._ask())
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled() and place.exception() is None:
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Gives the place back."""
+        self._reporter.add("leave", self._backend)
+
+    def succeeded(self, *, estimated_tokens: float, used_tokens: float | None) -> None:
+        """An answer came."""
+        self._reporter.add("ok", self._backend, estimated_tokens, used_tokens)
+
+    def throttled(self, retry_after_s: float | None) -> None:
+        """A 429: the gate slows all nodes down."""
+        self._reporter.add("throttled", self._backend, retry_after_s)
+
+    def server_error(self) -> None:
+        """A 5xx or a broken connection."""
+        self._reporter.add("server_error", self._backend)
+
+    def stop(self) -> None:
+        """Wakes everybody who waits, with `StoppedError`."""
+        super().stop()
+        self._fail(StoppedError())
+
+    async def _ask(self) -> None:
+        try:
+            while self._wishes and not self._stopped:
+                sizes = [tokens for tokens, _ in self._wishes]
+                granted = await self._reporter.gate.enter(self._reporter.node, self._backend, sizes)
+                if granted == STOPPED:
+                    self.stop()
+                    return
+                for _ in range(granted):
+                    self._hand_out()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._asking = None
+
+    def _hand_out(self) -> None:
+        if not self._wishes:  # the run stopped while the gate was asked
+            self.release()
+            return
+        _, place = self._wishes.popleft()
+        if place.done():  # whoever wanted it was cancelled
+            self.release()
+        else:
+            place.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        while self._wishes:
+            _, place = self._wishes.popleft()
+            if not place.done():
+                place.set_exception(error)
+
+
+@dataclass(slots=True)
+class SharedBudget(Budget):
+    """Stands in for the gate's budget."""
+
+    _reporter: _Reporter | None = None
+
+    def attach(self, reporter: _Reporter) -> None:
+        """Says where the money is."""
+        self._reporter = reporter
+
+    async def reserve(self, worst_usd: float) -> float:
+        """Sets the worst case aside at the gate; see `Budget.reserve`."""
+        if self.cap is None or worst_usd <= 0:
+            return 0.0
+        reporter = self._at_gate()
+        # Whether or not the caller still waits: what the gate has set aside must be given back.
+        asking = asyncio.ensure_future(reporter.gate.reserve(reporter.node, worst_usd))
+        try:
+            allowed = await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            asking.add_done_callback(lambda done: self._give_back(done, worst_usd))
+            raise
+        if not allowed:
+            self.closed = True
+            raise BudgetSpentError("the cost cap would be passed")
+        return worst_usd
+
+    def book(self, amount: float, *, certain: bool = True) -> None:
+        """Adds what a call cost, or what it may have cost."""
+        if certain:
+            self.spent += amount
+        else:
+            self.possibly_spent += amount
+        self._at_gate().add("book", amount, certain)
+
+    def release(self, reserved: float, *, last: bool = True) -> None:
+        """Gives a reservation back."""
+        self._at_gate().add("release", reserved, last)
+
+    def _give_back(self, done: asyncio.Future[bool], amount: float) -> None:
+        if not done.cancelled() and done.exception() is None and done.result():
+            self.release(amount)
+
+    def _at_gate(self) -> _Reporter:
+        assert self._reporter is not None  # noqa: S101 - attached before it is used
+        return self._reporter
+
+
+async def in_touch(desk: NodeDesk, work: Coroutine[Any, Any, Any]) -> Any:
+    """What the work returns; the desk reports meanwhile, and once more at the end."""
+    pinging = asyncio.create_task(desk.keep_in_touch())
+    try:
+        return await work
+    finally:
+        pinging.cancel()
+        await asyncio.gather(pinging, return_exceptions=True)
+        await desk.tell()

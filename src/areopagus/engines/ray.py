@@ -1,0 +1,322 @@
+"""The engine for several machines: shards of responses as Ray tasks.
+
+The same panel graph runs in every task. Limits, cost cap and counts are held by one gate, which
+all nodes go through; paid replies are in one ledger, which all nodes share. So a task that is done
+again because its node died asks only for what the ledger does not hold.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..access import price_fault
+from ..errors import InputError, InputFault, StoreError
+from ..judges.backend import Backend
+from ..judges.desk import Desk
+from ..records.responses import ResponseRow
+from ..records.verdict import Verdict
+from ..scoring import Scored, closed
+from .gate import Gate, GateTotals
+from .ray_cluster import Cluster
+from .ray_tasks import check_node, score_shard
+from .seat import PanelPlan, limits_of, plan_of
+from .shards import Shard, cut, shard_size
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+_POLL_S = 0.25
+_RETRIES = 5
+"""Times that a shard is done again because its node died."""
+_NOBODY_S = 60.0
+"""A cluster without a node for so long is given up."""
+_FINISHED_AHEAD = 64
+"""How many finished shards may wait for one slow one."""
+
+
+_Sent = tuple[Shard, "asyncio.Future[Any] | None"]
+"""A shard, and its verdicts to come; None where the run was stopping, so that it was not sent."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """What was set up for one run."""
+
+    plan: PanelPlan
+    sent_plan: Any
+    gate: Any
+    seen: GateTotals | None = None
+
+
+class RayEngine:
+    """Shards of responses on a Ray cluster."""
+
+    def __init__(
+        self,
+        address: str | None = None,
+        *,
+        processors: int | None = None,
+        responses_per_shard: int | None = None,
+        driver_ip: str | None = None,
+    ) -> None:
+        """Starts nothing yet.
+
+        Args:
+            address: of the cluster's head, as HOST:PORT; a cluster on this machine when left out.
+            processors: of the cluster on this machine; all when left out.
+            responses_per_shard: chosen by the panel's limits when left out.
+            driver_ip: which of this machine's addresses the driver uses, where there are several.
+        """
+        self._address = address
+        self._processors = processors
+        self._size = responses_per_shard
+        self._driver_ip = driver_ip
+        self._cluster: Cluster | None = None
+
+    async def require_access(
+        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+    ) -> None:
+        """Joins the cluster and has every node check keys, addresses, versions and the ledger.
+
+        Raises:
+            InputError: with all faults of all nodes together, and a ledger that the nodes could
+                not share.
+        """
+        self._refuse_file_elsewhere(panel)
+        cluster = await self._join()
+        # The cap itself is known when the run begins; for prices it is enough that there is one.
+        plan = plan_of(panel, cap=None)
+        if not cluster.nodes():
+            raise InputError([InputFault("ray", "the cluster has no processors to give")])
+        gate = self._new_gate(cluster, panel, plan)
+        try:
+            asked = {
+                address: cluster.ray.remote(check_node)
+                .options(num_cpus=1, scheduling_strategy=cluster.on_node(node), max_retries=1)
+                .remote(plan, gate)
+                for node, address in cluster.nodes()
+            }
+            faults: list[InputFault] = []
+            closed_to: dict[str, list[InputFault]] = {}
+            for address, answer in asked.items():
+                await _sort_faults(f"node {address}", answer, faults, closed_to)
+        finally:
+            cluster.ray.kill(gate)
+        for backend in panel.backends:
+            found = closed_to.get(backend.spec.name, [])
+            if capped and backend.worst_cost(1, 1) is None:
+                found.append(price_fault(backend))
+            if found and not is_paid(backend):
+                faults.extend(found)
+        if faults:
+            raise InputError(faults, hint="Nothing was sent and nothing was spent.")
+
+    async def score(
+        self,
+        rows: Iterable[ResponseRow],
+        *,
+        panel: Panel,
+        desk: Desk,
+        is_repeated: Callable[[ResponseRow], bool],
+    ) -> AsyncIterator[Scored]:
+        """Verdicts on the rows, in their order.
+
+        Raises:
+            StoreError: the ledger cannot be written, or the cluster is lost.
+        """
+        self._refuse_file_elsewhere(panel)
+        cluster = await self._join()
+        plan = plan_of(panel, cap=desk.budget.cap)
+        gate = self._new_gate(cluster, panel, plan)
+        run = _Run(plan, cluster.ray.put(plan), gate)
+        watching = asyncio.create_task(self._watch(cluster, run, desk))
+        shards = cut(rows, size=self._size or shard_size(panel.bench), is_repeated=is_repeated)
+        queue: deque[_Sent] = deque()
+        try:
+            for shard in shards:
+                while self._is_full(cluster, queue):
+                    if _is_done(queue[0][1]):
+                        async for scored in self._verdicts(panel, *queue.popleft()):
+                            yield scored
+                    else:
+                        await _until_one(queue, watching)
+                while same := _others_with(shard, queue):
+                    await _until_one(same, watching)
+                queue.append((shard, None if desk.stopped else self._send(cluster, run, shard)))
+                while queue and _is_done(queue[0][1]):
+                    async for scored in self._verdicts(panel, *queue.popleft()):
+                        yield scored
+            while queue:
+                while not _is_done(queue[0][1]):
+                    await _until_one(queue, watching)
+                async for scored in self._verdicts(panel, *queue.popleft()):
+                    yield scored
+            await self._book(run, desk)
+        finally:
+            watching.cancel()
+            await asyncio.gather(watching, return_exceptions=True)
+            for _, work in queue:
+                if work is not None:
+                    work.cancel()
+            with suppress(Exception):
+                cluster.ray.kill(gate)
+
+    async def close(self) -> None:
+        """Leaves the cluster, and ends it where it was started here."""
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            await asyncio.to_thread(cluster.close)
+
+    async def _join(self) -> Cluster:
+        if self._cluster is None:
+            self._cluster = await asyncio.to_thread(
+                Cluster.connect, self._address, cpus=self._processors, driver_ip=self._driver_ip
+            )
+        return self._cluster
+
+    def _refuse_file_elsewhere(self, panel: Panel) -> None:
+        if self._address is not None and panel.ledger.path is not None:
+            raise InputError(
+                [
+                    InputFault(
+                        panel.ledger.place,
+                        "is a file, which the nodes of a cluster cannot share: name a PostgreSQL "
+                        "ledger with --ledger postgresql://…, or leave --address out",
+                    )
+                ]
+            )
+
+    def _new_gate(self, cluster: Cluster, panel: Panel, plan: PanelPlan) -> Any:
+        # On the driver's own node: the run ends with it in any case.
+        here = cluster.on_node(cluster.ray.get_runtime_context().get_node_id())
+        return (
+            cluster.ray.remote(Gate)
+            .options(
+                name=f"areopagus-gate-{plan.run}",
+                num_cpus=0,
+                max_concurrency=10_000,
+                scheduling_strategy=here,
+            )
+            .remote(limits_of(panel), plan.cap)
+        )
+
+    def _send(self, cluster: Cluster, run: _Run, shard: Shard) -> asyncio.Future[Any]:
+        task = cluster.ray.remote(score_shard).options(num_cpus=1, max_retries=_RETRIES)
+        asked = task.remote(run.sent_plan, run.gate, shard)
+        loss = f"the cluster is gone, or lost one shard of responses {_RETRIES + 1} times"
+        return asyncio.ensure_future(_answer(asked, loss))
+
+    def _is_full(self, cluster: Cluster, queue: deque[_Sent]) -> bool:
+        """Whether every processor has a shard and another waits for it."""
+        under_way = sum(not _is_done(work) for _, work in queue)
+        return under_way >= 2 * cluster.processors() or len(queue) >= _FINISHED_AHEAD
+
+    async def _verdicts(
+        self, panel: Panel, shard: Shard, work: asyncio.Future[Any] | None
+    ) -> AsyncIterator[Scored]:
+        if work is None:
+            for row, repeated in zip(shard.rows, shard.repeated, strict=True):
+                yield Scored(row, closed(row, bench=panel.bench, repeated=repeated))
+            return
+        outcome = await work
+        for row, verdict in zip(shard.rows, outcome.get(), strict=True):
+            yield Scored(row, Verdict.from_json(verdict))
+
+    async def _watch(self, cluster: Cluster, run: _Run, desk: Desk) -> None:
+        """Carries what the gate counts to the desk, and a stop the other way.
+
+        Raises:
+            StoreError: the gate is lost, or all nodes are.
+        """
+        told = False
+        clock = asyncio.get_running_loop().time
+        peopled = clock()
+        while True:
+            await asyncio.sleep(_POLL_S)
+            if desk.stopped and not told:
+                told = True
+                await _answer(run.gate.stop.remote(), "the run's gate is lost")
+            await self._book(run, desk)
+            if cluster.nodes():
+                peopled = clock()
+            elif clock() - peopled > _NOBODY_S:
+                raise StoreError(
+                    f"no node has been left for {_NOBODY_S:.0f} s; what was paid is in the ledger: "
+                    "give the same command again"
+                )
+
+    async def _book(self, run: _Run, desk: Desk) -> None:
+        now: GateTotals = await _answer(run.gate.totals.remote(), "the run's gate is lost")
+        before, run.seen = run.seen, now
+        for name, number in now.counts.items():
+            earlier = before.counts[name] if before else 0
+            setattr(desk.counts, name, getattr(desk.counts, name) + number - earlier)
+        budget = desk.budget
+        if spent := now.spent - (before.spent if before else 0.0):
+            budget.book(spent)
+        if spent := now.possibly_spent - (before.possibly_spent if before else 0.0):
+            budget.book(spent, certain=False)
+        budget.unknown_calls += now.unknown_calls - (before.unknown_calls if before else 0)
+
+
+async def _sort_faults(
+    node: str, answer: Any, faults: list[InputFault], closed_to: dict[str, list[InputFault]]
+) -> None:
+    """Adds what a node found wrong, for all or for one backend."""
+    from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
+
+    try:
+        settings, access = (await answer).get()
+    except RayError as error:
+        reason = str(error).strip().split("\n")[-1]
+        faults.append(InputFault(node, f"cannot work for this run: {reason}"))
+    except StoreError as error:
+        faults.append(InputFault(node, str(error)))
+    except InputError as error:
+        faults.extend(_at(node, error.faults))
+    else:
+        faults.extend(_at(node, settings))
+        for backend, found in access.items():
+            closed_to.setdefault(backend, []).extend(_at(node, found))
+
+
+def _at(node: str, faults: Iterable[InputFault]) -> list[InputFault]:
+    return [InputFault(f"{node}: {item.where}", item.message, item.field) for item in faults]
+
+
+async def _answer(asked: Any, loss: str) -> Any:
+    from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
+
+    try:
+        return await asked
+    except RayError as error:
+        reason = str(error).strip().split("\n")[-1]
+        raise StoreError(
+            f"{loss} ({reason}); what was paid is in the ledger: give the same command again"
+        ) from error
+
+
+def _is_done(work: asyncio.Future[Any] | None) -> bool:
+    return work is None or work.done()
+
+
+async def _until_one(sent: Iterable[_Sent], watching: asyncio.Task[None]) -> None:
+    """Waits until one shard that is under way is done, or the watch has ended with an error."""
+    running = [work for _, work in sent if work is not None and not work.done()]
+    await asyncio.wait([*running, watching], return_when=asyncio.FIRST_COMPLETED)
+    if watching.done():
+        await watching
+
+
+def _others_with(shard: Shard, queue: Iterable[_Sent]) -> list[_Sent]:
+    """The shards under way that make the same calls; each call is paid once if they come first."""
+    return [
+        (other, work)
+        for other, work in queue
+        if not _is_done(work) and shard.questions & other.questions
+    ]

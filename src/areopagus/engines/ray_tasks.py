@@ -1,0 +1,101 @@
+"""What runs on the nodes: the check of a node, and a shard of responses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import AreopagusError, InputError, InputFault, StoreError
+from ..loop import run_sync
+from .gate import Report
+from .seat import PanelPlan, Seat, seat_for
+from .shards import Shard
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a task brought: a value, or the error that a person can do something about."""
+
+    value: Any = None
+    faults: tuple[InputFault, ...] = ()
+    store_error: str | None = None
+
+    def get(self) -> Any:
+        """The value.
+
+        Raises:
+            InputError, StoreError: as on the node.
+        """
+        if self.faults:
+            raise InputError(self.faults)
+        if self.store_error is not None:
+            raise StoreError(self.store_error)
+        return self.value
+
+
+class RemoteGate:
+    """The gate's actor, as a node speaks to it."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    async def enter(self, node: str, backend: str, tokens: Sequence[float]) -> int:
+        """See `Gate.enter`."""
+        return int(await self._answer(self._actor.enter.remote(node, backend, list(tokens))))
+
+    async def reserve(self, node: str, worst_usd: float) -> bool:
+        """See `Gate.reserve`."""
+        return bool(await self._answer(self._actor.reserve.remote(node, worst_usd)))
+
+    async def report(self, node: str, reports: Sequence[Report]) -> bool:
+        """See `Gate.report`."""
+        return bool(await self._answer(self._actor.report.remote(node, list(reports))))
+
+    async def _answer(self, asked: Any) -> Any:
+        from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
+
+        try:
+            return await asked
+        except RayError as error:
+            # Without the gate nobody keeps the limits and the cap: nothing more may be sent.
+            raise StoreError(
+                f"the run's gate cannot be reached ({type(error).__name__}); what was paid is in "
+                "the ledger"
+            ) from error
+
+
+def check_node(plan: PanelPlan, actor: Any) -> Outcome:
+    """What keeps this node from working for the run; the value is that of `Seat.faults`."""
+    if os.environ.get("RAY_AUTH_MODE") != "token":
+        unguarded = "was started without tokens (RAY_AUTH_MODE=token): who reaches it runs code"
+        return Outcome(faults=(InputFault("ray", unguarded),))
+
+    async def check() -> tuple[list[InputFault], dict[str, list[InputFault]]]:
+        seat = await seat_for(plan, RemoteGate(actor))
+        return await seat.faults()
+
+    try:
+        return Outcome(value=run_sync(check()))
+    except AreopagusError as error:
+        return _failed(error)
+
+
+def score_shard(plan: PanelPlan, actor: Any, shard: Shard) -> Outcome:
+    """The verdicts on a shard, as JSON."""
+
+    async def score() -> list[dict[str, Any]]:
+        seat: Seat = await seat_for(plan, RemoteGate(actor))
+        return await seat.score(shard)
+
+    try:
+        return Outcome(value=run_sync(score()))
+    except AreopagusError as error:
+        return _failed(error)
+
+
+def _failed(error: AreopagusError) -> Outcome:
+    if isinstance(error, InputError):
+        return Outcome(faults=error.faults)
+    return Outcome(store_error=str(error))

@@ -1,0 +1,229 @@
+"""The gate of a run on several nodes, and a node's desk in front of it; without Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from areopagus import Panel
+from areopagus.engines import gate as gate_module
+from areopagus.engines.gate import STOPPED, Gate, Limits
+from areopagus.engines.node_desk import NodeDesk, SharedLimiter, in_touch
+from areopagus.engines.shards import cut, shard_size
+from areopagus.judges.limits import StoppedError
+from areopagus.records.ledger import Ledger
+from areopagus.records.responses import ResponseRow
+from areopagus.scoring import Scored, score_rows
+from areopagus.testing import ScriptedBackend
+
+
+def row(number: int, text: str | None = None) -> ResponseRow:
+    return ResponseRow(
+        response_id=f"r{number}",
+        prompt_text="Is it just?",
+        response_text=text or f"Perhaps {number}.",
+        prompt_id="p",
+        respondent_id="x",
+        extra={},
+        line=number + 1,
+    )
+
+
+async def all_scored(panel: Panel, rows: list[ResponseRow], desk: NodeDesk) -> list[Scored]:
+    async def score() -> list[Scored]:
+        return [item async for item in score_rows(rows, bench=panel.bench, desk=desk)]
+
+    found: list[Scored] = await in_touch(desk, score())
+    return found
+
+
+def limited(**changes: float | None) -> dict[str, Limits]:
+    values = {"concurrency": 4, "rpm": None, "tpm": None, **changes}
+    return {"scripted/judge": Limits(**values)}  # type: ignore[arg-type]
+
+
+async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path) -> None:
+    in_flight = most = 0
+
+    class Slow(ScriptedBackend):
+        async def send(self, request):  # type: ignore[no-untyped-def]
+            nonlocal in_flight, most
+            in_flight += 1
+            most = max(most, in_flight)
+            await asyncio.sleep(0.002)
+            in_flight -= 1
+            return await super().send(request)
+
+    gate = Gate(limited(concurrency=4), cap=None)
+    backend = Slow({"overall": 7}, cost_usd=0.5)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        panel = Panel(backend, mode="holistic", ledger=ledger)
+        nodes = [NodeDesk(ledger, gate=gate, node=name, cap=None) for name in "ab"]
+        halves = [[row(n) for n in range(6)], [row(n) for n in range(6, 12)]]
+        found = await asyncio.gather(
+            *(all_scored(panel, half, desk) for half, desk in zip(halves, nodes, strict=True))
+        )
+    assert [item.row.response_id for part in found for item in part] == [f"r{n}" for n in range(12)]
+    assert most == 4
+    totals = await gate.totals()
+    assert totals.counts["sent"] == totals.counts["answered"] == 120
+    assert totals.spent == pytest.approx(60.0)
+    assert totals.peak_in_flight == {"scripted/judge": 4}
+    assert totals.given_up == 0
+
+
+async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
+    sent: list[float] = []
+
+    class Clocked(ScriptedBackend):
+        async def send(self, request):  # type: ignore[no-untyped-def]
+            sent.append(time.monotonic())
+            return await super().send(request)
+
+    # 100 a second, and a second's worth at once: the 121st cannot go before 0.2 s.
+    gate = Gate(limited(concurrency=64, rpm=6000.0), cap=None)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        panel = Panel(Clocked({"overall": 7}), mode="holistic", ledger=ledger)
+        await asyncio.gather(
+            *(
+                all_scored(
+                    panel,
+                    [row(100 * k + n) for n in range(5)],
+                    NodeDesk(ledger, gate=gate, node=f"{k}", cap=None),
+                )
+                for k in range(3)
+            )
+        )
+    assert len(sent) == 150
+    assert sent[-1] - sent[0] >= 0.49
+    for index, moment in enumerate(sent):
+        within = sum(1 for other in sent[index:] if other - moment < 0.2)
+        assert within <= 100 + 20 + 1
+
+
+async def test_the_cap_holds_over_nodes(tmp_path: Path) -> None:
+    gate = Gate(limited(concurrency=32), cap=10.0)
+    backend = ScriptedBackend({"overall": 7}, cost_usd=0.25)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        panel = Panel(backend, mode="holistic", ledger=ledger)
+        found = await asyncio.gather(
+            *(
+                all_scored(
+                    panel,
+                    [row(100 * k + n) for n in range(5)],
+                    NodeDesk(ledger, gate=gate, node=f"{k}", cap=10.0),
+                )
+                for k in range(3)
+            )
+        )
+    totals = await gate.totals()
+    # A call and its repair are set aside together, so the last quarter dollar is not spent.
+    assert totals.spent == pytest.approx(0.25 * len(backend.requests))
+    assert 9.0 <= totals.spent <= 10.0
+    judgments = [j for part in found for item in part for j in item.verdict.judgments]
+    reasons = {j.reason for j in judgments if j.status == "not_asked"}
+    assert sum(j.status == "scored" for j in judgments) == len(backend.requests)
+    assert reasons == {"budget"}
+
+
+async def test_places_and_money_of_a_node_that_fell_silent_go_back() -> None:
+    now = 0.0
+    gate = Gate(limited(concurrency=2), cap=1.0, clock=lambda: now)
+    assert await gate.enter("dead", "scripted/judge", [1.0, 1.0, 1.0]) == 2
+    assert await gate.reserve("dead", 0.4)
+    assert await gate.reserve("dead", 0.2)
+    await gate.report("dead", [("book", 0.1, True), ("release", 0.1, False)])
+    waiting = asyncio.create_task(gate.enter("alive", "scripted/judge", [1.0]))
+    await asyncio.sleep(0)
+    now = gate_module.SILENCE_S + 1
+    await gate.report("alive", [])
+    assert await waiting == 1
+    totals = await gate.totals()
+    # 0.1 is certain; what is left of 0.4 + 0.2 may have been spent by calls in flight.
+    assert (totals.spent, totals.possibly_spent) == (0.1, pytest.approx(0.5))
+    assert totals.given_up == 1
+    assert await gate.reserve("alive", 0.39)
+    assert not await asyncio.wait_for(_refused(gate), 1)
+    # What it says when it comes back takes nothing from the others.
+    await gate.report("dead", [("leave", "scripted/judge"), ("release", 0.5, True)])
+    assert (await gate.totals()).possibly_spent == pytest.approx(0.5)
+
+
+async def _refused(gate: Gate) -> bool:
+    await gate.report("alive", [("release", 0.39, True)])
+    return await gate.reserve("alive", 0.41)
+
+
+async def test_a_stop_reaches_nodes_that_wait() -> None:
+    gate = Gate(limited(concurrency=1), cap=None)
+    assert await gate.enter("a", "scripted/judge", [1.0]) == 1
+    waiting = asyncio.create_task(gate.enter("b", "scripted/judge", [1.0]))
+    await asyncio.sleep(0)
+    await gate.stop()
+    assert await waiting == STOPPED
+    assert await gate.report("a", []) is True
+
+
+async def test_a_stop_at_the_gate_stops_a_node_s_desk(tmp_path: Path) -> None:
+    gate = Gate(limited(), cap=None)
+    await gate.stop()
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        panel = Panel(ScriptedBackend({"overall": 7}), mode="holistic", ledger=ledger)
+        desk = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        found = await all_scored(panel, [row(1), row(2)], desk)
+    assert desk.stopped
+    assert {j.status for item in found for j in item.verdict.judgments} == {"not_asked"}
+
+
+async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> None:
+    gate = Gate(limited(concurrency=1), cap=None)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        limiter = desk.limiter(ScriptedBackend({"overall": 7}))
+        assert isinstance(limiter, SharedLimiter)
+        await limiter.acquire(1.0)
+        waiting = asyncio.create_task(limiter.acquire(1.0))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        limiter.release()
+        await asyncio.sleep(0.01)
+        await asyncio.wait_for(limiter.acquire(1.0), 1)
+        desk.stop()
+        with pytest.raises(StoppedError):
+            await limiter.acquire(1.0)
+
+
+async def test_a_gate_that_is_lost_is_told_and_nothing_more_is_sent(tmp_path: Path) -> None:
+    class Lost(Gate):
+        async def enter(self, node, backend, tokens):  # type: ignore[no-untyped-def]
+            raise ConnectionError("the actor died")
+
+    backend = ScriptedBackend({"overall": 7})
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = NodeDesk(ledger, gate=Lost(limited(), cap=None), node="a", cap=None)
+        with pytest.raises(ConnectionError):
+            await desk.limiter(backend).acquire(1.0)
+    assert backend.requests == []
+
+
+def test_rows_are_cut_in_order_and_repeated_questions_are_marked() -> None:
+    rows = [row(n) for n in range(5)] + [row(5, "same"), row(6, "same")]
+    shards = list(cut(rows, size=3, is_repeated=lambda item: item.response_text == "same"))
+    assert [[item.response_id for item in shard.rows] for shard in shards] == [
+        ["r0", "r1", "r2"],
+        ["r3", "r4", "r5"],
+        ["r6"],
+    ]
+    assert [len(shard.questions) for shard in shards] == [0, 1, 1]
+    assert shards[1].questions == shards[2].questions
+    assert list(cut([], size=3, is_repeated=lambda item: False)) == []
+
+
+def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:
+    backend = ScriptedBackend({"overall": 7}, concurrency=40)
+    panel = Panel(backend, mode="holistic")
+    # Ten judges on forty places: four responses a round, ten at once, forty in a shard.
+    assert shard_size(panel.bench) == 40

@@ -1,0 +1,388 @@
+"""The ledger on a PostgreSQL server: what is its own beside what every ledger does."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from postgres_server import PASSWORD, PostgresServer
+
+from areopagus import Panel
+from areopagus.cli.main import cli
+from areopagus.errors import InputError, StoreError
+from areopagus.records import ledger_postgres
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger_admin import ledger_stats
+from areopagus.records.ledger_postgres_address import PostgresAddress, without_password
+from areopagus.records.reply import Reply
+from areopagus.testing import ScriptedBackend
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+async def pay(ledger: Ledger, number: int) -> int:
+    intent = await ledger.begin(key(number), backend="b")
+    reply = Reply(text="x" * 300, cost_usd=0.01)
+    await ledger.finish(intent, CallRecord(key(number), "b", "", "judge", {}, reply))
+    return intent.repeats
+
+
+@pytest.fixture
+def address(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
+    number = sum(request.node.name.encode())  # one schema a test
+    return postgres.address(f"own_{number}")
+
+
+def run(address: str, statement: str) -> list[Any]:
+    writer = ledger_postgres.PostgresStore(PostgresAddress.parse(address)).writer()
+    try:
+        return list(writer.rows(statement))
+    finally:
+        writer.end()
+
+
+def test_many_that_open_a_new_ledger_at_once_make_one(address: str) -> None:
+    secrets: list[bytes] = []
+
+    def open_it() -> None:
+        with Ledger.open(address) as ledger:
+            secrets.append(ledger.secret)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(secrets) == 8
+    assert len(set(secrets)) == 1
+    assert len(secrets[0]) == 32
+
+
+def test_looking_makes_nothing(address: str) -> None:
+    for _ in range(2):
+        with pytest.raises(StoreError, match="no ledger here"):
+            Ledger.open(address, read_only=True)
+
+
+def test_tables_of_somebody_else_are_left_as_they_are(address: str) -> None:
+    Ledger.open(address).close()
+    run(address, "DROP TABLE meta")
+    with pytest.raises(StoreError, match="tables that are no ledger"):
+        Ledger.open(address)
+
+
+def test_a_newer_ledger_is_left_as_it_is(address: str) -> None:
+    Ledger.open(address).close()
+    run(address, "UPDATE meta SET value = 'banana' WHERE name = 'application'")
+    with pytest.raises(StoreError, match="is not a ledger"):
+        Ledger.open(address)
+
+
+def test_an_older_program_refuses_a_newer_ledger(address: str) -> None:
+    Ledger.open(address).close()
+    run(address, "UPDATE meta SET value = '99' WHERE name = 'version'")
+    for read_only in (False, True):
+        with pytest.raises(StoreError, match="newer version"):
+            Ledger.open(address, read_only=read_only)
+
+
+async def test_a_server_that_crashes_and_returns_loses_nothing_and_doubles_nothing(
+    postgres: PostgresServer, address: str
+) -> None:
+    with Ledger.open(address) as ledger:
+        paid = 0
+
+        async def keep_paying(start: int) -> None:
+            nonlocal paid
+            for number in range(start, start + 60):
+                assert await pay(ledger, number) == 0
+                paid += 1
+
+        work = [asyncio.create_task(keep_paying(1000 * n)) for n in range(8)]
+        while paid < 40:  # noqa: ASYNC110 - eight tasks count
+            await asyncio.sleep(0.01)
+        await asyncio.to_thread(postgres.stop, "immediate")
+        before = paid
+        await asyncio.to_thread(postgres.start)
+        await asyncio.gather(*work)
+        assert before < paid == 480
+        keys = [key(1000 * n + k) for n in range(8) for k in range(60)]
+        assert len(ledger.lookup(keys)) == 480
+        assert ledger.orphans() == 0
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates, totals.repeats) == (480, 0, 0)
+
+
+async def test_a_commit_whose_answer_was_lost_is_not_done_twice(
+    postgres: PostgresServer, address: str
+) -> None:
+    with cut_after_commit(postgres.port) as (port, cuts):
+        with Ledger.open(address.replace(f":{postgres.port}/", f":{port}/")) as ledger:
+            for number in range(10):
+                cuts.set()
+                assert await pay(ledger, number) == 0
+            assert ledger.orphans() == 0
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates, totals.repeats) == (10, 0, 0)
+
+
+async def test_a_server_that_stays_away_is_one_clear_error(
+    postgres: PostgresServer, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_postgres, "RECONNECT_S", 0.3)
+    ledger = Ledger.open(address)
+    await pay(ledger, 1)
+    postgres.stop()
+    try:
+        with pytest.raises(StoreError, match="went away and did not come back") as caught:
+            await pay(ledger, 2)
+        with pytest.raises(StoreError, match="went away"):
+            ledger.lookup([key(1)])
+        with pytest.raises(StoreError, match="nobody answers") as unopened:
+            Ledger.open(address)
+        ledger.close()
+    finally:
+        postgres.start()
+    assert PASSWORD not in f"{caught.value}{unopened.value}"
+    with Ledger.open(address) as again:
+        assert set(again.lookup([key(1), key(2)])) == {key(1)}
+
+
+async def test_a_ledger_put_back_to_an_earlier_state_is_noticed(address: str) -> None:
+    with Ledger.open(address) as ledger:
+        run(address, f"DELETE FROM sessions WHERE id = {ledger._writer.session}")
+        with pytest.raises(StoreError, match="no longer knows this session"):
+            await pay(ledger, 1)
+
+
+async def test_two_who_store_the_same_keys_in_opposite_order_do_not_stop_each_other(
+    address: str,
+) -> None:
+    with Ledger.open(address) as one, Ledger.open(address) as two:
+        for turn in range(5):
+            numbers = range(100 * turn, 100 * turn + 100)
+            await asyncio.gather(
+                *(pay(one, n) for n in numbers), *(pay(two, n) for n in reversed(numbers))
+            )
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates) == (500, 500)
+
+
+async def test_one_key_twice_in_one_commit_is_one_reply_and_one_double(address: str) -> None:
+    with Ledger.open(address) as ledger:
+        await asyncio.gather(*(pay(ledger, 1) for _ in range(5)))
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates) == (1, 4)
+
+
+_BEGINNER = """
+import asyncio, sys, time
+from areopagus.records.ledger import Ledger
+
+async def main():
+    ledger = Ledger.open(sys.argv[1])
+    await asyncio.gather(*(ledger.begin(f"{n:064x}", backend="b") for n in range(5)))
+    print("begun", flush=True)
+    time.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+async def test_a_process_killed_on_any_machine_is_known_to_be_dead_at_once(address: str) -> None:
+    process = subprocess.Popen(  # noqa: ASYNC220
+        [sys.executable, "-c", _BEGINNER, address], stdout=subprocess.PIPE, text=True
+    )
+    with process, Ledger.open(address) as ledger:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        # As if it ran elsewhere: its process id says nothing here.
+        run(address, "UPDATE sessions SET host = 'elsewhere', pid = 1")
+        assert ledger.orphans() == 0
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        for _ in range(100):  # the server sees the closed connection within milliseconds
+            if ledger.orphans():
+                break
+            await asyncio.sleep(0.02)
+        assert ledger.orphans() == 5
+        assert await pay(ledger, 1) == 1
+        assert ledger.orphans() == 4
+
+
+def test_a_wrong_password_is_told_without_showing_it(postgres: PostgresServer) -> None:
+    with pytest.raises(StoreError, match="refuses the user ledger") as caught:
+        Ledger.open(postgres.address(password="canary-wrong"))
+    assert "canary" not in str(caught.value)
+    with pytest.raises(StoreError, match="refuses the user ledger"):
+        Ledger.open(without_password(postgres.address()))
+
+
+def test_the_password_may_stand_in_the_environment(
+    postgres: PostgresServer, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with Ledger.open(without_password(address)) as ledger, Ledger.open(ledger.place) as again:
+        assert ledger.secret == again.secret
+
+
+def test_a_database_that_is_not_there_is_told(postgres: PostgresServer) -> None:
+    with pytest.raises(StoreError, match="no database nowhere: make it"):
+        Ledger.open(postgres.address().replace("/postgres?", "/nowhere?"))
+
+
+def test_a_server_without_tls_is_not_spoken_to_where_tls_was_asked_for(address: str) -> None:
+    with pytest.raises(StoreError, match=r"nobody answers for the ledger .*SSL"):
+        Ledger.open(f"{address}&sslmode=require")
+
+
+def test_a_run_pays_once_and_names_the_ledger_without_its_password(
+    address: str, tmp_path: Path
+) -> None:
+    rows = [
+        {"response_id": f"r{n}", "prompt_text": "Is it just?", "response_text": f"Perhaps {n}."}
+        for n in range(3)
+    ]
+    backend = ScriptedBackend({"overall": 7})
+    for _ in range(2):
+        with Panel(backend, mode="holistic", ledger=address) as panel:
+            finished = panel.score_many(rows, tmp_path / "run")
+    assert finished.state == "complete"
+    assert ledger_stats(address).backends[0].calls == 30
+    text = (tmp_path / "run" / "run.json").read_text()
+    assert "postgresql://ledger@127.0.0.1" in text
+    for file in (tmp_path / "run").rglob("*"):
+        assert file.is_dir() or PASSWORD.encode() not in file.read_bytes(), file
+
+
+async def test_the_ledger_commands_work_on_a_server(address: str) -> None:
+    with Ledger.open(address) as ledger:
+        await asyncio.gather(*(pay(ledger, n) for n in range(3)))
+        intent = await ledger.begin(key(9), backend="b")
+        await ledger.fail(
+            intent, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
+        )
+
+    def told(*words: str) -> str:
+        done = CliRunner().invoke(cli, ["ledger", *words, "--ledger", address])
+        assert done.exit_code == 0, done.output
+        assert PASSWORD not in done.output
+        return done.output
+
+    stats = await asyncio.to_thread(told, "stats")
+    assert "postgresql://ledger@127.0.0.1" in stats
+    assert "failed: b: server: 1 calls" in stats
+    assert key(2)[:8] in await asyncio.to_thread(told, "show")
+    assert key(2) in await asyncio.to_thread(told, "show", key(2))
+    removed = await asyncio.to_thread(told, "prune", "--backend", "b", "--yes")
+    assert "3 paid calls (they cost $0.0300" in removed
+    assert "Nothing to prune." in await asyncio.to_thread(told, "prune", "--failures", "--yes")
+
+
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("postgresql://u:secret@h/d?pool=3", "pool: is no option"),
+        ("postgresql://u:secret@h/d?sslmode=prefer", "sslmode: must be one of"),
+        ("postgresql://u:secret@h/d?sslmode=require&sslmode=disable", "is given twice"),
+        ("postgresql://u:secret@h/", "must name one database"),
+        ("postgresql://u:secret@h/d#x", "after #"),
+        ("postgresql://u:se/secret@h/d", "must be postgresql://"),
+        ("postgresql://u:secret@h:port/d", "must be postgresql://"),
+        ("postgresql://u@h/d?password=secret", "password: is no option"),
+        ("postgresql://u:secret@h/d?schema=a;drop", "schema: must be a name"),
+        ("postgresql://u:secret@h/d?schema=pg_x", "schema: must be a name"),
+        ("postgresql://u:secret@h/d?connect_timeout=soon", "connect_timeout: must be seconds"),
+        ("postgresql://u:secret@h/d?sslrootcert=/nowhere.pem", "sslrootcert: is not a file"),
+        ("postgresql://u:secret@h/d?host=/run", "host: must be the folder"),
+    ],
+)
+def test_an_address_with_faults_is_refused_without_its_password(address: str, words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        PostgresAddress.parse(address, environment={})
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_all_faults_of_an_address_come_together() -> None:
+    with pytest.raises(InputError) as caught:
+        PostgresAddress.parse("postgresql://h/?pool=3&sslmode=x")
+    assert len(caught.value.faults) == 3
+
+
+@pytest.mark.parametrize(
+    ("address", "shown", "mode"),
+    [
+        ("postgres://u:p%40ss@127.0.0.1/d", "postgresql://u@127.0.0.1:5432/d", "disable"),
+        ("postgresql://u@[::1]:6/d", "postgresql://u@[::1]:6/d", "disable"),
+        ("postgresql://u@db.example:6/d", "postgresql://u@db.example:6/d", "verify-full"),
+        ("postgresql:///d?host=/run/pg", "postgresql://me@:5432/d?host=/run/pg", "disable"),
+        (
+            "postgresql://u@db.example/d?sslmode=require&schema=x&connect_timeout=5",
+            "postgresql://u@db.example:5432/d?schema=x&sslmode=require&connect_timeout=5",
+            "require",
+        ),
+    ],
+)
+def test_an_address_is_shown_in_one_form_that_opens_the_same(
+    address: str, shown: str, mode: str
+) -> None:
+    read = PostgresAddress.parse(address, environment={"PGUSER": "me"})
+    assert (read.shown, read.sslmode) == (shown, mode)
+    again = PostgresAddress.parse(shown, environment={})
+    assert again.shown == shown
+    assert "p@ss" not in repr(read)
+
+
+@contextlib.contextmanager
+def cut_after_commit(server_port: int) -> Iterator[tuple[int, threading.Event]]:
+    """A way to the server that breaks, when told to, between a COMMIT and its answer."""
+    cut = threading.Event()
+    listening = socket.create_server(("127.0.0.1", 0))
+    open_lines: list[socket.socket] = []
+
+    def carry(source: socket.socket, target: socket.socket, from_client: bool) -> None:
+        """Both ways; what the server says to a COMMIT that is to be cut is not carried."""
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if from_client and b"COMMIT" in data and cut.is_set():
+                    cut.clear()
+                    doomed.append(target)
+                elif not from_client and source in doomed:
+                    break
+                target.sendall(data)
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    doomed: list[socket.socket] = []
+
+    def serve() -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = listening.accept()
+                server = socket.create_connection(("127.0.0.1", server_port))
+                open_lines.extend((client, server))
+                for ends in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=carry, args=ends, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield listening.getsockname()[1], cut
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)
+        listening.close()
+        for line in open_lines:
+            line.close()
