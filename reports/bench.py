@@ -51,6 +51,31 @@ class Group:
         return ", ".join(named) or "none"
 
 
+MOST_SCORES = 120_000
+"""Judgments from which variance components are estimated; of more, prompts drawn by seed."""
+
+ONE_OF_A_KIND = (
+    "with one model or one persona, what its judgments share cannot be told from how the "
+    "responses differ"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """What a response's judgments are worth.
+
+    Attributes:
+        n_judgments: planned for each response.
+        effective: as many independent single judgments make an error of the same size, by the
+            run's own variance components; None where that cannot be told.
+        reason: why it cannot be told, or None.
+    """
+
+    n_judgments: int
+    effective: float | None
+    reason: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """How the personas order the responses.
@@ -105,6 +130,42 @@ def mean_over_responses(table: Floats) -> Floats:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Mean of empty slice", RuntimeWarning)
         return np.asarray(np.nanmean(table, axis=1), dtype=np.float64)
+
+
+def worth_of(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> Worth:
+    """The effective number of judgments of the panel, from a G-study of the composites.
+
+    Args:
+        table: the judgments.
+        prompts: prompt id of each response of the table.
+        seed: which prompts are drawn of a very large run.
+    """
+    from ..aggregation.effective_judges import effective_judges_from_components
+    from ..aggregation.generalizability import panel_g_study
+
+    repeats = int(table.repeat.max()) + 1 if table.repeat.size else 1
+    shape = (table.persona.n, table.model.n, repeats)
+    n = int(np.prod(shape))
+    if min(shape[:2]) < 2:
+        return Worth(n, None, ONE_OF_A_KIND)
+    names, codes = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(names))
+    taken = np.bincount(codes, weights=np.diff(table.start), minlength=len(names))[order]
+    is_chosen = np.isin(codes, order[np.cumsum(taken) <= max(MOST_SCORES, taken[0])])
+    rows = is_chosen[table.response]
+    scores = np.full((table.n_responses, *shape), np.nan)
+    scores[
+        table.response[rows], table.persona.codes[rows], table.model.codes[rows], table.repeat[rows]
+    ] = table.values[rows, 0]
+    study = panel_g_study(
+        scores[is_chosen], prompt=[prompts[k] for k in np.flatnonzero(is_chosen)], jackknife=False
+    )
+    worth = effective_judges_from_components(
+        study, personas=shape[0], models=shape[1], repeats=repeats
+    )
+    if study.reason or not np.isfinite(worth):
+        return Worth(n, None, study.reason or "no component of error is above 0")
+    return Worth(n, float(worth), None)
 
 
 def agreement_of(names: Sequence[str], composite: Floats) -> Agreement:

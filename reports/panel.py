@@ -81,7 +81,13 @@ def panel_page(
                 figures=figures,
             ),
             ranking(rows, ranks, _composites(scores), scale=scale, figures=figures),
-            judges(table, columns, personas=personas, scale=scale),
+            judges(
+                table,
+                columns,
+                prompts={row["response_id"]: row["prompt_id"] for row in scores},
+                personas=personas,
+                scale=scale,
+            ),
             disagreement(table, responses, scores, personas=personas, scale=scale, figures=figures),
             set_apart(responses),
             all_responses(

@@ -8,7 +8,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from .bench import Agreement, Group, agreement_of, cell_means, groups_of, shades_of
+from .bench import (
+    Agreement,
+    Group,
+    Worth,
+    agreement_of,
+    cell_means,
+    groups_of,
+    shades_of,
+    worth_of,
+)
 from .judgment_table import JudgmentTable
 from .numbers import count, shown, words
 from .panel_figures import draw_agreement, draw_two_axes
@@ -26,25 +35,29 @@ def judges(
     table: JudgmentTable,
     columns: Sequence[str],
     *,
+    prompts: Mapping[str, str],
     personas: Sequence[Mapping[str, Any]],
     scale: tuple[float, float],
 ) -> Section:
-    """Means by model, persona and axis, and by persona and model.
+    """What the panel's judgments are worth, and means by model, persona and axis.
 
     Args:
         table: the judgments.
         columns: heads of composite and criteria.
+        prompts: response id to prompt id.
         personas: as run.json describes them.
         scale: ends of the rubric's scale.
     """
     notes = {str(p["id"]): f"{p.get('label', '')} ({p.get('axis', '')})" for p in personas}
+    worth = worth_of(table, [prompts.get(name, name) for name in table.response_ids])
     parts: list[Part] = [
+        Paragraph(_worth_told(worth)),
         Paragraph(
             "Means over responses: each judge group's mean on a response, averaged over the "
             "responses of which it scored something. Groups may have scored different responses; "
             "compare those with the same n. Differences between them are severity as much as "
             "insight."
-        )
+        ),
     ]
     for kind, coded in (("model", table.model), ("persona", table.persona), ("axis", table.axis)):
         parts += [
@@ -160,6 +173,17 @@ def note_table(
             )
         )
     return parts
+
+
+def _worth_told(worth: Worth) -> str:
+    many = f"{count(worth.n_judgments)} judgments of a response"
+    if worth.effective is None:
+        return f"How many independent judgments the {many} are worth is undefined: {worth.reason}."
+    return (
+        f"The {many} are worth {worth.effective:.1f} independent single ones, by the variance "
+        "components of this run's composites. An error that all judges share does not show in "
+        "it: that takes a calibration against people."
+    )
 
 
 def _group_line(group: Group, note: str, width: int) -> list[Any]:

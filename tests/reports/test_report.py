@@ -35,7 +35,7 @@ from report_runs import (
 from areopagus.errors import InputError
 from areopagus.records.judgment import STATUSES
 from areopagus.reports import write_report
-from areopagus.reports.bench import agreement_of, cell_means, groups_of
+from areopagus.reports.bench import agreement_of, cell_means, groups_of, worth_of
 from areopagus.reports.judgment_table import read_judgment_table
 from areopagus.reports.numbers import dollars, shown
 from areopagus.reports.scorecard import respondent_rows
@@ -353,6 +353,33 @@ def test_agreement_of_personas_is_tau_b() -> None:
     assert np.isnan(found.tau[3]).all()
     assert found.n[0, 3] == 5
     assert found.others[0] == pytest.approx(13 / 15)
+
+
+def test_worth_of_a_panel_counts_errors_that_models_share(tmp_path: Path) -> None:
+    # Each model has an error of its own on a response, shared by its ten personas, and each
+    # judgment a small one: the thirty judgments are then worth hardly more than three.
+    run = make_large_run(tmp_path / "run", n_responses=60, n_personas=10, n_models=3)
+    table = read_judgment_table(run, [f"criterion_{k}" for k in range(5)])
+    prompts = [f"p{k // 5}" for k in range(60)]
+    rng = np.random.default_rng(4)
+    independent = worth_of(table, prompts)
+    assert independent.n_judgments == 30
+    assert independent.effective == pytest.approx(30, rel=0.2)
+    own = rng.normal(0, 1.0, (60, 3))[table.response, table.model.codes]
+    noise = rng.normal(0, 0.1, table.n_judgments)
+    level = rng.normal(6, 1, 60)[table.response]
+    shared = replace(table, scores=np.repeat((level + own + noise)[:, None], 5, axis=1))
+    found = worth_of(shared, prompts)
+    assert found.effective is not None
+    assert 2.5 < found.effective < 4.5
+
+
+def test_worth_of_one_model_is_undefined(tmp_path: Path) -> None:
+    votes = [judgment(f"r{k}", f"p{k}", "m", persona=p) for k in range(4) for p in ("a", "b")]
+    table = read_judgment_table(make_run(tmp_path / "run", by_response(votes)), CRITERIA)
+    found = worth_of(table, [f"p{k}" for k in range(4)])
+    assert (found.n_judgments, found.effective) == (2, None)
+    assert found.reason is not None
 
 
 def test_mean_ranks_share_places_and_use_common_prompts_only() -> None:

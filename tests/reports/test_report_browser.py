@@ -203,3 +203,22 @@ def test_print_shows_rows_and_hides_the_tools(plain_run: Path, browser: Chromium
     assert browser.run(tools) == "none"
     pdf = browser.send("Page.printToPDF", landscape=True)["data"]
     assert len(pdf) > 20_000
+
+
+def test_without_script_or_with_an_old_browser_the_page_says_where_the_rows_are(
+    plain_run: Path, browser: Chromium
+) -> None:
+    path = write_report(plain_run, figures=False)
+    browser.send(
+        "Page.addScriptToEvaluateOnNewDocument", source="delete window.DecompressionStream"
+    )
+    browser.open(path)
+    text = browser.run("document.querySelector('.records').textContent")
+    assert "too old for DecompressionStream" in text
+    assert "The rows cannot be drawn" in text
+    browser.send("Emulation.setScriptExecutionDisabled", value=True)
+    browser.send("Page.navigate", url="about:blank")
+    browser.send("Page.navigate", url=path.as_uri())
+    shown = browser.send("Page.printToPDF")["data"]
+    assert len(shown) > 20_000
+    assert browser.complaints == []
