@@ -17,6 +17,9 @@ MAX_ARRANGEMENTS = 50_000
 MAX_ONE_SIDED_ITEMS = 60
 """Items of one group, ties on at most one side, whose null is still computed exactly."""
 
+BLOCK_LENGTH = 500
+"""Groups are convolved among themselves up to this length before they meet the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class NullDistribution:
@@ -64,14 +67,17 @@ def group_null(x: Floats, y: Floats) -> NullDistribution:
 def combined_null(groups: list[tuple[Floats, Floats]]) -> NullDistribution:
     """Returns the null of C − D summed over independent groups, by convolution."""
     cache: dict[tuple[tuple[int, ...], tuple[int, ...]], NullDistribution] = {}
-    first, probabilities = 0, np.ones(1)
+    first, probabilities, block = 0, np.ones(1), np.ones(1)
     for x, y in groups:
         key = (tuple(_tie_sizes(x)), tuple(_tie_sizes(y)))
         if key not in cache:
             cache[key] = group_null(x, y)
         first += cache[key].first
-        probabilities = np.convolve(probabilities, cache[key].probabilities)
-    return NullDistribution(first, probabilities)
+        block = np.convolve(block, cache[key].probabilities)
+        # With thousands of groups it is many small steps over a long array that take the time.
+        if len(block) >= BLOCK_LENGTH:
+            probabilities, block = np.convolve(probabilities, block), np.ones(1)
+    return NullDistribution(first, np.convolve(probabilities, block))
 
 
 def _tie_sizes(values: Floats) -> list[int]:

@@ -246,11 +246,9 @@ class Records {
   }
 
   matrix(view, [numbers, remarks], reasons) {
-    const hasReasons = Object.keys(reasons).length > 0;
     const heads = [...view.judgeColumns.map((name) => make("th", { scope: "col" }, visible(name))),
       ...view.scores.map((name) => make("th", { scope: "col", class: "n" }, visible(name))),
       make("th", { scope: "col" }, "status")];
-    if (hasReasons) heads.push(make("th", { scope: "col" }, "rationale"));
     const width = view.scores.length;
     const [low, high] = view.scale;
     const lines = view.judges.map((labels, judge) => {
@@ -265,17 +263,18 @@ class Records {
         line.append(cell);
       }
       line.append(make("td", {}, remarks[judge] === undefined ? "scored" : visible(remarks[judge], { most: 400 })));
-      if (hasReasons) {
-        const reason = reasons[judge];
-        line.append(make("td", {}, reason ? make("span", { class: "reason" }, visible(reason, { isProse: true })) : ""));
-      }
       return line;
     });
     const table = make("table", { class: "sortable shaded" },
       make("caption", {}, make("span", {}, "Every judge's scores on this response; abstained ones enter no mean.")),
       make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines));
     makeSortable(table);
+    const given = view.judges.flatMap((labels, judge) => (reasons[judge] === undefined ? [] : [
+      make("dt", {}, visible(labels.join(", "))),
+      make("dd", { class: "prose reason" }, visible(reasons[judge], { isProse: true })),
+    ]));
     return make("section", {}, make("h3", {}, "Judgments"),
-      make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Judgments" }, table));
+      make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Judgments" }, table),
+      ...(given.length ? [make("h3", {}, "Rationales"), make("dl", {}, ...given)] : []));
   }
 }

@@ -23,12 +23,15 @@ from .material import (
     Prompts,
     Supplied,
     framings_from,
+    read_plan_variants,
     read_prompts,
     read_supplied,
+    require_one_source,
     rewriters_from,
     settings_of,
     targets_from,
 )
+from .missing import count_missing, count_supplied
 from .panel_rows import CARRIED, NO_RESPONSE, chosen, panel_rows, repeat_of
 from .plan import StressPlan
 from .run import StressRun
@@ -81,7 +84,7 @@ class StressJob(StagedJob):
         Raises:
             InputError: everything wrong with the input, before anything is spent.
         """
-        _require_one_source(prompts, responses, targets, rewriters, variants)
+        require_one_source(prompts, responses, targets, rewriters, variants)
         self.panel = panel
         self.plan = plan or StressPlan()
         self.wording = Wording(
@@ -113,7 +116,7 @@ class StressJob(StagedJob):
                 "most_words": self.wording.protocol.most_words,
             }
             if variants is not None:
-                self.variants = _read_variants(variants, self.prompts, self.plan)
+                self.variants = read_plan_variants(variants, self.prompts, self.plan)
                 identity["variants_sha256"] = self.variants.fingerprint()
             else:
                 self.framings = framings_from(framings, framing_folders, self.plan.baseline)
@@ -213,7 +216,7 @@ class StressJob(StagedJob):
     async def run_stages(self, desk: Desk) -> StressScores | None:
         """All stages; a prompt that fails in one leaves the others standing, counted."""
         if self.supplied is not None:
-            refused = self._count_supplied()
+            refused = count_supplied(self._responses(), self.counts)
         else:
             if self.variants is None:
                 await self._rewrite(desk)
@@ -255,7 +258,7 @@ class StressJob(StagedJob):
         askings = self.askings()
         asked = list(questions(askings, self.targets, self.plan, self.asked_again(askings)))
         self.begin("respond", total=len(asked), unit="responses")
-        self._count_missing(askings)
+        count_missing(askings, self.prompt_ids, self.counts, self.plan.response_repeats)
         faults: dict[str, int] = {}
         refused = await write_answers(
             self.path / RESPONSES_FILE,
@@ -299,32 +302,6 @@ class StressJob(StagedJob):
         cells = [cell_name(asking, name) for asking in askings for name in self.target_names]
         share = self.plan.regenerate_share
         return chosen(cells, share, self.plan.seed, "regenerate", at_least=FEWEST_RETESTED)
-
-    def _count_missing(self, askings: Sequence[Asking]) -> None:
-        """A framing that no variant was found for was planned all the same."""
-        there = {(asking.prompt_id, asking.condition) for asking in askings}
-        for prompt_id in self.prompt_ids:
-            for name in self.conditions:
-                if (prompt_id, name) not in there:
-                    for target in self.target_names:
-                        self.counts[target, name].planned += self.plan.response_repeats
-                        self.counts[target, name].no_variant += self.plan.response_repeats
-
-    def _count_supplied(self) -> set[str]:
-        refused: set[str] = set()
-        for row in self._responses():
-            tally = self.counts[row.target, row.condition]
-            tally.planned += 1
-            status = str(row.extra.get("status") or "")
-            if status in ("empty", "refused", *NO_RESPONSE):
-                setattr(tally, status, getattr(tally, status) + 1)
-            elif not row.response_text.strip():
-                tally.empty += 1
-            else:
-                tally.answered += 1
-            if status == "refused":
-                refused.add(row.response_id)
-        return refused
 
     def _responses(self) -> Iterator[StressResponse]:
         return self._source.rows() if self._source is not None else iter(())
@@ -437,26 +414,3 @@ class StressJob(StagedJob):
         for backend in (*self.targets, *self.rewriters, *self.reviewers):
             if backend not in self.panel.backends:
                 await backend.close()
-
-
-def _require_one_source(
-    prompts: Any, responses: Any, targets: Any, rewriters: Any, variants: Any
-) -> None:
-    if (prompts is None) == (responses is None):
-        raise InputError("give either prompts to ask, or responses that are there already")
-    if responses is not None:
-        unwanted = {"targets": targets, "rewriters": rewriters, "variants": variants}
-        names = [name for name, value in unwanted.items() if value]
-        if names:
-            raise InputError(f"responses are supplied, so nobody is asked: leave out {names}")
-    if variants is not None and rewriters:
-        raise InputError("variants are supplied, so nothing is rewritten: leave out rewriters")
-
-
-def _read_variants(path: str | Path, prompts: Prompts, plan: StressPlan) -> VariantSet:
-    from ..records.variants import read_variants
-
-    found = read_variants(path, prompts.texts)
-    if plan.baseline in found.conditions:
-        raise InputError(f"variants: a condition is called {plan.baseline!r} like the baseline")
-    return found

@@ -22,6 +22,7 @@ from .source import StressSource
 
 if TYPE_CHECKING:
     from ..panel import Panel
+    from ..records.variants import VariantSet
 
 REWRITER_TOKENS = 4_000
 
@@ -208,3 +209,36 @@ def framings_from(
     if any(framing.id == baseline for framing in framings):
         raise InputError(f"a framing is called {baseline!r} like the baseline; rename one")
     return framings
+
+
+def require_one_source(
+    prompts: Any, responses: Any, targets: Any, rewriters: Any, variants: Any
+) -> None:
+    """Refuses settings that ask for two things at once, or for nothing.
+
+    Raises:
+        InputError: what contradicts what.
+    """
+    if (prompts is None) == (responses is None):
+        raise InputError("give either prompts to ask, or responses that are there already")
+    if responses is not None:
+        unwanted = {"targets": targets, "rewriters": rewriters, "variants": variants}
+        names = [name for name, value in unwanted.items() if value]
+        if names:
+            raise InputError(f"responses are supplied, so nobody is asked: leave out {names}")
+    if variants is not None and rewriters:
+        raise InputError("variants are supplied, so nothing is rewritten: leave out rewriters")
+
+
+def read_plan_variants(path: str | Path, prompts: Prompts, plan: StressPlan) -> VariantSet:
+    """The variants of a file, for these prompts.
+
+    Raises:
+        InputError: with every fault of the file; a condition called like the baseline.
+    """
+    from ..records.variants import read_variants
+
+    found = read_variants(path, prompts.texts)
+    if plan.baseline in found.conditions:
+        raise InputError(f"variants: a condition is called {plan.baseline!r} like the baseline")
+    return found
