@@ -158,7 +158,9 @@ def worth_of(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> 
         table.response[rows], table.persona.codes[rows], table.model.codes[rows], table.repeat[rows]
     ] = table.values[rows, 0]
     study = panel_g_study(
-        scores[is_chosen], prompt=[prompts[k] for k in np.flatnonzero(is_chosen)], jackknife=False
+        scores[is_chosen],
+        prompt=[prompts[int(k)] for k in np.flatnonzero(is_chosen)],
+        jackknife=False,
     )
     worth = effective_judges_from_components(
         study, personas=shape[0], models=shape[1], repeats=repeats

@@ -154,9 +154,7 @@ def draw_distribution(
         axes.set_yticks(range(len(groups)), labels, fontsize=8)
         axes.set_ylim(len(groups) - 0.4, -0.6)
         axes.set_xlim(*scale)
-        axes.set_xlabel(
-            "composite of a response (line: median; box: middle half; whiskers: 5% to 95%)"
-        )
+        axes.set_xlabel("composite of a response")
         axes.grid(axis="x", color=GREY, linewidth=0.3)
         axes.set_axisbelow(True)
         return save(figure, path)

@@ -246,8 +246,8 @@ def _ranking_figures(
         Figure(
             figures / "distribution.svg",
             "Spread of the composites",
-            "How the composites of single responses are spread; in brackets how many there are."
-            + more,
+            "How the composites of single responses are spread: line at the median, box around the "
+            "middle half, the whiskers 5% to 95%; in brackets how many there are." + more,
         ),
     ]
 

@@ -84,6 +84,7 @@ class ScoreJob:
             engine: what does the work; this process when left out. The job closes it.
         """
         self.panel = panel
+        self._is_stage = is_stage
         self._engine: Engine = engine or LocalEngine()
         self.source = source
         try:
@@ -188,7 +189,7 @@ class ScoreJob:
     def _write_report(self) -> None:
         from .reports import write_report
 
-        write_report(self.folder.path)
+        write_report(self.folder.path, figures=not self._is_stage)
 
     def _count(self, scored: Scored, elapsed_s: float) -> None:
         self.progress.done += 1

@@ -146,26 +146,26 @@ def read_top_shares(folder: Path, scores: StressScores, *, repeats: int) -> Floa
         scores: whose design and scale it follows.
         repeats: as in `read_stress_scores`.
     """
-    import pyarrow.compute as compute
     import pyarrow.parquet as parquet
 
     shares = np.full(scores.scores.shape, np.nan)
     table = parquet.read_table(
         folder / JUDGMENTS_FILE, columns=["response_id", "status", *scores.dimensions]
     )
-    table = table.filter(compute.equal(table["status"], "scored"))
-    top = table.select(["response_id"])
-    for name in scores.dimensions:
-        is_top = compute.greater_equal(table[name], float(scores.scale[1]))
-        top = top.append_column(name, compute.cast(is_top, "float64"))
-    means = top.group_by("response_id").aggregate([(name, "mean") for name in scores.dimensions])
-    by_response = dict(
-        zip(
-            means["response_id"].to_pylist(),
-            np.column_stack([means[f"{name}_mean"].to_numpy() for name in scores.dimensions]),
-            strict=True,
+    is_scored = np.asarray(table["status"].to_pylist(), dtype=object) == "scored"
+    responses = np.asarray(table["response_id"].to_pylist(), dtype=object)[is_scored]
+    names, place = np.unique(responses.astype(str), return_inverse=True)
+    n = np.maximum(np.bincount(place, minlength=len(names)), 1)
+    columns = [
+        np.bincount(
+            place,
+            weights=np.asarray(table[name].to_numpy())[is_scored] >= scores.scale[1],
+            minlength=len(names),
         )
-    )
+        / n
+        for name in scores.dimensions
+    ]
+    by_response = dict(zip(names.tolist(), np.column_stack(columns), strict=True))
     sums: dict[tuple[int, int, int], list[Any]] = {}
     for row in read_scores(folder):
         values = by_response.get(row["response_id"])
