@@ -313,7 +313,7 @@ def test_the_end_of_the_first_command_scores_the_examples(workplace: Path) -> No
     assert "150 scored of 160 planned judgments" in done.stdout
     (run,) = (workplace / "runs").iterdir()
     made = {path.name for path in run.iterdir() if not path.name.startswith(".")}
-    assert made == {"run.json", "judgments.parquet", "scores.csv", "report.html"}
+    assert made == {"run.json", "judgments.parquet", "scores.csv", "report.html", "figures"}
 
 
 # The example files -------------------------------------------------------------------------------
