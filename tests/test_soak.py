@@ -15,10 +15,10 @@ SOAK = Path(__file__).parent.parent / "benchmarks" / "soak.py"
 @pytest.mark.parametrize(
     "parts",
     [
-        ("kills",),
+        # Kills and signals have tests of their own: tests/test_kill.py.
         ("rerun", "dns", "clock"),
         ("disk", "locked", "truncated"),
-        ("returns", "signals"),
+        ("returns",),
     ],
     ids=" ".join,
 )

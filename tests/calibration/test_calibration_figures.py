@@ -12,6 +12,8 @@ import pytest
 from areopagus import InputError
 from areopagus.calibration import calibrate, write_figures
 
+pytestmark = pytest.mark.pictures
+
 
 def test_four_figures_in_two_formats(planted: Any, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")

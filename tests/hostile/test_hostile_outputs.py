@@ -203,7 +203,7 @@ def test_no_command_prints_a_character_that_a_terminal_acts_on(tmp_path: Path) -
         ("personas", "check", str(persona / "odd.yaml")),
         ("personas", "list", "--personas", str(persona)),
         ("export", "run", "--as", "csv"),
-        ("humans", "check", str(ratings)),
+        ("humans", "inspect", str(ratings)),
         ("calibrate", "run", str(ratings), "--out", "calibration"),
     ):
         done = command(*arguments, cwd=tmp_path)

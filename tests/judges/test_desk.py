@@ -89,7 +89,7 @@ async def test_a_429_is_waited_out_for_the_time_it_names(ledger: Ledger) -> None
 
 async def test_rate_limits_do_not_use_up_the_attempts_but_the_patience(ledger: Ledger) -> None:
     limited = ProviderError("rate_limit", "slow down", retry_after_s=0.0)
-    backend = ScriptedBackend([*[limited] * 5, "yes"], max_attempts=2)
+    backend = ScriptedBackend([*[limited] * 3, "yes"], max_attempts=2)
     desk = Desk(ledger)
     assert (await desk.ask(backend, request(), desk.purse())).reply.text == "yes"
     backend = ScriptedBackend(limited, max_attempts=2, max_wait_s=0.5, name="scripted/other")

@@ -24,6 +24,8 @@ from areopagus.reports.panel_figures import (
 from areopagus.reports.stress_figures import draw_delta_heatmap
 from areopagus.reports.stress_figures import draw_scorecard as draw_stress_scorecard
 
+pytestmark = pytest.mark.pictures
+
 pytest.importorskip("matplotlib")
 
 SCALE = (1.0, 10.0)
