@@ -209,7 +209,8 @@ def killed(soak: Soak, kills: int) -> None:
         f"because they were in flight at a kill ({repeats / max(done, 1):.1f} a kill, "
         f"{3 * IN_FLIGHT} at most in flight)"
     )
-    soak.expect(repeats <= done * 3 * IN_FLIGHT, "more was repeated than was in flight")
+    most = done * 3 * (IN_FLIGHT + IN_FLIGHT // 8)  # an eighth may be noted and not sent yet
+    soak.expect(repeats <= most, "more was repeated than was in flight")
 
 
 def _same_votes(soak: Soak, first: str, second: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..judges.backend import Backend
-from ..judges.desk import REPAIR_OUTPUT_FACTOR
+from ..judges.call import REPAIR_OUTPUT_FACTOR
 from ..judges.guard import nonce_for
 from ..judges.request import Message, Request
 from ..judges.spec import Rung

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.desk import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from ..judges.call import REPAIR_OUTPUT_FACTOR
+from ..judges.desk import Answer, Desk
 from ..judges.guard import nonce_for
 from ..judges.object_contract import ObjectReading, object_faults, read_object
 from ..judges.request import Message, Request

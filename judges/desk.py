@@ -8,7 +8,6 @@ the call is being sent, retries, and the ledger again.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,29 +16,14 @@ from ..errors import ProviderError
 from ..records.reply import Reply
 from .backend import Backend
 from .budget import Budget, Purse
+from .call import RETRY_AFTER_MOST_S, Call
 from .faults import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .limits import Limiter, StoppedError
 from .request import Request
 from .spec import LADDER, Rung
 
 if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
     from ..records.ledger import Intent, Ledger
-
-# Spreads retries; no result depends on it.
-_jitter = random.Random()  # noqa: S311 - nothing secret
-_BACKOFF_FIRST_S = 0.5
-_BACKOFF_MOST_S = 30.0
-_RETRY_AFTER_MOST_S = 60.0
-_ENVELOPE_TOKENS = 600
-"""Tokens that a provider may add around the texts: roles, tool wrappers, schema preambles."""
-_USUAL_OUTPUT_TOKENS = 120
-REPAIR_BYTES = 6_000
-"""Most bytes that the one repair ask adds: the echo of the unreadable reply and the request."""
-REPAIR_OUTPUT_FACTOR = 2
-"""A repair of a reply that was cut off may use this many times the tokens."""
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -207,7 +191,7 @@ class Desk:
     async def _send(self, backend: Backend, request: Request, key: str, purse: Purse) -> Reply:
         spec = backend.spec
         limiter = self.limiter(backend)
-        call = _Call(backend, request, key, purse)
+        call = Call(backend, request, key, purse)
         try:
             try:
                 return await self._attempt(call, limiter)
@@ -233,7 +217,7 @@ class Desk:
         finally:
             self._on_change()
 
-    async def _try_again(self, call: _Call, limiter: Limiter, first: ProviderError) -> Reply:
+    async def _try_again(self, call: Call, limiter: Limiter, first: ProviderError) -> Reply:
         from tenacity import AsyncRetrying, retry_if_exception
 
         retrying = AsyncRetrying(
@@ -252,40 +236,21 @@ class Desk:
                 return await self._attempt(call, limiter)
         raise AssertionError("the retries end with a reply or an error")
 
-    async def _attempt(self, call: _Call, limiter: Limiter) -> Reply:
+    async def _attempt(self, call: Call, limiter: Limiter) -> Reply:
         self._refuse_if_closed(call)
         await call.purse.need(call.reserve_usd)
-        await limiter.acquire(call.likely_tokens)
+        may_note = await limiter.approach()
         try:
             self._refuse_if_closed(call)  # it may have closed while this call waited
-            if call.intent is None:
-                call.intent = await self.ledger.begin(call.key, backend=call.backend.spec.name)
-            if self._stopped:
-                raise StoppedError
-            if call.attempts == 0:
-                self.counts.sent += 1
-                self.counts.repeated += 1 if call.intent.repeats else 0
-            call.attempts += 1
-            self.counts.attempts += 1
-            call.is_sending = True
+            if may_note:
+                await self._note(call)
+            await limiter.acquire(call.likely_tokens)
             try:
-                reply = await call.backend.send(call.request)
-            except ProviderError as error:
-                call.is_sending = False
-                self._learn_from(error, call, limiter)
-                raise
-            if reply.attempts != call.attempts:
-                reply = replace(reply, attempts=call.attempts)
-            call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
-            usage = reply.usage
-            limiter.succeeded(
-                estimated_tokens=call.likely_tokens,
-                used_tokens=None
-                if usage.input_tokens is None
-                else usage.input_tokens + (usage.output_tokens or 0),
-            )
+                reply = await self._sent(call, limiter)
+            finally:
+                limiter.release()
         finally:
-            limiter.release()
+            limiter.leave()
         from ..records.ledger import CallRecord
 
         record = CallRecord(
@@ -296,27 +261,65 @@ class Desk:
             request=call.request.description(),
             reply=reply,
         )
-        await self.ledger.finish(call.intent, record)
+        await self.ledger.finish(await self._note(call), record)
         self.counts.answered += 1
         return reply
 
-    def _refuse_if_closed(self, call: _Call) -> None:
+    async def _note(self, call: Call) -> Intent:
+        if call.intent is None:
+            call.intent = await self.ledger.begin(call.key, backend=call.backend.spec.name)
+        return call.intent
+
+    async def _sent(self, call: Call, limiter: Limiter) -> Reply:
+        """One request on the wire, by a call that has its place, and what is learnt from it."""
+        self._refuse_if_closed(call)
+        intent = await self._note(call)
+        if self._stopped:
+            raise StoppedError
+        if call.attempts == 0:
+            self.counts.sent += 1
+            self.counts.repeated += 1 if intent.repeats else 0
+        call.attempts += 1
+        self.counts.attempts += 1
+        call.is_sending = True
+        try:
+            reply = await call.backend.send(call.request)
+        except ProviderError as error:
+            call.is_sending = False
+            self._learn_from(error, call, limiter)
+            raise
+        if reply.attempts != call.attempts:
+            reply = replace(reply, attempts=call.attempts)
+        call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
+        usage = reply.usage
+        limiter.succeeded(
+            estimated_tokens=call.likely_tokens,
+            used_tokens=None
+            if usage.input_tokens is None
+            else usage.input_tokens + (usage.output_tokens or 0),
+        )
+        return reply
+
+    def _refuse_if_closed(self, call: Call) -> None:
         closed = self._closed.get(call.backend.spec.name)
         if closed is not None:
             raise ProviderError(closed.fault, f"not sent; the backend said before: {closed.detail}")
 
-    def _learn_from(self, error: ProviderError, call: _Call, limiter: Limiter) -> None:
+    def _learn_from(self, error: ProviderError, call: Call, limiter: Limiter) -> None:
         call.last_error = error
         if error.fault == "rate_limit":
-            limiter.throttled(min(error.retry_after_s or 0.0, _RETRY_AFTER_MOST_S))
+            limiter.throttled(min(error.retry_after_s or 0.0, RETRY_AFTER_MOST_S))
         elif error.fault in TRANSIENT:
             limiter.server_error()
         if error.may_be_billed:
             call.may_be_billed = True
             call.purse.write_off(call.worst_usd)
 
-    async def _record_failure(self, call: _Call, error: ProviderError) -> None:
+    async def _record_failure(self, call: Call, error: ProviderError) -> None:
         if call.intent is None:
+            return
+        if call.attempts == 0:  # noted, and never sent
+            await self.ledger.withdraw(call.intent)
             return
         await self.ledger.fail(
             call.intent,
@@ -326,69 +329,3 @@ class Desk:
             attempts=call.attempts,
             may_be_billed=call.may_be_billed,
         )
-
-
-@dataclass(slots=True)
-class _Call:
-    """One call on its way: what is asked, and what has happened to it so far."""
-
-    backend: Backend
-    request: Request
-    key: str
-    purse: Purse
-    intent: Intent | None = None
-    attempts: int = 0
-    hard_failures: int = 0
-    may_be_billed: bool = False
-    is_sending: bool = False
-    last_error: ProviderError | None = None
-    likely_tokens: float = 0.0
-    worst_usd: float | None = None
-    reserve_usd: float | None = None
-
-    def __post_init__(self) -> None:
-        size = self.request.size_bytes()
-        self.likely_tokens = size / 4 + _USUAL_OUTPUT_TOKENS
-        self.worst_usd = worst_usd(self.backend, self.request)
-        self.reserve_usd = reserve_usd(self.backend, self.request)
-
-    def gives_up(self, state: RetryCallState) -> bool:
-        """Rate limits are waited out for as long as the settings say; other faults are counted."""
-        error = state.outcome.exception() if state.outcome else None
-        rate_limited = isinstance(error, ProviderError) and error.fault == "rate_limit"
-        if not rate_limited:
-            self.hard_failures += 1
-        spec = self.backend.spec
-        # Only the pauses count: time spent in the queue of a slow backend is nobody's fault.
-        paused = state.idle_for + state.upcoming_sleep
-        return self.hard_failures >= spec.max_attempts or paused > spec.max_wait_s
-
-    def waits(self, state: RetryCallState) -> float:
-        """What the endpoint asked for, or exponential growth; with jitter either way."""
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after_s if isinstance(error, ProviderError) else None
-        if asked:  # "0" is no advice: asking again at once would meet the same limit
-            return min(asked, _RETRY_AFTER_MOST_S) + _jitter.uniform(0.0, 0.25)
-        ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
-        return _jitter.uniform(ceiling / 2, ceiling)
-
-
-def worst_usd(backend: Backend, request: Request) -> float | None:
-    """The most that one attempt can cost, in US dollars; None where the price is unknown.
-
-    No tokenizer makes more tokens of a text than it has bytes.
-    """
-    most_output = int(request.params.get("max_tokens") or 0)
-    return backend.worst_cost(request.size_bytes() + _ENVELOPE_TOKENS, most_output)
-
-
-def reserve_usd(backend: Backend, request: Request) -> float | None:
-    """What is set aside before a request is sent: its worst case, and that of its repair."""
-    first = worst_usd(backend, request)
-    if request.purpose != "judge" or first is None:
-        return first
-    most_output = int(request.params.get("max_tokens") or 0)
-    repair = backend.worst_cost(
-        request.size_bytes() + _ENVELOPE_TOKENS + REPAIR_BYTES, REPAIR_OUTPUT_FACTOR * most_output
-    )
-    return None if repair is None else first + repair

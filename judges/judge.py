@@ -14,8 +14,9 @@ from ..records.reply import Reply
 from .backend import Backend
 from .brief import TEMPLATE_VERSION, Brief
 from .budget import BudgetSpentError, Purse
+from .call import REPAIR_OUTPUT_FACTOR
 from .contract import Contract, json_schema
-from .desk import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from .desk import Answer, Desk
 from .expected import expected_scores
 from .guard import nonce_for
 from .limits import StoppedError

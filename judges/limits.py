@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 START_IN_FLIGHT = 8
 _HOLD_AFTER_SERVER_ERROR_S = 10.0
+_AHEAD_SHARE = 8
+_AHEAD_LEAST = 2
 # Several calls in flight meet the same limit at once: one burst of 429s is one event.
 _ONE_CUT_WITHIN_S = 1.0
 
@@ -68,6 +70,8 @@ class Limiter:
         self.throttled_times = 0
         self._slow_start = True
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._inside = 0
+        self._outside: deque[asyncio.Future[None]] = deque()
         self._buckets = (
             TokenBucket(rpm) if rpm else None,
             TokenBucket(tpm) if tpm else None,
@@ -79,6 +83,39 @@ class Limiter:
         self._stopped = False
         self._wake = asyncio.Event()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
+
+    async def approach(self) -> bool:
+        """Waits until a call is about to be its backend's next; `leave` ends what this begins.
+
+        So many calls as may be in flight are let in, and an eighth as many that can be noted in
+        the ledger meanwhile: a place that comes free is then filled at once, and not after a
+        commit, and few are noted that a kill keeps from being sent.
+
+        Returns:
+            Whether the call may be noted now; False where it might wait long for its place.
+
+        Raises:
+            StoppedError: the run is stopping.
+        """
+        if self._stopped:
+            raise StoppedError
+        if self._outside or self._inside >= self._room():
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._outside.append(future)
+            try:
+                await future  # entered in _let_in, on this one's behalf
+            except asyncio.CancelledError:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    self.leave()
+                raise
+        else:
+            self._inside += 1
+        return self._buckets == (None, None) and self._clock() >= self._not_before
+
+    def leave(self) -> None:
+        """Lets the next one approach."""
+        self._inside -= 1
+        self._let_in()
 
     async def acquire(self, tokens: float) -> None:
         """Waits for a place in flight, for the rates, and for a pause that a 429 asked for.
@@ -109,6 +146,7 @@ class Limiter:
             step = 1.0 if self._slow_start else 1.0 / self.allowed
             self.allowed = min(float(self.most), self.allowed + step)
             self._admit()
+            self._let_in()
 
     def throttled(self, retry_after_s: float | None) -> None:
         """A 429: fewer calls in flight, and nobody goes before the time it named."""
@@ -129,10 +167,11 @@ class Limiter:
         """Wakes everybody who waits, with `StoppedError`."""
         self._stopped = True
         self._wake.set()
-        while self._waiting:
-            future = self._waiting.popleft()
-            if not future.done():
-                future.set_exception(StoppedError())
+        for queue in (self._waiting, self._outside):
+            while queue:
+                future = queue.popleft()
+                if not future.done():
+                    future.set_exception(StoppedError())
 
     async def pause(self, seconds: float) -> None:
         """Sleeps, unless the run stops first.
@@ -173,6 +212,17 @@ class Limiter:
             future = self._waiting.popleft()
             if not future.done():
                 self._enter()
+                future.set_result(None)
+
+    def _room(self) -> int:
+        allowed = int(self.allowed)
+        return allowed + max(_AHEAD_LEAST, allowed // _AHEAD_SHARE)
+
+    def _let_in(self) -> None:
+        while self._outside and self._inside < self._room():
+            future = self._outside.popleft()
+            if not future.done():
+                self._inside += 1
                 future.set_result(None)
 
     async def _rates(self, tokens: float) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .access import known_rung
 from .graphs.screen import screen
+from .graphs.stopping import StoppingRule
 from .judges.backend import Backend
-from .judges.desk import reserve_usd
+from .judges.call import reserve_usd
 from .judges.judge import Judge, Matter
 from .judges.request import Request
 from .scoring import matter_of
@@ -60,12 +61,15 @@ class Estimate:
         n_screened: responses that nobody would be asked about.
         backends: one entry a backend.
         notices: what was assumed about the responses.
+        least: the same for the judgments that a stopping rule asks for whatever the answers; None
+            where there is no rule, or it wants a fixed number. `backends` then holds the most.
     """
 
     n_responses: int
     n_screened: int
     backends: tuple[BackendEstimate, ...]
     notices: tuple[str, ...] = ()
+    least: Estimate | None = None
 
     @property
     def calls(self) -> int:
@@ -92,16 +96,24 @@ class _Tally:
     most_usd: float | None = 0.0
 
 
-def estimate(panel: Panel, source: ResponseSource) -> Estimate:
+def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None = None) -> Estimate:
     """Calls, tokens and cost of scoring the source.
 
     Tokens are counted by the tokenizer that litellm has for a model on a sample of the texts, and
     scaled by characters; a backend whose way of structured output is not known yet is counted as
     if nothing were stored.
+
+    Args:
+        panel: who judges.
+        source: what.
+        rule: when fewer judgments are enough.
     """
+    bench = replace(panel.bench, rule=rule)
     with source:
         notices = source.check().notices
         tallies = {backend.spec.name: _Tally() for backend in panel.backends}
+        least = {backend.spec.name: _Tally() for backend in panel.backends}
+        is_range = rule is not None and rule.half_width is not None
         sample: list[str] = []
         n_responses = n_screened = 0
         for row in source.rows():
@@ -109,20 +121,31 @@ def estimate(panel: Panel, source: ResponseSource) -> Estimate:
             matter = matter_of(row)
             if screen(matter.response, most_characters=panel.bench.most_characters).gate:
                 n_screened += 1
-                for judge in panel.bench.judges.values():
-                    tallies[judge.model].planned += panel.bench.repeats
+                for judge in bench.judges.values():
+                    for tally in (tallies[judge.model], least[judge.model]):
+                        tally.planned += bench.repeats
                 continue
-            for judge in panel.bench.judges.values():
+            most = frozenset(bench.most_calls(matter.response_id))
+            first = frozenset(bench.first_calls(matter.response_id)) if is_range else None
+            for name, judge in bench.judges.items():
                 requests = _requests(panel, judge, matter)
-                _count(panel, judge, requests, tallies[judge.model])
+                keys = [f"{name}|{repeat}" for repeat in range(bench.repeats)]
+                _count(panel, judge, requests, tallies[judge.model], [k in most for k in keys])
+                if first is not None:
+                    _count(panel, judge, requests, least[judge.model], [k in first for k in keys])
                 if sum(map(len, sample)) < _SAMPLE_CHARACTERS:
                     sample.extend(m["content"] for m in requests[0].messages)
     text = "\n".join(sample)[: 2 * _SAMPLE_CHARACTERS]
+
+    def of(tallied: Mapping[str, _Tally]) -> tuple[BackendEstimate, ...]:
+        return tuple(_estimate(panel, b, tallied[b.spec.name], text) for b in panel.backends)
+
     return Estimate(
         n_responses,
         n_screened,
-        tuple(_estimate(panel, b, tallies[b.spec.name], text) for b in panel.backends),
+        of(tallies),
         notices,
+        Estimate(n_responses, n_screened, of(least)) if is_range else None,
     )
 
 
@@ -134,11 +157,14 @@ def _requests(panel: Panel, judge: Judge, matter: Matter) -> list[Request]:
     ]
 
 
-def _count(panel: Panel, judge: Judge, requests: list[Request], tally: _Tally) -> None:
+def _count(
+    panel: Panel, judge: Judge, requests: list[Request], tally: _Tally, is_asked: list[bool]
+) -> None:
     tally.planned += len(requests)
-    keys = [request.key() for request in requests]
+    asked = [request for request, wanted in zip(requests, is_asked, strict=True) if wanted]
+    keys = [request.key() for request in asked]
     found = panel.ledger.lookup(keys) if known_rung(panel, judge.backend) else {}
-    for request, key in zip(requests, keys, strict=True):
+    for request, key in zip(asked, keys, strict=True):
         if key in found:
             tally.stored += 1
             continue

@@ -18,7 +18,8 @@ from .asking import ModelAnswer, Question, Wording, ask_each, target_backend
 from .errors import InputError
 from .judges.backend import Backend
 from .judges.budget import Budget
-from .judges.desk import Desk, reserve_usd
+from .judges.call import reserve_usd
+from .judges.desk import Desk
 from .loop import run_async, run_stoppable
 from .named_models import sorted_models
 from .records.csv_lines import CsvLines, carried_names, writable

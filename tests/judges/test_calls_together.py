@@ -15,7 +15,8 @@ import pytest
 
 from areopagus.errors import ProviderError
 from areopagus.judges.budget import Budget, BudgetSpentError, Purse
-from areopagus.judges.desk import Desk, reserve_usd
+from areopagus.judges.call import reserve_usd
+from areopagus.judges.desk import Desk
 from areopagus.judges.limits import START_IN_FLIGHT, Limiter
 from areopagus.judges.request import Request
 from areopagus.records.ledger import Ledger

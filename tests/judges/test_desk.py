@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -296,3 +298,21 @@ async def test_the_record_holds_no_text_of_the_request(ledger: Ledger) -> None:
     ledger.close()
     for file in ledger.path.parent.iterdir():
         assert b"a secret essay" not in file.read_bytes()
+
+
+async def test_a_call_that_was_noted_and_not_sent_leaves_nothing_behind(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    backend = Slow(ProviderError("authentication", "no such key"), concurrency=1)
+    desk = Desk(ledger)
+    asking = [
+        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(6)
+    ]
+    results = await asyncio.gather(*asking, return_exceptions=True)
+    assert all(isinstance(result, ProviderError) for result in results)
+    assert len(backend.requests) == 1
+    assert (desk.counts.sent, desk.counts.failed) == (1, 6)
+    ledger.close()
+    with contextlib.closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as file:
+        assert file.execute("SELECT count(*) FROM intents").fetchone() == (0,)
+        assert file.execute("SELECT count(*) FROM failures").fetchone() == (1,)

@@ -180,3 +180,39 @@ async def test_a_stop_wakes_everybody_wherever_they_wait() -> None:
     assert [type(result) for result in results] == [StoppedError] * 4
     with pytest.raises(StoppedError):
         await limiter.acquire(1)
+
+
+async def test_an_eighth_more_calls_may_be_noted_than_may_be_in_flight() -> None:
+    limiter = Limiter(concurrency=64)
+    limiter.allowed = 64.0
+    tasks = [asyncio.create_task(limiter.approach()) for _ in range(200)]
+    await asyncio.sleep(0)
+    assert sum(task.done() for task in tasks) == 64 + 8
+    assert all(task.result() for task in tasks if task.done())
+    limiter.leave()
+    await asyncio.sleep(0)
+    assert sum(task.done() for task in tasks) == 64 + 8 + 1
+    limiter.stop()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert sum(isinstance(result, StoppedError) for result in results) == 200 - 73
+    with pytest.raises(StoppedError):
+        await limiter.approach()
+
+
+async def test_whoever_gives_up_on_the_way_lets_the_next_one_in() -> None:
+    limiter = Limiter(concurrency=1)
+    first = [await limiter.approach() for _ in range(3)]
+    assert first == [True] * 3
+    fourth, fifth = (asyncio.create_task(limiter.approach()) for _ in range(2))
+    await asyncio.sleep(0)
+    limiter.leave()  # the way is promised to the fourth …
+    fourth.cancel()  # … which does not come
+    await asyncio.gather(fourth, return_exceptions=True)
+    assert await asyncio.wait_for(fifth, 1)
+
+
+async def test_a_call_that_may_wait_for_a_rate_or_a_pause_is_not_noted_before() -> None:
+    assert not await Limiter(concurrency=8, rpm=600).approach()
+    paused = Limiter(concurrency=8)
+    paused.throttled(30.0)
+    assert not await paused.approach()

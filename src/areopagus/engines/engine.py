@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from ..judges.backend import Backend
@@ -39,7 +39,7 @@ class Engine(Protocol):
         panel: Panel,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
-    ) -> AsyncIterator[Scored]:
+    ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 
         Calls and money are counted at the desk, wherever they were made; a desk that is stopped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ..access import require_access
@@ -31,7 +31,7 @@ class LocalEngine:
         panel: Panel,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
-    ) -> AsyncIterator[Scored]:
+    ) -> AsyncGenerator[Scored, None]:
         """See `score_rows`."""
         return score_rows(rows, bench=panel.bench, desk=desk, is_repeated=is_repeated)
 

@@ -118,6 +118,13 @@ class SharedLimiter(Limiter):
         self._wishes: deque[tuple[float, asyncio.Future[None]]] = deque()
         self._asking: asyncio.Task[None] | None = None
 
+    async def approach(self) -> bool:
+        """Nobody waits here, and nothing is noted before the gate has let it through."""
+        return False
+
+    def leave(self) -> None:
+        """Nobody waits here."""
+
     async def acquire(self, tokens: float) -> None:
         """Waits until the gate lets a call through; see `Limiter.acquire`."""
         if self._stopped:

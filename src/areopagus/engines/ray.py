@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -123,7 +123,7 @@ class RayEngine:
         panel: Panel,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
-    ) -> AsyncIterator[Scored]:
+    ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 
         Raises:
@@ -218,7 +218,7 @@ class RayEngine:
 
     async def _verdicts(
         self, panel: Panel, shard: Shard, work: asyncio.Future[Any] | None
-    ) -> AsyncIterator[Scored]:
+    ) -> AsyncGenerator[Scored, None]:
         if work is None:
             for row, repeated in zip(shard.rows, shard.repeated, strict=True):
                 yield Scored(row, closed(row, bench=panel.bench, repeated=repeated))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import os
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..access import access_faults
 from ..errors import InputError, InputFault
+from ..graphs.stopping import StoppingRule
 from ..judges.llm import LitellmBackend
 from ..records.responses import ResponseRow
 from ..scoring import score_rows
@@ -39,6 +40,7 @@ class PanelPlan:
         identity: `Panel.identity` of the driver, which a node's must equal.
         versions: of what shapes the numbers; the nodes' must be equal.
         cap: US dollars for the whole run; None = no cap.
+        rule: when fewer judgments are enough; None = all are asked.
     """
 
     run: str
@@ -50,6 +52,7 @@ class PanelPlan:
     identity: dict[str, Any]
     versions: dict[str, str]
     cap: float | None
+    rule: StoppingRule | None = None
 
     def panel(self) -> Panel:
         """The panel, put together in this process.
@@ -77,6 +80,7 @@ class PanelPlan:
         )
         if panel.identity() != self.identity:
             raise InputError("this node would ask another panel than the driver's")
+        panel.bench = replace(panel.bench, rule=self.rule)
         return panel
 
 
@@ -125,6 +129,7 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
         identity=panel.identity(),
         versions=versions(),
         cap=cap,
+        rule=panel.bench.rule,
     )
 
 

@@ -17,7 +17,8 @@ from ..estimate import BackendEstimate, Estimate, estimate
 from ..graphs.rewriting_call import rewrite_request
 from ..graphs.variant_review import review_request
 from ..judges.backend import Backend
-from ..judges.desk import Desk, reserve_usd
+from ..judges.call import reserve_usd
+from ..judges.desk import Desk
 from ..judges.request import Request
 from ..loop import run_sync
 from ..records.responses import open_responses
