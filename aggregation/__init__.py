@@ -9,7 +9,8 @@ import importlib
 from typing import Any
 
 # These bear the names of their modules: once such a module is imported, by anybody, the package's
-# attribute is the module, unless the function has been bound here.
+# attribute is the module, unless the function has been bound here. They and what they import take
+# scipy.stats and scipy.sparse late: these load longer than a small run lasts.
 from .alt_test import alt_test
 from .degradation import degradation
 from .effective_judges import effective_judges
@@ -20,6 +21,7 @@ from .severity import severity
 
 _HOME = {
     "Abstention": "abstention_change",
+    "AbstentionBounds": "abstained",
     "AltTest": "alt_test",
     "Asymmetry": "framing_asymmetry",
     "BestDesign": "decision_study",
@@ -58,10 +60,13 @@ _HOME = {
     "RobustEverywhere": "degradation_summary",
     "ScoreLevel": "degradation_summary",
     "SeverityFit": "severity",
+    "SeverityParts": "crossed_severity",
     "SignFlipTest": "tests_of_effect",
     "SignFlips": "sign_flips",
+    "SmallestDesign": "decision_study",
     "StackedJudges": "stacking",
     "TargetComparison": "target_comparison",
+    "abstention_bounds": "abstained",
     "aggregate_panel": "ensemble",
     "agreement_by_pair_type": "pair_types",
     "agreement_ceiling": "kendall",
@@ -78,12 +83,14 @@ _HOME = {
     "d_study": "decision_study",
     "delete_one_jackknife": "intervals",
     "disagreement_labels": "disagreement",
+    "durbin_w": "balanced_concordance",
     "effective_judges_from_components": "effective_judges",
     "g_study": "generalizability",
     "gwet_ac2": "chance_corrected",
     "hedges_correction": "effect_size",
     "holm": "multiplicity",
     "icc": "reliability",
+    "icc_interval": "reliability",
     "isotonic_map": "mapping",
     "kendall_tau_b": "kendall",
     "kendall_w": "concordance",
@@ -105,9 +112,12 @@ _HOME = {
     "profile_sentences": "vulnerability",
     "prompts_for_equivalence": "equivalence",
     "prompts_to_detect": "degradation_power",
+    "rogan_gladen": "binary_correction",
+    "severity_parts": "crossed_severity",
     "sign_flip_test": "tests_of_effect",
     "sign_flip_tests": "sign_flips",
     "skillings_mack": "concordance",
+    "smallest_designs": "decision_study",
     "smallest_detectable_change": "effect_size",
     "spearman_brown": "reliability",
     "stack_judges": "stacking",
@@ -118,6 +128,7 @@ _HOME = {
 
 __all__ = [
     "Abstention",
+    "AbstentionBounds",
     "AltTest",
     "Asymmetry",
     "BestDesign",
@@ -156,10 +167,13 @@ __all__ = [
     "RobustEverywhere",
     "ScoreLevel",
     "SeverityFit",
+    "SeverityParts",
     "SignFlipTest",
     "SignFlips",
+    "SmallestDesign",
     "StackedJudges",
     "TargetComparison",
+    "abstention_bounds",
     "aggregate_panel",
     "agreement_by_pair_type",
     "agreement_ceiling",
@@ -178,6 +192,7 @@ __all__ = [
     "degradation",
     "delete_one_jackknife",
     "disagreement_labels",
+    "durbin_w",
     "effective_judges",
     "effective_judges_from_components",
     "g_study",
@@ -185,6 +200,7 @@ __all__ = [
     "hedges_correction",
     "holm",
     "icc",
+    "icc_interval",
     "isotonic_map",
     "kendall_tau_b",
     "kendall_w",
@@ -209,10 +225,13 @@ __all__ = [
     "profile_sentences",
     "prompts_for_equivalence",
     "prompts_to_detect",
+    "rogan_gladen",
     "severity",
+    "severity_parts",
     "sign_flip_test",
     "sign_flip_tests",
     "skillings_mack",
+    "smallest_designs",
     "smallest_detectable_change",
     "spearman_brown",
     "stack_judges",

@@ -1,6 +1,10 @@
+from .abstained import AbstentionBounds as AbstentionBounds
+from .abstained import abstention_bounds as abstention_bounds
 from .abstention_change import Abstention as Abstention
 from .alt_test import AltTest as AltTest
 from .alt_test import alt_test as alt_test
+from .balanced_concordance import durbin_w as durbin_w
+from .binary_correction import rogan_gladen as rogan_gladen
 from .chance_corrected import cohen_kappa as cohen_kappa
 from .chance_corrected import gwet_ac2 as gwet_ac2
 from .concordance import kendall_w as kendall_w
@@ -10,10 +14,14 @@ from .concordance import mean_spearman_from_w as mean_spearman_from_w
 from .concordance import skillings_mack as skillings_mack
 from .conformal import ConformalWidth as ConformalWidth
 from .conformal import conformal_width as conformal_width
+from .crossed_severity import SeverityParts as SeverityParts
+from .crossed_severity import severity_parts as severity_parts
 from .decision_study import BestDesign as BestDesign
 from .decision_study import DecisionStudy as DecisionStudy
+from .decision_study import SmallestDesign as SmallestDesign
 from .decision_study import best_designs as best_designs
 from .decision_study import d_study as d_study
+from .decision_study import smallest_designs as smallest_designs
 from .degradation import Degradation as Degradation
 from .degradation import degradation as degradation
 from .degradation_cells import Ceiling as Ceiling
@@ -83,6 +91,7 @@ from .proportions import wilson as wilson
 from .ranking import PlackettLuce as PlackettLuce
 from .ranking import plackett_luce as plackett_luce
 from .reliability import icc as icc
+from .reliability import icc_interval as icc_interval
 from .reliability import spearman_brown as spearman_brown
 from .respondents import PromptUnitMeans as PromptUnitMeans
 from .respondents import RespondentScores as RespondentScores
@@ -103,6 +112,7 @@ from .vulnerability import profile_sentences as profile_sentences
 
 __all__ = [
     "Abstention",
+    "AbstentionBounds",
     "AltTest",
     "Asymmetry",
     "BestDesign",
@@ -141,10 +151,13 @@ __all__ = [
     "RobustEverywhere",
     "ScoreLevel",
     "SeverityFit",
+    "SeverityParts",
     "SignFlipTest",
     "SignFlips",
+    "SmallestDesign",
     "StackedJudges",
     "TargetComparison",
+    "abstention_bounds",
     "aggregate_panel",
     "agreement_by_pair_type",
     "agreement_ceiling",
@@ -163,6 +176,7 @@ __all__ = [
     "degradation",
     "delete_one_jackknife",
     "disagreement_labels",
+    "durbin_w",
     "effective_judges",
     "effective_judges_from_components",
     "g_study",
@@ -170,6 +184,7 @@ __all__ = [
     "hedges_correction",
     "holm",
     "icc",
+    "icc_interval",
     "isotonic_map",
     "kendall_tau_b",
     "kendall_w",
@@ -194,10 +209,13 @@ __all__ = [
     "profile_sentences",
     "prompts_for_equivalence",
     "prompts_to_detect",
+    "rogan_gladen",
     "severity",
+    "severity_parts",
     "sign_flip_test",
     "sign_flip_tests",
     "skillings_mack",
+    "smallest_designs",
     "smallest_detectable_change",
     "spearman_brown",
     "stack_judges",

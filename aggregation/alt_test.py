@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from .alt_test_scores import Score, item_differences, rank_differences, winning_rates
 
@@ -226,6 +225,8 @@ def one_sided_p(d: Floats, epsilon: float, *, clustered: bool) -> float:
     Where d does not vary, t is undefined: with items as units the published code's answer, 0 or
     1; with prompts 1/2^n, the smallest that n signs can give.
     """
+    from scipy import stats
+
     n = len(d)
     spread = d.std(ddof=1)
     if spread <= 1e-12:

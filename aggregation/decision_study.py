@@ -47,6 +47,15 @@ class BestDesign:
     design: DecisionStudy
 
 
+@dataclass(frozen=True, slots=True)
+class SmallestDesign:
+    """The design with the fewest calls whose standard error is within a target; None where no
+    design that was looked at gets there."""
+
+    standard_error: float
+    design: DecisionStudy | None
+
+
 def _components(study: GStudy | Mapping[str, float]) -> dict[str, float]:
     given = study.components if isinstance(study, GStudy) else study
     # a negative estimate is an estimate of a small variance: zero is the nearest there is
@@ -168,3 +177,56 @@ def best_designs(
         )
         found.append(BestDesign(budget=budget, design=best))
     return found
+
+
+def smallest_designs(
+    components: GStudy | Mapping[str, float],
+    standard_errors: Iterable[float],
+    *,
+    target: Target = "response_within_prompt",
+    criterion: Literal["relative", "absolute"] = "relative",
+    most: tuple[int, int, int] = LARGEST_PANEL,
+    fixed_models: bool = False,
+) -> list[SmallestDesign]:
+    """Returns, for each wanted standard error, the design that reaches it with fewest calls.
+
+    The standard error of measurement is the root of the relative error (order) or the absolute
+    error (level) of `d_study`. Of designs with equally many calls the one with the smaller error
+    is named, then fewest repeats, then fewest models.
+
+    Args:
+        components, target, most, fixed_models: as in `best_designs`.
+        standard_errors: wanted, in points of the scale.
+        criterion: which error.
+
+    Raises:
+        ValueError: a standard error that is not above 0, or as `d_study`.
+    """
+    wanted = list(standard_errors)
+    if any(not error > 0 for error in wanted):
+        raise ValueError(f"standard errors must be above 0, got {wanted}")
+    errors = "relative_error" if criterion == "relative" else "absolute_error"
+    designs = [
+        d_study(
+            components,
+            personas=personas,
+            models=models,
+            repeats=repeats,
+            target=target,
+            fixed_models=fixed_models,
+        )
+        for models in range(1, most[1] + 1)
+        for repeats in range(1, most[2] + 1)
+        for personas in range(1, most[0] + 1)
+    ]
+    designs.sort(
+        key=lambda one: (one.calls, round(getattr(one, errors), 12), one.repeats, one.models)
+    )
+    return [
+        SmallestDesign(
+            standard_error=error,
+            # rounding must not ask for one judge more than the formula does
+            design=next((d for d in designs if getattr(d, errors) <= error**2 * (1 + 1e-9)), None),
+        )
+        for error in wanted
+    ]

@@ -3,8 +3,6 @@
 import math
 from functools import lru_cache
 
-from scipy import stats
-
 from .equivalence import prompts_for_equivalence
 
 
@@ -53,6 +51,8 @@ def prompts_to_detect(
 
 
 def _power(n: int, sd: float, effect: float, level: float) -> float:
+    from scipy import stats
+
     noncentrality = effect * math.sqrt(n) / sd
     limit = float(stats.t.ppf(1 - level / 2, n - 1))
     # Far out scipy's noncentral t underflows; the power is 1 to every digit long before.

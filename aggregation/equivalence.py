@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +89,8 @@ def tost_from_error(
     Raises:
         ValueError: margin not above 0, or level outside (.5, 1).
     """
+    from scipy import stats
+
     if not margin > 0:
         raise ValueError(f"margin must be above 0, got {margin}")
     if not 0.5 < level < 1:
@@ -146,6 +147,8 @@ def prompts_for_equivalence(
 
 def _tost_power(n: int, sd: float, margin: float, level: float) -> float:
     """P(|mean| + t s / √n ≤ margin), mean and s independent, over 2,000 quantiles of s."""
+    from scipy import stats
+
     quantiles = (np.arange(2000) + 0.5) / 2000
     s = sd * np.sqrt(stats.chi2.ppf(quantiles, n - 1) / (n - 1))
     room = (margin - stats.t.ppf(level, n - 1) * s / math.sqrt(n)) * math.sqrt(n) / sd

@@ -13,12 +13,11 @@ Source: Henderson (1953), Biometrics 9, 226; Brennan (2001), Generalizability Th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from .interval import Interval
 
@@ -55,6 +54,8 @@ class GStudy:
             interaction of all facets.
         intervals: jackknife interval over prompts by component, where there is one; the
             components of persona and model main effects have none, whatever the prompts.
+        left_out: the components without each prompt (or block of prompts) of the jackknife, for
+            intervals of what is computed from them.
         reason: why a component is nan, or None.
     """
 
@@ -65,6 +66,7 @@ class GStudy:
     n: int
     replicated: bool
     intervals: dict[str, Interval] = field(default_factory=dict)
+    left_out: tuple[dict[str, float], ...] = field(default=(), repr=False)
     reason: str | None = None
 
 
@@ -74,6 +76,8 @@ def level_bounds(levels: int, *, level: float = 0.95) -> tuple[float, float]:
     (df / chi2_{1-a/2}, df / chi2_{a/2}) with df = levels - 1: 3 levels .27 and 39.5, 10 levels
     .47 and 3.33. nan for fewer than two levels.
     """
+    from scipy import stats
+
     if levels < 2:
         return float("nan"), float("nan")
     tail = (1 - level) / 2
@@ -270,15 +274,8 @@ def panel_g_study(
     study = _study(components, codes, y, replicated, ("P", "M"))
     if not jackknife or study.reason:
         return study
-    return GStudy(
-        components=study.components,
-        levels=study.levels,
-        negative=study.negative,
-        few_levels=study.few_levels,
-        n=study.n,
-        replicated=replicated,
-        intervals=_jackknife(y, codes, parts["q"].astype(np.int64), components, level),
-    )
+    intervals, left_out = _jackknife(y, codes, parts["q"].astype(np.int64), components, level)
+    return replace(study, intervals=intervals, left_out=left_out)
 
 
 def _estimable(labels: Mapping[str, Integers], n: int) -> tuple[list[str], bool]:
@@ -309,24 +306,20 @@ def _jackknife(
     prompt: Integers,
     components: Mapping[str, float],
     level: float,
-) -> dict[str, Interval]:
+) -> tuple[dict[str, Interval], tuple[dict[str, float], ...]]:
+    """Returns intervals by component, and the components without each block of prompts."""
+    from scipy import stats
+
     present = np.unique(prompt)
     names = [*codes, RESIDUAL]
     if len(present) < FEWEST_PROMPTS:
+        reason, nan = f"fewer than {FEWEST_PROMPTS} prompts", np.nan
+        G = len(present)
         return {
-            name: Interval(
-                components[name],
-                np.nan,
-                np.nan,
-                len(present),
-                "prompt",
-                "jackknife",
-                level,
-                f"fewer than {FEWEST_PROMPTS} prompts",
-            )
+            name: Interval(components[name], nan, nan, G, "prompt", "jackknife", level, reason)
             for name in names
             if name in _OBSERVED
-        }
+        }, ()
     blocks = np.searchsorted(present, prompt) % min(len(present), BLOCKS)
     G = int(blocks.max()) + 1
     without = np.empty((G, len(names)))
@@ -353,4 +346,4 @@ def _jackknife(
                 level,
                 None if known else "a prompt cannot be left out of this design",
             )
-    return out
+    return out, tuple(dict(zip(names, row, strict=True)) for row in without.tolist())

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtr, ndtri, stdtrit
 
 from .grouping import Labels, group_codes
 from .interval import Interval
@@ -298,9 +298,9 @@ def _bca_levels(value: float, drawn: Floats, left_out: Floats, tail: float) -> F
     deviations = left_out.mean() - left_out
     squares = float((deviations**2).sum())
     skew = float((deviations**3).sum()) / (6 * squares**1.5) if squares > 0 else 0.0
-    bias = stats.norm.ppf(below)
-    points = bias + stats.norm.ppf([tail, 1 - tail])
-    levels: Floats = stats.norm.cdf(bias + points / (1 - skew * points))
+    bias = ndtri(below)
+    points = bias + ndtri([tail, 1 - tail])
+    levels: Floats = ndtr(bias + points / (1 - skew * points))
     return levels
 
 
@@ -324,7 +324,7 @@ def _from_error(
     if error <= 1e-12 * max(abs(value), 1e-3):
         reason = f"the statistic does not vary over {unit}s"
         return Interval(value, math.nan, math.nan, n, unit, method, level, reason)
-    reach = float(stats.t.ppf((1 + level) / 2, n - 1)) * error
+    reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
     return Interval(value, value - reach, value + reach, n, unit, method, level)
 
 

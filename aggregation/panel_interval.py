@@ -34,9 +34,10 @@ IntArray = NDArray[np.int64]
 TWO_FACETS: Final = "personas and models as random facets (Henderson I, Satterthwaite t)"
 ONE_MODEL: Final = "personas within one model; the model facet is not estimable"
 ONE_PERSONA: Final = "models within one persona; the persona facet is not estimable"
+MODELS_ALONE: Final = "models as a random facet, personas within the rest (few judges were asked)"
 NO_INTERVAL: Final = "none"
 
-METHODS: Final = (NO_INTERVAL, TWO_FACETS, ONE_MODEL, ONE_PERSONA)
+METHODS: Final = (NO_INTERVAL, TWO_FACETS, ONE_MODEL, ONE_PERSONA, MODELS_ALONE)
 """How an interval was made; `FacetIntervals.method` holds positions in this tuple."""
 
 NOTHING_SCORED: Final = "no judgment was scored"
@@ -44,6 +45,10 @@ ONE_JUDGE: Final = "only one judge scored"
 TOO_SPARSE: Final = "too few crossed cells to separate persona, model and residual"
 NO_VARIATION: Final = "the scores do not vary between judges"
 BELOW_QUORUM: Final = "below the quorum"
+
+MOST_REPEATED: Final = 0.2
+"""Share of the cells whose personas stand in another one too, up to which they may count as part of
+the residual."""
 
 REASONS: Final = (None, NOTHING_SCORED, ONE_JUDGE, TOO_SPARSE, NO_VARIATION, BELOW_QUORUM)
 """Why there is no interval; `FacetIntervals.reason` holds positions in this tuple."""
@@ -123,6 +128,13 @@ def facet_intervals(
 
     residual_df = cell_n - personas - models + 1
     two = (personas > 1) & (models > 1) & (residual_df >= 1)
+    apart = (
+        (personas > 1)
+        & (models > 1)
+        & (residual_df < 1)
+        & (cell_n - models >= 1)
+        & (cell_n - personas <= MOST_REPEATED * cell_n)
+    )
     one_model = (models == 1) & (personas > 1)
     one_persona = (personas == 1) & (models > 1)
 
@@ -142,6 +154,11 @@ def facet_intervals(
             in_model,
         )
         components[two] = estimate
+    if apart.any():
+        estimate, variance[apart], df[apart] = _models_alone(
+            deviations[apart] @ in_model, squares[apart], per_model[apart], weights[apart], in_model
+        )
+        components[apart, :, 1:] = estimate
     single = one_model | one_persona
     if single.any():
         # persona (or model) variance and residual cannot be told apart here, and need not be:
@@ -155,6 +172,7 @@ def facet_intervals(
     method[two] = METHODS.index(TWO_FACETS)
     method[one_model] = METHODS.index(ONE_MODEL)
     method[one_persona] = METHODS.index(ONE_PERSONA)
+    method[apart] = METHODS.index(MODELS_ALONE)
 
     reason = np.zeros((rows, columns), dtype=np.int8)
     # below the rounding of a mean of equal floats, a variance is no variance
@@ -234,6 +252,39 @@ def _two_way(
     return components, variance, df
 
 
+def _models_alone(
+    model_sums: FloatArray,
+    squares: FloatArray,
+    per_model: FloatArray,
+    weights: FloatArray,
+    in_model: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Returns components (R, K, 2) of models and the rest, Var(mean) and its df, both (R, K).
+
+    The analysis of variance of one random facet with unequal groups: where hardly any persona
+    stands in two cells, its variance and the residual's act alike, and need not be told apart.
+    """
+    N = per_model.sum(axis=1)
+    M = (per_model > 0).sum(axis=1).astype(np.float64)
+    between = (model_sums**2 / np.maximum(per_model, 1)[:, None, :]).sum(axis=2)
+    mean_between = between / (M - 1)[:, None]
+    mean_within = (squares - between) / (N - M)[:, None]
+    n_0 = ((N - (per_model**2).sum(axis=1) / N) / (M - 1))[:, None]
+    of_model = (mean_between - mean_within) / n_0
+    share_M = ((weights @ in_model) ** 2).sum(axis=1)[:, None]
+    share_e = (weights**2).sum(axis=1)[:, None]
+    kept = np.maximum(of_model, 0.0)
+    variance = kept * share_M + mean_within * share_e
+
+    # as in `_two_way`: with two levels on mean squares rebuilt from the kept component
+    s2_M = np.where((M < 3)[:, None], kept, of_model)
+    from_M = share_M / n_0 * (mean_within + n_0 * s2_M)
+    from_e = (share_e - share_M / n_0) * mean_within
+    spread = from_M**2 / (M - 1)[:, None] + from_e**2 / (N - M)[:, None]
+    df = np.clip(np.nan_to_num(_ratio(variance**2, spread)), (M - 1)[:, None], (N - 1)[:, None])
+    return np.stack([of_model, mean_within], axis=2), variance, df
+
+
 def cell_layout(persona: IntArray, model: IntArray) -> tuple[IntArray, IntArray, FloatArray]:
     """Returns the persona and model of each judge cell, and the (J, C) map of columns to cells."""
     pairs, position = np.unique(np.stack([persona, model], axis=1), axis=0, return_inverse=True)
@@ -270,6 +321,10 @@ def panel_interval(
     persona. One judge gives no interval, however often it was repeated. Intervals are not
     clipped to the scale: an end beyond it says that the panel is too small for the level.
 
+    Where so few cells of a crossed panel were asked that persona and residual cannot be told
+    apart, and hardly any persona stands in two of them, the two count as one (`MODELS_ALONE`). A
+    stopping rule that asks in balance leaves such parts.
+
     Degrees of freedom: Satterthwaite's on the mean squares, kept within
     [min(personas, models) - 1, cells - 1]; with two levels of a facet on mean squares rebuilt
     from the non-negative components. Of five formulas tried this covered best.
@@ -283,6 +338,12 @@ def panel_interval(
         10 x 2       .963       .950      .994    .981   1.000
          5 x 3       .969       .971      .990    .969    .998
         10 x 1       .949       .950      .951    .952    .953
+
+    Parts of a panel drawn in balance (3,000 worlds, error .004), by `MODELS_ALONE`:
+
+        8 of 10 x 3        .957       .964      .977    .958    .987
+        12 of 10 x 3       .957       .954      .971    .944    .988
+        8 of 10 x 5        .966       .970      .979    .960    .982
 
     With 15% of the cells missing at random all figures lie between .947 and 1.000. Where the
     facets add little the interval is too wide, not too narrow. Two models leave one degree of

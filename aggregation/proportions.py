@@ -2,7 +2,7 @@
 
 import math
 
-from scipy import stats
+from scipy.special import ndtri
 
 from .interval import Interval
 
@@ -75,6 +75,8 @@ def mcnemar_midp(only_a: int, only_b: int) -> float:
 
     Source: Fagerland, Lydersen & Laake (2013), BMC Medical Research Methodology 13:91.
     """
+    from scipy import stats
+
     if only_a < 0 or only_b < 0:
         raise ValueError(f"counts must be at least 0, got {only_a} and {only_b}")
     n, least = only_a + only_b, min(only_a, only_b)
@@ -85,7 +87,7 @@ def mcnemar_midp(only_a: int, only_b: int) -> float:
 
 
 def _wilson_limits(p: float, n: int, level: float) -> tuple[float, float]:
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     centre = p + z * z / (2 * n)
     reach = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n

@@ -5,6 +5,9 @@ from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
+
+from .interval import Interval
 
 IccForm = Literal["ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)"]
 
@@ -37,6 +40,90 @@ def icc(ratings: npt.ArrayLike, form: IccForm) -> float:
 
     Source: Shrout & Fleiss (1979), Psychological Bulletin 86; McGraw & Wong (1996).
     """
+    k, n, between_items, between_raters, residual, error = _mean_squares(ratings, form)
+    if form.endswith("1)"):
+        denominator = between_items + (k - 1) * error
+        if form == "ICC(2,1)":
+            denominator += k * (between_raters - residual) / n
+    else:
+        denominator = between_items
+        if form == "ICC(2,k)":
+            denominator += (between_raters - residual) / n
+    # A table whose items have one mean leaves rounding error, not information, in the denominator.
+    if denominator <= 1e-12 * float((np.asarray(ratings, dtype=np.float64) ** 2).mean()):
+        return math.nan
+    return float((between_items - error) / denominator)
+
+
+def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) -> Interval:
+    """Returns an intraclass correlation with the limits of its normal theory.
+
+    With F the ratio of mean squares and F_q a quantile at (1 + level) / 2, the limits of (1,1) and
+    (3,1) are (F/F_q − 1) / (F/F_q + k − 1) and (F F_q' − 1) / (F F_q' + k − 1). Those of (2,1):
+    low  = n (MSR − F_q MSE) / (F_q (k MSC + (kn − k − n) MSE) + n MSR),  F_q on n − 1 and ν df
+    high = n (F_q' MSR − MSE) / (k MSC + (kn − k − n) MSE + n F_q' MSR),  F_q' on ν and n − 1 df
+    ν by Satterthwaite. Forms with k raters: `spearman_brown` of the limits with one.
+
+    Items count as independent, which responses to one prompt are not: over prompts use a
+    jackknife. Five raters say little of all raters, and the limits of the (2,·) forms say so.
+
+    Args:
+        ratings, form: as in `icc`.
+        level: nominal coverage.
+
+    Returns:
+        The value of `icc`; without limits, and with the reason, where items do not vary.
+
+    Raises:
+        ValueError: as `icc`, or a level outside (0, 1).
+
+    Source: McGraw & Wong (1996), Psychological Methods 1, table 7; Shrout & Fleiss (1979).
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie in (0, 1), got {level}")
+    k, n, between_items, between_raters, residual, error = _mean_squares(ratings, form)
+    value, nan, method = icc(ratings, form), math.nan, "F, normal theory"
+    if math.isnan(value):
+        return Interval(nan, nan, nan, n, "item", method, level, "items do not vary")
+    if error <= 1e-12 * between_items:
+        reason = "raters agree perfectly: there is no error to compare with"
+        return Interval(value, nan, nan, n, "item", method, level, reason)
+    tail = (1 + level) / 2
+    if form.startswith("ICC(2"):
+        low, high = _absolute_limits(k, n, between_items, between_raters, residual, tail)
+    else:
+        df = n * (k - 1) if form.startswith("ICC(1") else (n - 1) * (k - 1)
+        ratio = between_items / error
+        lower = ratio / float(stats.f.ppf(tail, n - 1, df))
+        upper = ratio * float(stats.f.ppf(tail, df, n - 1))
+        low, high = (lower - 1) / (lower + k - 1), (upper - 1) / (upper + k - 1)
+    if form.endswith("k)"):
+        low, high = spearman_brown(low, k), spearman_brown(high, k)
+    return Interval(value, low, high, n, "item", method, level)
+
+
+def _absolute_limits(
+    k: int, n: int, items: float, raters: float, residual: float, tail: float
+) -> tuple[float, float]:
+    """Limits of ICC(2,1) from mean squares."""
+    rho = (items - residual) / (items + (k - 1) * residual + k * (raters - residual) / n)
+    a = k * rho / (n * (1 - rho))
+    b = 1 + k * rho * (n - 1) / (n * (1 - rho))
+    df = (a * raters + b * residual) ** 2 / (
+        (a * raters) ** 2 / (k - 1) + (b * residual) ** 2 / ((n - 1) * (k - 1))
+    )
+    rest = k * raters + (k * n - k - n) * residual
+    below, above = float(stats.f.ppf(tail, n - 1, df)), float(stats.f.ppf(tail, df, n - 1))
+    return (
+        n * (items - below * residual) / (below * rest + n * items),
+        n * (above * items - residual) / (rest + n * above * items),
+    )
+
+
+def _mean_squares(
+    ratings: npt.ArrayLike, form: IccForm
+) -> tuple[int, int, float, float, float, float]:
+    """k, n, MSR, MSC, MSE and the error of the form: MSW or MSE."""
     if form not in get_args(IccForm):
         raise ValueError(f"form must be one of {', '.join(get_args(IccForm))}, got {form!r}")
     table = np.asarray(ratings, dtype=np.float64)
@@ -56,19 +143,14 @@ def icc(ratings: npt.ArrayLike, form: IccForm) -> float:
     residuals = centred - item_means[None, :] - rater_means[:, None]
     residual = float((residuals**2).sum()) / ((n - 1) * (k - 1))
     within_items = float(((centred - item_means) ** 2).sum()) / (n * (k - 1))
-    error = within_items if form.startswith("ICC(1") else residual
-    if form.endswith("1)"):
-        denominator = between_items + (k - 1) * error
-        if form == "ICC(2,1)":
-            denominator += k * (between_raters - residual) / n
-    else:
-        denominator = between_items
-        if form == "ICC(2,k)":
-            denominator += (between_raters - residual) / n
-    # A table whose items have one mean leaves rounding error, not information, in the denominator.
-    if denominator <= 1e-12 * float((table**2).mean()):
-        return math.nan
-    return float((between_items - error) / denominator)
+    return (
+        k,
+        n,
+        between_items,
+        between_raters,
+        residual,
+        (within_items if form.startswith("ICC(1") else residual),
+    )
 
 
 def spearman_brown(reliability: float, factor: float) -> float:

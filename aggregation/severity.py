@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from .generalizability import henderson
 
@@ -112,6 +110,9 @@ def severity(
     Raises:
         ValueError: lengths that differ, or no score.
     """
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
+
     y = np.asarray(scores, dtype=np.float64)
     kept = np.isfinite(y)
     if y.ndim != 1 or not len(y) == len(response) == len(judge) or not kept.any():

@@ -13,7 +13,7 @@ import json
 import math
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +28,7 @@ from areopagus.calibration.one_person import against_one_person
 from areopagus.calibration.panel_people import panel_with_people
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.paper import paper_figures
+from areopagus.calibration.people import criterion_agreement
 from areopagus.calibration.rater_pairs import pairwise_tau
 from areopagus.calibration.rater_severity import severity_table
 from areopagus.calibration.ratings import make_ratings
@@ -119,6 +120,18 @@ def material(drawn: World) -> Material:
     )  # fmt: skip
 
 
+def whole_points(made: Material) -> dict[str, Number]:
+    """Coefficients of people who give whole points from 1 to 10."""
+    (ratings,) = made.ratings
+    points = np.clip(np.round(ratings.value), 1, 10)
+    people = criterion_agreement(replace(ratings, value=points), made)
+    return {
+        "people: ordinal alpha, whole points (jackknife)": people.alpha_ordinal,
+        "people: interval alpha, whole points (jackknife)": people.alpha_interval,
+        "people: AC2, whole points (jackknife)": people.ac2,
+    }
+
+
 def figures(drawn: World) -> tuple[dict[str, Number], dict[str, bool]]:
     """The numbers of a world that have intervals, and who was named."""
     made = material(drawn)
@@ -160,6 +173,7 @@ def figures(drawn: World) -> tuple[dict[str, Number], dict[str, bool]]:
         "persona: length slope (jackknife)": rows[PERSONAS[3]].length,
         "paper: pairs won by the model (jackknife)": paper.model_wins,
         "paper: model first (jackknife)": paper.model_first,
+        **whole_points(made),
         **{
             f"component {c.effect} (jackknife)": c.variance
             for c in size.components

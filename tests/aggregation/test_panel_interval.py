@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from areopagus.aggregation.generalizability import g_study
 from areopagus.aggregation.panel_interval import (
     METHODS,
+    MODELS_ALONE,
     NO_VARIATION,
     NOTHING_SCORED,
     ONE_JUDGE,
@@ -83,6 +85,30 @@ def test_one_persona_on_several_models_says_so() -> None:
     found = panel_interval(np.array([[3.0, 5, 7]]), persona=np.zeros(3, int), model=np.arange(3))
     assert METHODS[found.method[0]] == ONE_PERSONA
     assert found.df[0, 0] == 2
+
+
+def test_a_part_in_which_no_persona_stands_twice_takes_personas_into_the_rest() -> None:
+    persona, model = np.arange(4), np.array([0, 0, 1, 1])
+    found = panel_interval(np.array([[6.0, 8, 3, 5]]), persona=persona, model=model)
+    # Means by model 7 and 4, of all 5.5. SS between 2 (1.5^2 + 1.5^2) = 9 with 1 df, within 2 + 2
+    # with 2 df: mean squares 9 and 2, n_0 = 4 - 8/4 = 2, s2_M = (9 - 2) / 2 = 3.5.
+    # Var = 3.5 (1/4 + 1/4) + 2 / 4 = 2.25, 1 df: half width t(1) 1.5 = 12.706205 * 1.5.
+    assert found.components[0, 0, 1:] == pytest.approx([3.5, 2.0])
+    assert np.isnan(found.components[0, 0, 0])
+    half = 12.706205 * 1.5
+    assert (found.low[0, 0], found.high[0, 0]) == pytest.approx((5.5 - half, 5.5 + half))
+    assert METHODS[found.method[0]] == MODELS_ALONE
+
+
+def test_unequal_groups_of_a_part_against_the_variance_components_of_a_g_study() -> None:
+    rng = np.random.default_rng(8)
+    persona, model = np.arange(9), np.array([0, 0, 0, 0, 1, 1, 1, 2, 2])
+    scores = rng.normal(5, 1, (20, 9)) + rng.normal(0, 1, (20, 3))[:, model]
+    found = panel_interval(scores, persona=persona, model=model)
+    for row in range(20):
+        study = g_study(scores[row], {"M": model})
+        expected = [study.components["M"], study.components["residual"]]
+        assert found.components[row, 0, 1:] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

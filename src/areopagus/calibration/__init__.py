@@ -1,10 +1,27 @@
-"""Calibration of a panel against human judgments, and the agreement of people alone."""
+"""Calibration of a panel against human judgments, and the agreement of people alone.
 
-from .api import agreement, calibrate
-from .figures import write_figures
-from .number import Number
-from .result import RESULT_FORMAT, AgreementReport, Calibration
-from .saved import SAVED_FORMAT, Applied, apply, load, save
+Names are resolved when they are first used: the report of a run needs a corner of this alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "RESULT_FORMAT": "result",
+    "SAVED_FORMAT": "saved",
+    "AgreementReport": "result",
+    "Applied": "saved",
+    "Calibration": "result",
+    "Number": "number",
+    "agreement": "api",
+    "apply": "saved",
+    "calibrate": "api",
+    "load": "saved",
+    "save": "saved",
+    "write_figures": "figures",
+}
 
 __all__ = [
     "RESULT_FORMAT",
@@ -20,3 +37,15 @@ __all__ = [
     "save",
     "write_figures",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,6 +18,7 @@ from .material import Material, composite_of, ratings_of, targets_of
 from .number import undefined
 from .one_person import AgainstOnePerson, against_one_person
 from .panel_people import panel_with_people
+from .panel_severity import PanelSeverity
 from .paper import paper_figures
 from .people import people_with_people
 from .ratings import Ratings
@@ -69,7 +70,8 @@ def calibrate(
     if target is None:
         none = undefined("people and panel share no criterion")
         one_person = AgainstOnePerson(none, none, none, none, none, none, (), 0)
-        judges = JudgesTable((), (), (), {})
+        no_severity = PanelSeverity((), "people and panel share no criterion")
+        judges = JudgesTable((), (), (), {}, no_severity)
     else:
         one_person = against_one_person(material, target, level=level)
         judges = judges_table(material, target, families=families, level=level)

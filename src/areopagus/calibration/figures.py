@@ -19,6 +19,7 @@ from ..reports.figure_style import (
     short_name,
     style,
 )
+from .agreement_figures import draw_agreement, draw_alt_test, draw_ceiling, draw_severity
 from .judges_table import JudgeRow
 from .responses import HUMAN, MODEL, UNKNOWN
 from .result import Calibration
@@ -34,7 +35,8 @@ def write_figures(
 
     scores_and_people: ensemble score against people's mean (rank or score); judges: agreement by
     judge with intervals; designs: expected reliability by calls; reliability: people's mean by
-    panel score, for scores only.
+    panel score, for scores only; agreement: people by criterion; ceiling: the panel's tau beside
+    the ceiling; severity: raters; alt_test: winning rates.
 
     Args:
         calibration: what to draw.
@@ -50,11 +52,15 @@ def write_figures(
         "judges": draw_judges,
         "designs": draw_designs,
         "reliability": draw_reliability,
+        "agreement": draw_agreement,
+        "ceiling": draw_ceiling,
+        "severity": draw_severity,
+        "alt_test": draw_alt_test,
     }
     written: list[Path] = []
     with style():
         for name, draw in drawings.items():
-            figure = new_figure(6.0, 4.0)
+            figure = new_figure(5.2, 3.6)
             if draw(calibration, figure):
                 written += save(figure, place / name, formats=formats)
     return tuple(written)
@@ -85,8 +91,10 @@ def draw_scores(calibration: Calibration, figure: Any) -> bool:
     note = f"tau-b within prompts {tau.value:.2f}" if tau.is_defined else "tau undefined"
     if tau.has_interval:
         note += f" [{tau.low:.2f}, {tau.high:.2f}]"
-    axes.set_title(f"{short_name(str(calibration.main_target), 40)}: {note}")
-    axes.legend(loc="best")
+    axes.set_title(f"{short_name(str(calibration.main_target), 30)}: {note}", fontsize=9)
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.3 / figure.get_figheight()))
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="upper center", ncols=len(labels), fontsize=8)
     return True
 
 
@@ -154,7 +162,7 @@ def draw_designs(calibration: Calibration, figure: Any) -> bool:
     )  # fmt: skip
     last = 0.0
     for one in known:
-        if one.calls > 1.45 * last:  # labels of neighbouring designs would overlap
+        if one.calls > 1.8 * last:  # labels of neighbouring designs would overlap
             axes.annotate(
                 f"{one.personas}x{one.models}x{one.repeats}", (one.calls, one.e_rho2), (5, -11),
                 textcoords="offset points", fontsize=7, ha="left",
@@ -206,5 +214,8 @@ def draw_reliability(calibration: Calibration, figure: Any) -> bool:
         )  # fmt: skip
     axes.set_xlabel("panel score")
     axes.set_ylabel("mean score by people")
-    axes.legend(loc="best")
+    handles, labels = axes.get_legend_handles_labels()
+    strip = 0.12 + 0.2 * len(labels)
+    figure.get_layout_engine().set(rect=(0, 0, 1, 1 - strip / figure.get_figheight()))
+    figure.legend(handles, labels, loc="upper center", fontsize=8)
     return True

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.decision_study import DecisionStudy, best_designs, d_study
+from ..aggregation.decision_study import (
+    DecisionStudy,
+    best_designs,
+    d_study,
+    smallest_designs,
+)
 from ..aggregation.effective_judges import effective_judges, effective_judges_from_components
 from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
+from .leave_out import jackknife
 from .material import Material, Target
 from .number import Number, from_interval, undefined
 from .ratings import prompt_tables
@@ -19,6 +27,9 @@ Floats = npt.NDArray[np.float64]
 
 BUDGETS = (1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 90, 120)
 """Calls a response for which the best design is named."""
+
+STANDARD_ERRORS = (1.0, 0.75, 0.5, 0.35, 0.25)
+"""Wanted standard errors of a score, in points, for which the cheapest design is named."""
 
 MOST_SCORES = 200_000
 """Scores used for the components; of more, whole prompts are drawn."""
@@ -63,18 +74,38 @@ class Design:
 
 
 @dataclass(frozen=True, slots=True)
+class NeededDesign:
+    """The fewest calls a response that reach a standard error; None where no design does.
+
+    Attributes:
+        standard_error: wanted, in points of the scale.
+        aim: "order" of the responses to one prompt (relative error), or "level" of a score
+            (absolute error, with what personas and models add to all responses alike).
+    """
+
+    standard_error: float
+    aim: Literal["order", "level"]
+    personas: int | None
+    models: int | None
+    repeats: int | None
+    calls: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class HowMany:
     """How many judges.
 
     Attributes:
         components: variance components of single judgments.
         few_levels: facets with fewer than five levels, whose components are hardly known.
-        effective: independent judgments the panel is worth, from the components.
+        effective: independent judgments the panel is worth, from the components; its interval
+            is a jackknife over prompts on the logarithm, for these personas and models.
         effective_of_errors: the same from the judges' errors against people (Kish), where people
             gave scores; its interval is what independent judges would come out as: a panel
             inside is not shown to share errors.
         this_panel: the design as it stands.
         designs: the best design for each budget of calls a response.
+        needed: the cheapest design for each wanted standard error, of order and of level.
         n_scores: scores used.
         is_sample: whether prompts were drawn because there were too many scores.
         reason: why there are no designs, or None.
@@ -86,6 +117,7 @@ class HowMany:
     effective_of_errors: Number
     this_panel: Design | None
     designs: tuple[Design, ...]
+    needed: tuple[NeededDesign, ...]
     n_scores: int
     is_sample: bool
     reason: str | None
@@ -102,7 +134,7 @@ def how_many(
     panel = material.panel
     none = undefined("no panel")
     if panel is None:
-        return HowMany((), (), none, none, None, (), 0, False, "no panel")
+        return HowMany((), (), none, none, None, (), (), 0, False, "no panel")
     prompt = material.responses.prompt
     criterion = target.criterion if target is not None else None
     if criterion is None:
@@ -117,6 +149,7 @@ def how_many(
     reason = study.reason
     this_panel: Design | None = None
     designs: tuple[Design, ...] = ()
+    needed: tuple[NeededDesign, ...] = ()
     effective = undefined(reason or "the design holds no error component", unit="judgment")
     if reason is None and not any(math.isnan(v) for v in study.components.values()):
         this_panel = _design(P * M * T, d_study(study, personas=P, models=M, repeats=T))
@@ -125,13 +158,8 @@ def how_many(
             _design(best.budget, best.design)
             for best in best_designs(study, budgets, most=_most(study))
         )
-        effective = Number(
-            effective_judges_from_components(study, personas=P, models=M, repeats=T),
-            n_prompts, "prompt", "variance of one judgment's error over that of the panel mean",
-            reason="no interval: it rests on components that have theirs",
-        )  # fmt: skip
-        if not effective.is_defined:
-            effective = undefined("no component of error is positive", unit="judgment")
+        needed = _needed(study)
+        effective = _effective(study, (P, M, T), n_prompts, level)
     return HowMany(
         components=components,
         few_levels=study.few_levels,
@@ -139,6 +167,7 @@ def how_many(
         effective_of_errors=_of_errors(material, target, seed),
         this_panel=this_panel,
         designs=designs,
+        needed=needed,
         n_scores=study.n,
         is_sample=is_sample,
         reason=reason,
@@ -171,6 +200,57 @@ def _most(study: GStudy) -> tuple[int, int, int]:
         20 if study.levels.get("M", 1) > 1 else 1,
         10 if study.replicated else 1,
     )
+
+
+def _effective(study: GStudy, panel: tuple[int, int, int], n_prompts: int, level: float) -> Number:
+    method = "variance of one judgment's error over that of the panel mean, on the logarithm"
+
+    def worth(components: GStudy | Mapping[str, float]) -> float:
+        personas, models, repeats = panel
+        try:
+            found = effective_judges_from_components(
+                components, personas=personas, models=models, repeats=repeats
+            )
+        except ValueError:  # without this prompt the design does not hold every component
+            return math.nan
+        return math.log(found) if found > 0 else math.nan
+
+    value = worth(study)
+    if math.isnan(value):
+        return undefined("no component of error is positive", unit="prompt")
+    left_out = np.array([worth(components) for components in study.left_out])
+    number = jackknife(value, left_out, n=n_prompts, method=method, level=level)
+    if not number.has_interval:
+        return replace(number, value=math.exp(value))
+    # A panel is worth at least one judgment and at most as many as it gives.
+    return replace(
+        number,
+        value=math.exp(value),
+        low=max(math.exp(number.low), 1.0),
+        high=min(math.exp(number.high), float(math.prod(panel))),
+    )
+
+
+def _needed(study: GStudy) -> tuple[NeededDesign, ...]:
+    aims: tuple[tuple[Literal["order", "level"], Literal["relative", "absolute"]], ...] = (
+        ("order", "relative"),
+        ("level", "absolute"),
+    )
+    found = []
+    for aim, criterion in aims:
+        for one in smallest_designs(study, STANDARD_ERRORS, criterion=criterion, most=_most(study)):
+            d = one.design
+            found.append(
+                NeededDesign(
+                    standard_error=one.standard_error,
+                    aim=aim,
+                    personas=d.personas if d else None,
+                    models=d.models if d else None,
+                    repeats=d.repeats if d else None,
+                    calls=d.calls if d else None,
+                )
+            )
+    return tuple(found)
 
 
 def _component(study: GStudy, name: str, n_prompts: int) -> Component:

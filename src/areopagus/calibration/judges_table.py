@@ -17,6 +17,7 @@ from .material import Material, Target
 from .number import Number, undefined
 from .pair_parts import PairSums, pair_sums, sums_by_type
 from .panel_scores import PanelScores, judge_name
+from .panel_severity import PanelSeverity, panel_severity
 from .responses import MODEL
 
 Floats = npt.NDArray[np.float64]
@@ -70,12 +71,13 @@ class JudgeRow:
 
 @dataclass(frozen=True, slots=True)
 class JudgesTable:
-    """All rows, judges first; and the names of those that fail."""
+    """All rows, judges first; the names of those that fail; personas' and models' severities."""
 
     rows: tuple[JudgeRow, ...]
     useless: tuple[str, ...]
     source_only: tuple[str, ...]
     families: Mapping[str, str]
+    severity_parts: PanelSeverity
 
     def of(self, kind: Kind) -> tuple[JudgeRow, ...]:
         """Returns the rows of one kind."""
@@ -122,7 +124,7 @@ def judges_table(
     """
     panel = material.panel
     if panel is None:
-        return JudgesTable((), (), (), {})
+        return JudgesTable((), (), (), {}, PanelSeverity((), "no panel"))
     responses = material.responses
     human = np.where(target.both, target.human, np.nan)
     world = _World(
@@ -152,6 +154,7 @@ def judges_table(
         useless=tuple(row.name for row in judges if row.is_useless),
         source_only=tuple(row.name for row in judges if row.is_source_only),
         families={model: family_of(model, families) for model in panel.models},
+        severity_parts=panel_severity(panel, target.criterion, responses.prompt, level=level),
     )
 
 

@@ -34,7 +34,8 @@ class PanelScores:
         personas, models, criteria: the labels.
         axes: the axis of each persona, "" where there is none.
         status: status to number of judgments, shape (personas, models) each; planned is the sum.
-        n_planned: shape (R,), judgments planned for each response; 0 where that is not known.
+        n_planned: shape (R,), judgments planned for each response, without those that a stopping
+            rule did not want; 0 where that is not known. `status` leaves the same ones out.
         quorum: share of them below which a response has no panel score.
     """
 
@@ -110,7 +111,7 @@ def panel_of_run(
     path = folder / JUDGMENTS_FILE
     names = parquet.read_schema(path).names
     criteria = tuple(n for n in names if n not in {*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS})
-    columns = ["response_id", "persona", "model", "repeat", "status", *criteria]
+    columns = ["response_id", "persona", "model", "repeat", "status", "reason", *criteria]
     table = parquet.read_table(path, columns=columns)
     personas, persona = _coded(table.column("persona"))
     models, model = _coded(table.column("model"))
@@ -125,10 +126,13 @@ def panel_of_run(
     for k, name in enumerate(criteria):
         # abstained judgments have numbers as well, which are never averaged
         scores[(*at, k)] = table.column(name).to_numpy(zero_copy_only=False)[is_scored]
+    reasons, reason = _coded(table.column("reason").fill_null(""))
+    is_wanted = reason != (reasons.index("precision") if "precision" in reasons else -1)
     counts = {}
     for index, name in enumerate(statuses):
         grid = np.zeros(shape[1:3], dtype=np.int64)
-        np.add.at(grid, (persona[status == index], model[status == index]), 1)
+        mine = (status == index) & is_wanted
+        np.add.at(grid, (persona[mine], model[mine]), 1)
         counts[name] = grid
     return PanelScores(
         scores=scores,
@@ -137,7 +141,7 @@ def panel_of_run(
         criteria=criteria,
         axes=tuple(axis_of.get(name, "") for name in personas),
         status=counts,
-        n_planned=np.bincount(place, minlength=shape[0]).astype(np.int64),
+        n_planned=np.bincount(place[is_wanted], minlength=shape[0]).astype(np.int64),
         quorum=quorum,
     )
 

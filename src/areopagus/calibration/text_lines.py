@@ -11,6 +11,10 @@ from .number import Number
 
 WIDTH = 80
 
+FEW_PROMPTS = 20
+"""Below so many prompts some intervals are too short, and judges are named by mistake too often,
+not to say so."""
+
 
 def show(number: Number, *, digits: int = 3, with_n: bool = True) -> str:
     """Returns ".324 [.112, .541] (26 prompts)", or why there is no value or no interval."""

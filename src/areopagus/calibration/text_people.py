@@ -7,7 +7,18 @@ from .matched import Matched
 from .paper import PaperFigures
 from .people import CriterionAgreement, People
 from .rater_severity import SeverityTable
-from .text_lines import cell, heading, item, listed, plain, probability, show, table, units
+from .text_lines import (
+    FEW_PROMPTS,
+    cell,
+    heading,
+    item,
+    listed,
+    plain,
+    probability,
+    show,
+    table,
+    units,
+)
 
 MOST_RATERS = 20
 
@@ -76,6 +87,13 @@ def people_lines(people: People) -> list[str]:
         lines += item("alpha, ordinal", show(people.pooled_alpha_ordinal), indent=4)
     if people.same_on_all.is_defined:
         lines += item("one score on all criteria", show(people.same_on_all))
+    if any(one.concordance.w.has_interval and one.n_prompts < FEW_PROMPTS
+           for one in people.criteria):  # fmt: skip
+        lines += ["", *item(
+            "few prompts",
+            "some intervals are too short. Measured coverage of 95% at 9 prompts: AC2 .930, ICC "
+            ".935 to .938, same first choice .917; at 26 .946, .947 and .945",
+        )]  # fmt: skip
     for entry in people.items:
         lines += _calibration_item(entry)
     return lines

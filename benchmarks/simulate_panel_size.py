@@ -1,0 +1,146 @@
+"""Simulates panels of known make-up: effective number, severities taken apart, corrected shares.
+
+Run: python benchmarks/simulate_panel_size.py --worlds 2000 --seed 1
+Prints, at 9, 26 and 100 prompts of six responses, the coverage of the 95% intervals of the
+effective number of judges and of the severities of a persona and a model, with 15% of the judgments
+missing; and the coverage of intraclass correlations and of corrected pass rates. Monte Carlo error
+beside each.
+"""
+
+import argparse
+import math
+
+import numpy as np
+
+from areopagus.aggregation.binary_correction import rogan_gladen
+from areopagus.aggregation.effective_judges import effective_judges_from_components
+from areopagus.aggregation.reliability import icc_interval
+from areopagus.calibration.how_many import how_many
+from areopagus.calibration.material import Material
+from areopagus.calibration.number import Number
+from areopagus.calibration.panel_scores import PanelScores
+from areopagus.calibration.panel_severity import panel_severity
+from areopagus.calibration.responses import make_responses
+
+P, M, RESPONSES, MISSING = 4, 3, 6, 0.15
+S2 = {"q": 0.3, "r:q": 0.6, "qP": 0.05, "qM": 0.1, "rP": 0.06, "rM": 0.2, "residual": 0.5}
+PERSONA = np.array([0.3, 0.0, -0.1, -0.2])
+MODEL = np.array([0.4, 0.0, -0.4])
+
+
+def panel(rng: np.random.Generator, n_prompts: int) -> PanelScores:
+    """Draws the judgments of one panel."""
+    prompt = np.repeat(np.arange(n_prompts), RESPONSES)
+    n = len(prompt)
+
+    def drawn(name: str, *shape: int) -> np.ndarray:
+        return rng.normal(scale=math.sqrt(S2[name]), size=shape)
+
+    scores = (
+        6
+        + drawn("q", n_prompts, 1, 1)[prompt]
+        + drawn("r:q", n, 1, 1)
+        + PERSONA[:, None]
+        + MODEL
+        + drawn("qP", n_prompts, P, 1)[prompt]
+        + drawn("qM", n_prompts, 1, M)[prompt]
+        + drawn("rP", n, P, 1)
+        + drawn("rM", n, 1, M)
+        + drawn("residual", n, P, M)
+    )
+    scores[rng.random(scores.shape) < MISSING] = np.nan
+    return PanelScores(
+        scores=scores[:, :, :, None, None],
+        personas=tuple(f"persona {p}" for p in range(P)),
+        models=tuple(f"model {m}" for m in range(M)),
+        criteria=("overall",),
+        axes=("",) * P,
+        status={},
+        n_planned=np.full(n, P * M),
+        quorum=0.5,
+    )
+
+
+def covered(found: list[Number], truth: float) -> str:
+    """Words for the coverage of the intervals that were given."""
+    given = [number for number in found if number.has_interval]
+    rate = sum(number.covers(truth) for number in given) / max(len(given), 1)
+    return line(rate, len(given), truth, float(np.mean([number.value for number in given])))
+
+
+def line(rate: float, n: int, truth: float, mean: float) -> str:
+    """A rate with its Monte Carlo error."""
+    error = math.sqrt(rate * (1 - rate) / n) if n else math.nan
+    return f"{rate:.3f} ± {error:.3f}  ({n} worlds)  truth {truth:.3f}, mean {mean:.3f}"
+
+
+def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
+    """Effective number and severities."""
+    names = [f"{g}/{k}" for g in range(n_prompts) for k in range(RESPONSES)]
+    prompts = [f"{g}" for g in range(n_prompts) for _ in range(RESPONSES)]
+    nothing = [None] * len(names)
+    responses = make_responses(
+        names, prompts, respondent=nothing, source=nothing, model=nothing, domain=nothing
+    )
+    effective, persona, model = [], [], []
+    for _ in range(worlds):
+        made = panel(rng, n_prompts)
+        material = Material(responses, (), (), None, made, None, None, 0, 0, ())
+        effective.append(how_many(material, None).effective)
+        parts = panel_severity(made, "overall", responses.prompt).parts
+        persona.append(parts[0].severity)
+        model.append(parts[P].severity)
+    print(f"\n{n_prompts} prompts: coverage of 95% intervals")
+    truth = effective_judges_from_components(S2, personas=P, models=M)
+    print("  effective number of judges (jackknife) ", covered(effective, truth))
+    print("  severity of a persona (jackknife)      ", covered(persona, float(PERSONA[0])))
+    print("  severity of a model (jackknife)        ", covered(model, float(MODEL[0])))
+
+
+def correlations(rng: np.random.Generator, worlds: int) -> None:
+    """ICC(2,1) and ICC(3,1) of five raters on thirty items: truth .5 and .625."""
+    print("\nintraclass correlations of five raters, 30 items")
+    for form, truth in (("ICC(2,1)", 1 / 2.0), ("ICC(3,1)", 1 / 1.6)):
+        hits = []
+        for _ in range(worlds):
+            raters = rng.normal(scale=math.sqrt(0.4), size=(5, 1))
+            table = rng.normal(size=30) + raters + rng.normal(scale=math.sqrt(0.6), size=(5, 30))
+            found = icc_interval(table, form)  # type: ignore[arg-type]
+            hits.append((found.low <= truth <= found.high, found.value))
+        rate, mean = np.mean(hits, axis=0)
+        print(f"  {form}                               ", line(rate, worlds, truth, mean))
+
+
+def shares(rng: np.random.Generator, worlds: int) -> None:
+    """Corrected pass rates: specificity .8, sensitivity .9, true share .4."""
+    print("\ncorrected pass rates, specificity .8, sensitivity .9, true share .4")
+    for n, labels in ((50, 50), (200, 100), (1000, 100)):
+        hits = []
+        for _ in range(worlds):
+            negatives = int(np.clip(rng.binomial(labels, 0.6), 1, labels - 1))
+            positives = labels - negatives
+            found = rogan_gladen(
+                rng.binomial(n, 0.4 * 0.9 + 0.6 * 0.2) / n, n,
+                specificity=rng.binomial(negatives, 0.8) / negatives, n_negative=negatives,
+                sensitivity=rng.binomial(positives, 0.9) / positives, n_positive=positives,
+            )  # fmt: skip
+            hits.append((found.low <= 0.4 <= found.high, found.value))
+        rate, mean = np.mean(hits, axis=0)
+        print(f"  {n} judged, {labels} labeled".ljust(41), line(rate, worlds, 0.4, mean))
+
+
+def main() -> None:
+    """Prints the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    correlations(rng, options.worlds)
+    shares(rng, options.worlds)
+    for n_prompts in (9, 26, 100):
+        panels(rng, n_prompts, options.worlds)
+
+
+if __name__ == "__main__":
+    main()
