@@ -2,7 +2,8 @@
 
     offline/lexical      a judge: scores from text features
     offline/rewriter     writes variants of a prompt from templates
-    offline/respondent   writes an essay from set phrases
+    offline/respondent   writes an essay from set phrases, or answers in a set form
+    offline/generator    writes prompts about a topic from templates
 
 They take the same road as any model: messages go in, a reply comes out. What judge and rewriter
 cannot read out of the messages (scale, dimensions, persona lexicon; templates) comes beside them,
@@ -23,10 +24,11 @@ from ..errors import InputError, InputFault
 from ..records.judgment import MODES, OVERALL
 from .contract import ABSTAINED, RATIONALE
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
+from .offline_generator import GENERATOR_VERSION, offline_prompts
 from .offline_messages import last_user_text, marked_texts, usage_counts
-from .offline_respondent import RESPONDENT_VERSION, offline_essay
+from .offline_respondent import RESPONDENT_VERSION, offline_answer
 from .offline_rewriter import REWRITER_VERSION, offline_variants, rewriter_templates
-from .offline_roles import LEXICAL, OFFLINE_MODELS, PROVIDER, RESPONDENT, REWRITER
+from .offline_roles import GENERATOR, LEXICAL, OFFLINE_MODELS, PROVIDER, RESPONDENT, REWRITER
 
 __all__ = ["OFFLINE_FACTS", "OFFLINE_MODELS", "offline_reply", "register_offline"]
 
@@ -34,6 +36,7 @@ _VERSIONS: Final = {
     LEXICAL: LEXICAL_VERSION,
     REWRITER: REWRITER_VERSION,
     RESPONDENT: RESPONDENT_VERSION,
+    GENERATOR: GENERATOR_VERSION,
 }
 
 
@@ -77,15 +80,16 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: obje
 
     Of `lexical`, in mode `dimensions`, an object with one integer a dimension, in the order given,
     and `abstained`; in the single-integer modes an object with `overall`. A rationale, where asked
-    for, comes first. Of `rewriter` an object with one text a framing; of `respondent` an essay.
+    for, comes first. Of `rewriter` an object with one text a framing; of `respondent` an essay, or
+    what a set form asks for; of `generator` an object with the blocks of its prompts.
 
     Args:
         model: the name without provider.
         messages: chat messages; judge and rewriter read the last one of the user that opens with
             the marker line, so that a request to repair a reply may follow it; the respondent
             reads the last one of the user.
-        facts: the mapping described in `OFFLINE_FACTS` (judge) and `REWRITER_FACTS`; the respondent
-            takes none.
+        facts: the mapping described in `OFFLINE_FACTS` (judge), `REWRITER_FACTS` and
+            `GENERATOR_FACTS`; the respondent takes none.
 
     Raises:
         InputError: for another model, for facts that break the contract (all faults at once), or
@@ -94,11 +98,14 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: obje
     if model == RESPONDENT:
         if facts is not None:
             raise InputError([InputFault("offline", f"{model} takes no facts")])
-        return offline_essay(last_user_text(messages))
+        return offline_answer(last_user_text(messages))
     if model == REWRITER:
         templates = rewriter_templates(facts)
         (baseline,) = marked_texts(messages, ["PROMPT"], reader=f"{PROVIDER}/{model} rewrites")
         return json.dumps(offline_variants(baseline, templates), ensure_ascii=False)
+    if model == GENERATOR:
+        (material,) = marked_texts(messages, ["MATERIAL"], reader=f"{PROVIDER}/{model} writes")
+        return json.dumps(offline_prompts(material, facts), ensure_ascii=False)
     if model != LEXICAL:
         names = " or ".join(_VERSIONS)
         raise InputError([InputFault("offline", f"must be {names}, got {model!r}", "model")])

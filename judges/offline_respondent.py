@@ -1,5 +1,9 @@
 """`offline/respondent`: an essay put together from set phrases around the prompt's own words.
 
+A prompt that asks in a set form gets an answer in that form, picked by a hash of the prompt, so
+that every option comes up about equally often: "… exactly one of: A / B", "… one whole number from
+1 to 100".
+
 It lets the whole path be tried without a key, and so that there is something to see on the way it
 gives in to conviction: the stronger the prompt's tone, the fewer objections it brings. That is
 built in and no finding about anything.
@@ -7,16 +11,22 @@ built in and no finding about anything.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final, Literal
 
 from .offline_subject import chosen, subject_words
 
-RESPONDENT_VERSION: Final = "1"
+RESPONDENT_VERSION: Final = "2"
 
 Tone = Literal["neutral", "mild", "approving", "rejecting"]
 
 _LENGTH: Final = re.compile(r"\n\nWrite about (\d{1,6}) words, and no more than \d{1,6}\.\s*$")
+_FORM: Final = re.compile(
+    r"exactly one of(?: these)?: (?P<options>(?:(?!\. )[^\n]){1,1200})"
+    r"|whole number from (?P<low>\d{1,6}) to (?P<high>\d{1,6})"
+)
+_MARKS: Final = " .\"'“”‘’`"
 _REJECTING: Final = re.compile(
     r"\b(?:don't buy|disagree|wrong about|just wrong|reject|other way round|exact reverse|opposite"
     r"|nonsense|the whole premise)\b",
@@ -114,6 +124,25 @@ _CONCLUSIONS: Final = (
     ),
 )
 _SHORT_CONCLUSION: Final = "So yes, {a} is just how you describe it, and {b} simply follows."
+
+
+def offline_answer(prompt: str) -> str:
+    """What is asked for in a set form, else an essay; the same prompt always gives the same.
+
+    Of several forms the last one counts: what is asked for stands at a prompt's end.
+    """
+    form = None
+    for found in _FORM.finditer(prompt):
+        if found["options"] is None or " / " in found["options"]:
+            form = found
+    if form is None:
+        return offline_essay(prompt)
+    number = int.from_bytes(hashlib.sha256(prompt.encode("utf-8", "replace")).digest()[:8], "big")
+    if form["options"] is not None:
+        options = [option.strip(_MARKS) for option in form["options"].split(" / ")]
+        return options[number % len(options)]
+    low, high = sorted((int(form["low"]), int(form["high"])))
+    return str(low + number % (high - low + 1))
 
 
 def offline_essay(prompt: str) -> str:

@@ -12,13 +12,15 @@ PROVIDER: Final = "offline"
 LEXICAL: Final = "lexical"
 REWRITER: Final = "rewriter"
 RESPONDENT: Final = "respondent"
+GENERATOR: Final = "generator"
 
-Role = Literal["judge", "rewriter", "respondent"]
+Role = Literal["judge", "rewriter", "respondent", "generator"]
 
 OFFLINE_ROLES: Final[dict[str, Role]] = {
     f"{PROVIDER}/{LEXICAL}": "judge",
     f"{PROVIDER}/{REWRITER}": "rewriter",
     f"{PROVIDER}/{RESPONDENT}": "respondent",
+    f"{PROVIDER}/{GENERATOR}": "generator",
 }
 OFFLINE_MODELS: Final = tuple(OFFLINE_ROLES)
 """Names of the embedded models, as they are written where a model is named."""
@@ -27,11 +29,13 @@ _DOES: Final[dict[Role, str]] = {
     "judge": "an embedded judge",
     "rewriter": "an embedded rewriter of prompts",
     "respondent": "an embedded writer of responses",
+    "generator": "an embedded writer of prompts",
 }
 _CANNOT: Final[dict[Role, str]] = {
     "judge": "judges nothing",
     "rewriter": "rewrites no prompts",
     "respondent": "writes no responses",
+    "generator": "writes no prompts",
 }
 
 

@@ -88,7 +88,7 @@ def test_respond_takes_it_and_no_other_embedded_model(tmp_path: Path) -> None:
     with out.open(encoding="utf-8", newline="") as file:
         row = next(csv.DictReader(file))
     assert row["response_text"] == offline_essay(PROMPT)
-    assert row["answered_by"] == "respondent-1"
+    assert row["answered_by"] == "respondent-2"
     for model in ("offline/lexical", "offline/rewriter"):
         with pytest.raises(InputError, match="writes no responses; offline/respondent does"):
             respond([{"prompt_text": PROMPT}], model, tmp_path / "other.csv")

@@ -1,0 +1,378 @@
+"""`areopagus prompts`: scenarios from sources, prompts from models, a study set from prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .options import columns_from
+
+if TYPE_CHECKING:
+    from ..prompting import Funnel, PromptJob, PromptRun, Sample, Scenario
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+_WIDE = {"max_content_width": 80}
+
+_GENERATION_OPTIONS = (
+    click.option(
+        "--models", "-m", multiple=True, metavar="MODEL[,MODEL…]",
+        help="Model that writes, and judges what the others wrote; repeat or separate by commas.",
+    ),
+    click.option("--models-file", metavar="FILE", help="YAML with these models and settings."),
+    click.option(
+        "--judge", "judges", multiple=True, metavar="MODEL[,MODEL…]",
+        help="Further model that judges and does not write; repeatable.",
+    ),
+    click.option("--judges-file", metavar="FILE", help="The same for these judges."),
+    click.option(
+        "--per-scenario", type=click.IntRange(1, 10), default=5, show_default=True,
+        help="Prompts wanted of each model for each scenario.",
+    ),
+    click.option(
+        "--filter-judges", type=click.Choice(["others", "all"]), default="others",
+        show_default=True,
+        help="Who votes on quality: models that did not write the prompt, or all.",
+    ),
+    click.option(
+        "--equivalence", type=click.Choice(["both", "either"]), default="both", show_default=True,
+        help="Judges that must call two prompts equivalent.",
+    ),
+    click.option(
+        "--diversity", "diversity_of", type=click.Choice(["generated", "passed", "none"]),
+        default="generated", show_default=True, help="Whose pairs are compared.",
+    ),
+    click.option(
+        "--cross-pairs", type=click.IntRange(min=0), default=25, show_default=True,
+        help="Most pairs between two models in a scenario.",
+    ),
+    click.option(
+        "--embedding", metavar="MODEL", help="Embedding model for the map; no map without one."
+    ),
+    click.option("--embedding-file", metavar="FILE", help="YAML with it and its settings."),
+    click.option(
+        "--projection", type=click.Choice(["pca", "umap"]), default="pca", show_default=True,
+        help="Of the map; umap, as in the paper, needs the package umap-learn.",
+    ),
+    click.option("--effort", metavar="LEVEL", help="Reasoning effort of the models that write."),
+    click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True),
+                 default=0.95, show_default=True, help="Level of the intervals."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of every draw."),
+    click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
+    click.option(
+        "--out", metavar="DIR", help="Folder of the run. Default: runs/prompts-NAME-xxxxxxxx."
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="Only the first so many scenarios."),
+    click.option(
+        "--max-cost", type=click.FloatRange(min=0), metavar="USD",
+        help="Stop asking before this much is spent, over all stages.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."),
+    click.option("--resume", is_flag=True, help="Demand that the folder exists already."),
+    click.option("--quiet", "-q", is_flag=True, help="No progress line, no report."),
+)  # fmt: skip
+_PLAN = (
+    "per_scenario", "filter_judges", "equivalence", "diversity_of", "cross_pairs", "level", "seed",
+    "projection",
+)  # fmt: skip
+
+
+def _generation_options(command: Command) -> Command:
+    for option in reversed(_GENERATION_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _scenario_options(command: Command) -> Command:
+    for option in (
+        click.option("--json", "json_file", metavar="FILE", help="Write funnel or figures there."),
+        click.option(
+            "--scenarios",
+            "table",
+            metavar="FILE",
+            help="Where to write them. Default: bbq.csv, hle.csv or concepts.csv.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+@click.group(context_settings=_WIDE)
+def prompts() -> None:
+    """Construct open-ended prompts from sources, and measure them.
+
+    bbq, hle and concepts make a table of scenarios and print what was left out
+    on the way; generate has models write prompts for them, vote on them and
+    compare them; sample draws a study set. With --models (or --models-file) the
+    first three go on to generate at once.
+    """
+
+
+@prompts.command(context_settings=_WIDE)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@_scenario_options
+@_generation_options
+def bbq(files: tuple[str, ...], **options: Any) -> int:
+    """One scenario a category and question of BBQ.
+
+    FILES are BBQ's own (.jsonl, .jsonl.gz). Kept are ambiguous contexts, of them
+    negative questions, of them the one with the smallest example_id of each
+    category and question_index.
+    """
+    from ..prompting import read_bbq
+
+    rows, funnel = read_bbq(files)
+    return _scenarios("bbq", rows, funnel, options)
+
+
+@prompts.command(context_settings=_WIDE)
+@click.argument("file", metavar="FILE")
+@click.option("--lists", metavar="FILE", help="Keywords and patterns of your own (YAML).")
+@click.option(
+    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
+)
+@_scenario_options
+@_generation_options
+def hle(file: str, *, lists: str | None, columns: tuple[str, ...], **options: Any) -> int:
+    """Social questions of Humanity's Last Exam.
+
+    FILE is its table. One category, then a keyword of six groups, then none of the exclusion
+    patterns. Columns: id, question, category, raw_subject, image. Answers are
+    not read.
+    """
+    from ..prompting import load_hle_filters, read_hle
+
+    rows, funnel = read_hle(file, filters=load_hle_filters(lists), columns=columns_from(columns))
+    return _scenarios("hle", rows, funnel, options)
+
+
+@prompts.command(context_settings=_WIDE)
+@click.argument("file", metavar="FILE")
+@_scenario_options
+@_generation_options
+def concepts(file: str, **options: Any) -> int:
+    """Normative concepts with passages you quote.
+
+    FILE is YAML: thematic groups of concepts, each with passages and an
+    interpretation. The twelve of the paper, with passages of our own making,
+    are in examples/concepts.yaml.
+    """
+    from ..prompting import read_concepts
+
+    rows, funnel = read_concepts(file)
+    return _scenarios("concepts", rows, funnel, options)
+
+
+@prompts.command(context_settings=_WIDE)
+@click.argument("scenarios", metavar="SCENARIOS")
+@click.option(
+    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
+)
+@click.option("--json", "json_file", metavar="FILE", help="Write every number there too.")
+@_generation_options
+def generate(scenarios: str, *, columns: tuple[str, ...], **options: Any) -> int:
+    """Have models write, vote on and compare prompts.
+
+    SCENARIOS needs scenario_id and scenario_text; source and stratum help. Each
+    model writes; the others vote; two that wrote neither compare.
+    """
+    return _generate(scenarios, columns_from(columns), options)
+
+
+@prompts.command(context_settings=_WIDE)
+@click.argument("source", metavar="RUN|FILE")
+@click.option(
+    "--per-source", type=click.IntRange(min=1), default=10, show_default=True,
+    help="Prompts of each source.",
+)  # fmt: skip
+@click.option("--seed", type=int, default=0, show_default=True, help="Of every draw.")
+@click.option("--out", "table", default="study_set.csv", show_default=True, metavar="FILE")
+@click.option(
+    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
+)
+def sample(source: str, *, per_source: int, seed: int, table: str, columns: tuple[str, ...]) -> int:
+    """Draw a study set, balanced over strata and models.
+
+    RUN|FILE is a run folder or a prompt set. A round takes one prompt of each
+    stratum, of the model with the fewest so far.
+    """
+    from ..prompting import sample_prompts, write_sample
+
+    found = sample_prompts(source, per_source, seed=seed, columns=columns_from(columns))
+    write_sample(table, found)
+    _show_sample(found, seed)
+    click.echo(f"Study set: {table}")
+    return 0
+
+
+def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[str, Any]) -> int:
+    """Shows the funnel, writes the table, and goes on where models are named."""
+    from ..prompting import funnel_lines, write_scenarios
+    from .display import printable
+
+    goes_on = bool(options["models"] or options["models_file"])
+    table = options.pop("table") or f"{source}.csv"
+    json_file = None if goes_on else options.pop("json_file")
+    if not options["quiet"]:
+        for line in funnel_lines(funnel):
+            click.echo(printable(line))
+    if json_file is not None:
+        _write_json(json_file, funnel.to_json())
+    if not rows:
+        from ..errors import InputError
+
+        raise InputError("no scenario is left")
+    write_scenarios(table, rows)
+    click.echo(f"Scenarios: {printable(table)}")
+    code = 3 if funnel.odd else 0
+    return max(code, _generate(table, {}, options)) if goes_on else code
+
+
+def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) -> int:
+    from ..prompting import PromptJob, PromptPlan
+    from ..settings import read_targets
+    from .stage_line import StageLine
+
+    quiet, dry_run = options.pop("quiet"), options.pop("dry_run")
+    json_file = options.pop("json_file")
+    named: dict[str, list[Any]] = {}
+    for name in ("models", "judges"):
+        named[name] = _names(options.pop(name))
+        if (file := options.pop(f"{name}_file")) is not None:
+            named[name] += read_targets(file)
+    if (file := options.pop("embedding_file")) is not None:
+        from ..errors import InputError
+
+        if options["embedding"] is not None:
+            raise InputError(
+                "name the embedding model by --embedding or --embedding-file, not both"
+            )
+        options["embedding"] = list(read_targets(file))
+    plan = PromptPlan(**{name: options.pop(name) for name in _PLAN})
+    with StageLine(quiet=quiet or dry_run) as line:
+        job = PromptJob(
+            scenarios,
+            models=named["models"],
+            judges=named["judges"],
+            plan=plan,
+            columns=columns,
+            on_progress=line.update,
+            **options,
+        )
+        if not quiet:
+            _announce(job)
+        if dry_run:
+            return _show_estimate(job)
+        return _run(job, json_file, quiet=quiet)
+
+
+def _names(groups: tuple[str, ...]) -> list[Any]:
+    return [name.strip() for group in groups for name in group.split(",") if name.strip()]
+
+
+def _announce(job: PromptJob) -> None:
+    from .display import show_notices
+
+    show_notices(job.notices)
+    if job.is_demonstration:
+        click.echo(
+            "DEMONSTRATION: an embedded stand-in writes (offline/generator), from templates.\n"
+            "It is no language model; name models with --models.",
+            err=True,
+        )
+
+
+def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
+    from ..loop import run_stoppable
+    from .display import printable, same_command
+    from .main import terminated
+
+    run: PromptRun
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        click.echo(
+            "Stopped. What was paid is kept in the ledger.\n"
+            f"To go on, give the same command again: {same_command()}",
+            err=True,
+        )
+        return 143 if terminated() else 130
+    if json_file is not None:
+        _write_json(json_file, run.figures)
+    if not quiet:
+        click.echo(printable(run.text).rstrip("\n"))
+        click.echo(f"Prompts: {printable(str(run.prompts_path))}")
+    click.echo(f"Results: {printable(str(run.path))}")
+    return run.exit_code
+
+
+def _show_estimate(job: PromptJob) -> int:
+    from ..prompting.estimate import rehearse
+    from .display import console, dollars, table, visible
+
+    found = rehearse(job)
+    out = console()
+    rows = table(
+        "Dry run: nothing is sent",
+        ["stage", "backend", "planned", "stored", "calls", "likely", "at most"],
+        left=2,
+    )
+    for item in found:
+        rows.add_row(
+            item.stage,
+            visible(item.backend, width=26),
+            f"{item.planned:,}",
+            f"{item.stored:,}",
+            f"{item.calls:,}",
+            dollars(item.likely_usd),
+            dollars(item.most_usd),
+        )
+    out.print(rows)
+    calls = sum(item.calls for item in found)
+    unknown = sorted({item.backend for item in found if item.calls and item.most_usd is None})
+    if unknown:
+        out.print(f"{calls:,} calls. Price unknown: {visible(', '.join(unknown))}")
+    else:
+        likely = sum(item.likely_usd or 0 for item in found)
+        most = sum(item.most_usd or 0 for item in found)
+        out.print(f"{calls:,} calls: {dollars(likely)} likely, at most {dollars(most)}")
+    out.print(
+        "[dim]Prompts that are not written yet are assumed usable, of some sixty words each; one "
+        "repair of a reply comes on top where it is needed.[/dim]"
+    )
+    return 0
+
+
+def _show_sample(found: Sample, seed: int) -> None:
+    from .display import console, table, visible
+
+    out = console()
+    rows = table(f"Study set, seed {seed}", ["source", "stratum", "drawn", "by generator"], left=2)
+    strata = found.count("stratum")
+    for (source, stratum), n in sorted(strata.items()):
+        mine = [
+            one.generator
+            for one in found.rows
+            if (one.source, one.stratum) == (source, stratum) and one.generator
+        ]
+        by = ", ".join(f"{name} {mine.count(name)}" for name in sorted(set(mine)))
+        rows.add_row(visible(source), visible(stratum or "–", width=28), str(n), visible(by or "–"))
+    out.print(rows)
+    for source, n in found.available.items():
+        drawn = sum(one.source == source for one in found.rows)
+        reached = sum(1 for name, _ in strata if name == source)
+        short = f"; {found.wanted} wanted" if drawn < found.wanted else ""
+        out.print(
+            f"{visible(source)}: {drawn} of {n:,} prompts, from {reached} of "
+            f"{found.strata[source]} strata{short}"
+        )
+
+
+def _write_json(path: str, content: Any) -> None:
+    from ..records.run_folder import replaced
+
+    with replaced(Path(path)) as part:
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        part.write_text(text + "\n", encoding="utf-8")

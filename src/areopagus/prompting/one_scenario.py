@@ -1,0 +1,112 @@
+"""One scenario through the graph, for whoever has a panel and no job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..access import require_access
+from ..graphs.prompt_construction import construct
+from ..graphs.prompt_construction_judges import PromptRef
+from ..graphs.prompt_construction_state import Constructed, Construction
+from ..judges.desk import Desk
+from ..judges.llm import LitellmBackend
+from ..loop import run_async
+from .concepts import load_technology_terms
+from .job import material_of
+from .material import Models, models_from
+from .plan import PromptPlan
+from .scenarios import Scenario
+from .statistics import qualities
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+
+async def construct_one(
+    panel: Panel, scenario: Scenario, *, plan: PromptPlan | None = None
+) -> dict[str, Any]:
+    """What the panel's models make of one scenario, as plain values.
+
+    Where the panel has only embedded judges, the embedded generator writes, and nobody votes.
+
+    Returns:
+        `scenario_id`; `bundles` with model, status, reason and prompts, each with what its votes
+        come to; `votes` and `pairs` as they were cast.
+
+    Raises:
+        InputError: a model cannot be asked at all.
+        StoreError: the ledger cannot be written.
+    """
+    chosen = plan or PromptPlan()
+    named = [
+        # A backend of our own is made anew from its settings: what is opened here is closed here.
+        backend.spec if type(backend) is LitellmBackend else backend
+        for backend in panel.backends
+        if not backend.spec.is_offline
+    ]
+    models = models_from(named)
+
+    async def work() -> Constructed:
+        await require_access((*models.generators, *models.asked_judges), lambda _: False)
+        try:
+            return await construct(
+                Construction(
+                    material_of(scenario, chosen.per_scenario), models.generators,
+                    models.asked_judges, Desk(panel.ledger), chosen.design,
+                    load_technology_terms().pattern(),
+                )
+            )  # fmt: skip
+        finally:
+            await _close(models, panel)
+
+    return _plain(await run_async(work()))
+
+
+async def _close(models: Models, panel: Panel) -> None:
+    mine = {id(backend): backend for backend in models.backends if backend not in panel.backends}
+    for backend in mine.values():
+        await backend.close()
+
+
+def _plain(outcome: Constructed) -> dict[str, Any]:
+    known = qualities(outcome)
+    return {
+        "scenario_id": outcome.scenario_id,
+        "bundles": [
+            {
+                "generator": bundle.generator,
+                "status": bundle.status,
+                "reason": bundle.reason,
+                "prompts": [
+                    {
+                        "number": block.number,
+                        "prompt_text": block.question,
+                        "angle": block.angle,
+                        "dimensions": block.dimensions,
+                        "quality": known[PromptRef(bundle.generator, block.number)].outcome,
+                    }
+                    for block in bundle.usable
+                ],
+            }
+            for bundle in outcome.bundles
+        ],
+        "votes": [
+            {
+                "generator": vote.prompt.generator,
+                "number": vote.prompt.number,
+                "judge": vote.judge,
+                "status": vote.asked.status,
+                "value": dict(vote.asked.value),
+            }
+            for vote in outcome.votes
+        ],
+        "pairs": [
+            {
+                "first": list(vote.pair.one),
+                "second": list(vote.pair.other),
+                "judge": vote.judge,
+                "equivalent": vote.value,
+            }
+            for vote in outcome.pairs
+        ],
+    }

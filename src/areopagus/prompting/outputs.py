@@ -1,0 +1,90 @@
+"""What a construction leaves in its folder: tables, figures, and the report as text and page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..graphs.prompt_construction_state import Constructed
+from ..records.run_folder import REPORT_FILE, replaced
+from .run import FIGURES_FILE, TEXT_FILE
+from .statistics import Placed, measure
+from .tables import write_tables
+from .text import prompt_lines
+
+if TYPE_CHECKING:
+    from .job import PromptJob
+    from .map import PromptMap
+
+
+def write_set(job: PromptJob, outcomes: list[Constructed]) -> int:
+    """Writes the prompt set and the tables of all votes; how many prompts are in the set.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    return write_tables(
+        job.path,
+        job.scenarios.rows[: len(outcomes)],
+        outcomes,
+        job.generator_names,
+        wanted=job.plan.per_scenario,
+        rule=job.plan.equivalence,
+    )
+
+
+def write_report(
+    job: PromptJob, outcomes: list[Constructed], n_prompts: int, drawn: PromptMap | None = None
+) -> None:
+    """Writes prompts.json, prompts.txt and report.html.
+
+    Args:
+        job: the job.
+        outcomes: what became of the scenarios.
+        n_prompts: how many prompts are in the set.
+        drawn: the map's figures, once there is one.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    from .page import prompt_page_of, write_prompt_page
+
+    rows = job.scenarios.rows[: len(outcomes)]
+    placed = [
+        Placed(row.source, row.stratum, outcome)
+        for row, outcome in zip(rows, outcomes, strict=True)
+    ]
+    figures = measure(placed, job.generator_names, job.plan)
+    judges = [backend.spec.name for backend in job.models.asked_judges]
+    plain = {
+        "demonstration": job.is_demonstration,
+        "plan": job.plan.to_json(),
+        "generators_named": list(job.generator_names),
+        "judges_named": judges,
+        "notices": list(job.notices),
+        "prompts_in_set": n_prompts,
+        **figures.to_json(),
+        "map": None if drawn is None else drawn.to_json(),
+    }
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
+    _write(job.path / FIGURES_FILE, text)
+    lines = prompt_lines(
+        figures,
+        job.plan,
+        generators=job.generator_names,
+        judges=judges,
+        n_scenarios=len(job.scenarios.rows),
+        n_prompts=n_prompts,
+        demonstration=job.is_demonstration,
+        notices=job.notices,
+        embedding=None if job.embedding is None else job.embedding.spec.model,
+        drawn=drawn,
+    )
+    _write(job.path / TEXT_FILE, "\n".join(lines))
+    write_prompt_page(job.path / REPORT_FILE, prompt_page_of(job.path))
+
+
+def _write(path: Path, text: str) -> None:
+    with replaced(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,203 @@
+"""Functional diversity, rates and intervals against hand calculations and other implementations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from areopagus.graphs.prompt_construction_blocks import Block
+from areopagus.graphs.prompt_construction_calls import Asked
+from areopagus.graphs.prompt_construction_judges import Pair, PromptRef
+from areopagus.graphs.prompt_construction_state import Bundle, Constructed, PairVote
+from areopagus.prompting.bounded_means import bounded_mean, clustered_rate
+from areopagus.prompting.diversity import diversities, pair_counts
+
+
+def said(value: bool | None) -> Asked:
+    if value is None:
+        return Asked("unreadable")
+    return Asked("read", {"reason": "", "equivalent": value})
+
+
+def scenario(
+    name: str,
+    verdicts: Mapping[tuple[str, int, str, int], Sequence[bool | None]],
+    unjudged: Sequence[tuple[str, int, str, int]] = (),
+) -> Constructed:
+    votes = []
+    for (one, i, other, j), answers in verdicts.items():
+        pair = Pair(PromptRef(one, i), PromptRef(other, j))
+        votes += [PairVote(pair, f"judge {n}", said(v)) for n, v in enumerate(answers)]
+    blocks = tuple(Block(n, f"question {n}") for n in (1, 2, 3))
+    bundles = tuple(Bundle(generator, "complete", blocks) for generator in ("a", "b", "c"))
+    alone = tuple(Pair(PromptRef(o, i), PromptRef(p, j)) for o, i, p, j in unjudged)
+    return Constructed(name, bundles, (), tuple(votes), alone)
+
+
+def within(
+    name: str, matrix: Sequence[Sequence[int]]
+) -> dict[tuple[str, int, str, int], list[bool]]:
+    """Votes by which a pair is equivalent under `both` where the matrix has a 2, under `either`
+    where it has a 1 or 2."""
+    return {
+        (name, i + 1, name, j + 1): [matrix[i][j] >= 1, matrix[i][j] == 2]
+        for i, j in combinations(range(len(matrix)), 2)
+    }
+
+
+# Five prompts; above the diagonal: how many of two judges call the pair equivalent.
+#      1  2  3  4  5
+# 1       2  1  0  0
+# 2          2  0  0
+# 3             0  1
+# 4                2
+# both: 3 of 10 equivalent, FD = .7;  either: 5 of 10, FD = .5
+MATRIX = [
+    [0, 2, 1, 0, 0],
+    [0, 0, 2, 0, 0],
+    [0, 0, 0, 0, 1],
+    [0, 0, 0, 0, 2],
+    [0, 0, 0, 0, 0],
+]
+
+
+def test_fd_of_a_known_matrix_of_votes() -> None:
+    one = scenario("s", within("a", MATRIX))
+    both = pair_counts(one, "both")["a", "a"]
+    assert (both.equivalent, both.different, both.planned, both.judges) == (3, 7, 10, 2)
+    assert both.diversity == pytest.approx(0.7)
+    assert pair_counts(one, "either")["a", "a"].diversity == pytest.approx(0.5)
+
+
+def test_fd_does_not_depend_on_how_prompts_are_numbered() -> None:
+    order = [3, 0, 4, 1, 2]
+    full = np.array(MATRIX) + np.array(MATRIX).T
+    renumbered = full[np.ix_(order, order)].tolist()
+    found = pair_counts(scenario("s", within("a", renumbered)), "both")["a", "a"]
+    assert found.diversity == pytest.approx(0.7)
+
+
+def test_the_mean_over_scenarios_has_the_standard_error_of_a_mean() -> None:
+    # Two scenarios with FD .7 and 1: mean .85, SE = s / sqrt(2) = .21213 / 1.41421 = .15.
+    outcomes = [
+        scenario("s1", within("a", MATRIX)),
+        scenario("s2", within("a", [[0] * 5] * 5)),
+    ]
+    found = next(d for d in diversities(outcomes, ["a"], "both") if d.of == ("a", "a"))
+    assert found.mean.interval.value == pytest.approx(0.85)
+    assert found.mean.standard_error == pytest.approx(0.15)
+    assert found.other_rule == pytest.approx((0.5 + 1) / 2)
+    assert (found.pairs, found.equivalent, found.judges) == (20, 3, 2)
+    assert found.mean.interval.reason == "2 scenarios: an interval needs at least 6"
+
+
+def test_an_undecided_pair_leaves_its_bundle_without_a_value() -> None:
+    votes: dict[tuple[str, int, str, int], Sequence[bool | None]] = dict(within("a", MATRIX))
+    votes["a", 1, "a", 2] = [True, None]
+    outcomes = [scenario("s1", votes), scenario("s2", within("a", MATRIX))]
+    (found,) = diversities(outcomes, ["a"], "both")
+    assert (found.mean.interval.n, found.mean.n_planned) == (1, 2)
+    # Under either the one vote there is decides.
+    assert diversities(outcomes, ["a"], "either")[0].mean.interval.n == 2
+
+
+def test_the_mean_across_generators_takes_scenarios_with_every_two_of_them() -> None:
+    def crossed(
+        n_equal: Mapping[tuple[str, str], int],
+    ) -> dict[tuple[str, int, str, int], list[bool]]:
+        votes = {}
+        for (one, other), equal in n_equal.items():
+            for k in range(4):
+                votes[one, 1 + k // 2, other, 1 + k % 2] = [k < equal]
+        return votes
+
+    whole = scenario("s1", crossed({("a", "b"): 1, ("a", "c"): 2, ("b", "c"): 0}))
+    part = scenario("s2", crossed({("a", "b"): 4}))
+    found = {d.of: d for d in diversities([whole, part], ["a", "b", "c"], "both")}
+    # a x b: .75 and 0; over all: only the first scenario, (.75 + .5 + 1) / 3 = .75.
+    assert found["a", "b"].mean.interval.value == pytest.approx(0.375)
+    assert found[None].mean.interval.value == pytest.approx(0.75)
+    assert found[None].mean.interval.n == 1
+    assert found["a", "b"].judges == 1
+
+
+def test_where_nobody_could_judge_the_reason_says_so() -> None:
+    outcomes = [scenario("s", {}, [("a", 1, "a", 2)])]
+    (found,) = diversities(outcomes, ["a"], "both")
+    assert math.isnan(found.mean.interval.value)
+    assert found.mean.interval.reason == "no model that wrote neither prompt"
+    (none,) = diversities([scenario("s", {})], ["a"], "both")
+    assert none.mean.interval.reason == "no two usable prompts"
+
+
+def test_a_clustered_rate_by_hand() -> None:
+    # y = 5 4 3 5 5 2 of 5 each: p = 24/30 = .8; rests y − 4: 1 0 −1 1 1 −2, squares 8.
+    # SE = sqrt(6/5 · 8) / 30 = sqrt(9.6) / 30 = .103280
+    found = clustered_rate([5, 4, 3, 5, 5, 2], [5] * 6)
+    assert found.interval.value == pytest.approx(0.8)
+    assert found.standard_error == pytest.approx(math.sqrt(9.6) / 30)
+    # logit(.8) = 1.386294; half = t.975,5 · SE / .16 = 2.570582 · .6455 = 1.65932
+    assert found.interval.low == pytest.approx(1 / (1 + math.exp(-(1.386294 - 1.65932))), abs=1e-4)
+    assert found.interval.high == pytest.approx(1 / (1 + math.exp(-(1.386294 + 1.65932))), abs=1e-4)
+    assert found.interval.method == "logit t"
+
+
+def test_the_standard_error_of_a_mean_agrees_with_scipy() -> None:
+    values = np.random.default_rng(5).beta(4, 2, size=40)
+    found = bounded_mean(values)
+    assert found.interval.value == pytest.approx(values.mean())
+    assert found.standard_error == pytest.approx(stats.sem(values))
+
+
+def test_a_clustered_rate_agrees_with_the_regression_form_of_the_sandwich() -> None:
+    # OLS of 0/1 on a constant with cluster-robust (CR1 without its n−1/n−k part) errors.
+    sm = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(3)
+    m = rng.integers(1, 6, size=30)
+    y = rng.binomial(m, rng.beta(5, 2, size=30))
+    trials = np.concatenate([np.r_[np.ones(a), np.zeros(b - a)] for a, b in zip(y, m, strict=True)])
+    groups = np.repeat(np.arange(30), m)
+    fit = sm.OLS(trials, np.ones(len(trials))).fit(
+        cov_type="cluster", cov_kwds={"groups": groups, "use_correction": False}
+    )
+    expected = float(fit.bse[0]) * math.sqrt(30 / 29)
+    assert clustered_rate(y, m).standard_error == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_where_every_scenario_is_at_one_end_the_far_limit_is_an_exact_one(end: float) -> None:
+    # Twelve of twelve: the Clopper-Pearson limit is (α/2)^(1/12) = .025^(1/12) = .7354.
+    found = bounded_mean([end] * 12)
+    reach = found.interval.low if end else 1 - found.interval.high
+    assert reach == pytest.approx(0.7354, abs=1e-4)
+    assert reach == pytest.approx(float(stats.binomtest(12, 12).proportion_ci().low))
+    assert found.standard_error == 0
+
+
+def test_degenerate_input_has_no_interval_and_a_reason() -> None:
+    assert bounded_mean([]).interval.reason == "no scenario has a value"
+    assert math.isnan(bounded_mean([math.nan]).interval.value)
+    assert "at least 6" in str(bounded_mean([0.4, 0.6]).interval.reason)
+    same = bounded_mean([0.5] * 8)
+    assert same.interval.value == 0.5
+    assert same.interval.reason == "the 8 scenarios all have the same value"
+    assert clustered_rate([0, 2], [0, 4]).interval.n == 1
+    assert clustered_rate([0, 2], [0, 4]).n_planned == 2
+    with pytest.raises(ValueError, match="in \\[0, 1\\]"):
+        bounded_mean([1.2])
+    with pytest.raises(ValueError, match="level"):
+        bounded_mean([0.5], level=1.0)
+
+
+def test_neither_order_nor_splitting_of_whole_copies_changes_a_rate() -> None:
+    y, m = [5, 4, 3, 5, 5, 2, 0], [5, 5, 4, 5, 5, 5, 3]
+    first, turned = clustered_rate(y, m), clustered_rate(y[::-1], m[::-1])
+    assert turned.interval.value == pytest.approx(first.interval.value)
+    assert turned.standard_error == pytest.approx(first.standard_error)
+    assert clustered_rate(y * 2, m * 2).interval.value == pytest.approx(first.interval.value)
+    assert clustered_rate(y * 2, m * 2).standard_error < first.standard_error
