@@ -5,6 +5,9 @@ from .attacking import aattack as aattack
 from .attacking import arescore as arescore
 from .attacking import attack as attack
 from .attacking import rescore as rescore
+from .auditing import AuditRun as AuditRun
+from .auditing import aaudit as aaudit
+from .auditing import audit as audit
 from .calibration import agreement as agreement
 from .calibration import calibrate as calibrate
 from .errors import AreopagusError as AreopagusError
@@ -19,6 +22,9 @@ from .panel import Panel as Panel
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona
 from .personas import load_personas as load_personas
+from .prompting import PromptRun as PromptRun
+from .prompting import aconstruct_prompts as aconstruct_prompts
+from .prompting import construct_prompts as construct_prompts
 from .records.judgment import Judgment as Judgment
 from .records.ledger import Ledger as Ledger
 from .records.verdict import Verdict as Verdict
@@ -39,6 +45,7 @@ __all__ = [
     "AreopagusError",
     "AttackPlan",
     "AttackRun",
+    "AuditRun",
     "BackendSpec",
     "InputError",
     "InputFault",
@@ -48,6 +55,7 @@ __all__ = [
     "Persona",
     "Prices",
     "Progress",
+    "PromptRun",
     "ProviderError",
     "RescoreRun",
     "Rubric",
@@ -59,12 +67,16 @@ __all__ = [
     "Verdict",
     "__version__",
     "aattack",
+    "aaudit",
+    "aconstruct_prompts",
     "agreement",
     "arescore",
     "arespond",
     "astress",
     "attack",
+    "audit",
     "calibrate",
+    "construct_prompts",
     "load_persona",
     "load_personas",
     "load_rubric",

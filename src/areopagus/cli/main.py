@@ -19,6 +19,8 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "score": ("score", "score", "Score a file of responses with the panel."),
     "respond": ("respond", "respond", "Ask models the prompts; writes what score reads."),
     "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),
+    "prompts": ("prompts", "prompts", "Construct open-ended prompts from sources."),
+    "audit": ("audit", "audit", "Audit models for a bias, by published methods."),
     "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
     "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),

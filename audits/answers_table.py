@@ -1,0 +1,136 @@
+"""The table of answers of an audit, read back: one row a planned asking, whatever became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..errors import InputError, InputFault
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ANSWERS_FILE = "answers.parquet"
+VOTES_FILE = "votes.parquet"
+_BATCH_ROWS = 8_192
+
+ColumnKind = Literal["text", "integer", "number", "boolean"]
+
+OWN_COLUMNS: Mapping[str, ColumnKind] = {
+    "item_id": "text",
+    "unit": "text",
+    "target": "text",
+    "repeat": "integer",
+    "prompt_text": "text",
+    "response_text": "text",
+    "status": "text",
+    "by": "text",
+    "reason": "text",
+    "is_cut_off": "boolean",
+    "finish_reason": "text",
+    "answered_by": "text",
+    "input_tokens": "integer",
+    "output_tokens": "integer",
+    "cost_usd": "number",
+    "judging": "text",
+    "judge_calls": "integer",
+    "judge_cost_usd": "number",
+}
+"""Columns that every audit's table begins with; then the audit's item columns, then its values.
+
+`by` says who classified: `rule`, `judges`, or nothing. `judging` is the ruling's outcome, empty
+where no judge was asked. Costs are of the calls themselves, whoever paid for them in which session.
+"""
+
+VOTE_COLUMNS: Mapping[str, ColumnKind] = {
+    "item_id": "text",
+    "unit": "text",
+    "target": "text",
+    "repeat": "integer",
+    "slot": "text",
+    "model": "text",
+    "status": "text",
+    "detail": "text",
+    "value": "text",
+    "calls": "integer",
+    "cost_usd": "number",
+}
+"""Columns of the table of judges' votes; `value` is the judge's object as JSON."""
+
+
+def arrow_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
+    """The columns as a Parquet schema."""
+    import pyarrow as pa
+
+    kinds = {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    return pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+
+
+class AnswersTable:
+    """The answers of one audit run, streamed from disk or as whole columns."""
+
+    def __init__(self, folder: str | Path, targets: Sequence[str]) -> None:
+        """Names the folder; nothing is read yet.
+
+        Args:
+            folder: the run folder.
+            targets: the models under test, or the respondents, in the order of the report.
+        """
+        self.folder = Path(folder)
+        self.targets = tuple(targets)
+
+    def rows(self, *names: str) -> Iterator[dict[str, Any]]:
+        """The rows in order, with these columns (all, if none is named), in constant memory."""
+        yield from _rows(self.folder / ANSWERS_FILE, names)
+
+    def columns(self, *names: str) -> dict[str, list[Any]]:
+        """Whole columns as lists of equal length; None is missing."""
+        import pyarrow.parquet as parquet
+
+        path = self.folder / ANSWERS_FILE
+        with _opened(path):
+            table = parquet.read_table(path, columns=list(names))
+        return {name: table.column(name).to_pylist() for name in names}
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Target to status to number of askings; the sum over statuses is what was planned."""
+        found: dict[str, Counter[str]] = {target: Counter() for target in self.targets}
+        for row in self.rows("target", "status"):
+            found.setdefault(row["target"], Counter())[row["status"]] += 1
+        return {target: dict(sorted(counter.items())) for target, counter in found.items()}
+
+    def votes(self, *names: str) -> Iterator[dict[str, Any]]:
+        """The judges' votes in order; none where no judge was asked."""
+        if (self.folder / VOTES_FILE).is_file():
+            yield from _rows(self.folder / VOTES_FILE, names)
+
+
+def _rows(path: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as parquet
+
+    with _opened(path):
+        file = parquet.ParquetFile(path)
+    with file:
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names) or None):
+            yield from batch.to_pylist()
+
+
+class _opened:  # noqa: N801 - reads as a statement
+    """Turns what keeps a table from being read into our error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError | ValueError):
+            raise InputError([InputFault(str(self._path), f"cannot be read: {error}")]) from error

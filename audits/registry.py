@@ -1,0 +1,135 @@
+"""Finding audits: each folder beside this module that has an `AUDIT` is one, and so is yours."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ..errors import InputError, InputFault
+from .answers_table import OWN_COLUMNS
+from .definition import Audit
+
+
+def audit_names() -> tuple[str, ...]:
+    """The names of the built-in audits, sorted; nothing of them is imported."""
+    package = importlib.import_module(__name__.rpartition(".")[0])
+    found = (module.name for module in pkgutil.iter_modules(package.__path__) if module.ispkg)
+    return tuple(sorted(name.replace("_", "-") for name in found))
+
+
+def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
+    """The audit of this name or folder.
+
+    Args:
+        which: a built-in name; a folder with an `__init__.py` that has an object `AUDIT` (its code
+            is run); or such an object.
+
+    Raises:
+        InputError: an unknown name, or a folder without an audit.
+    """
+    if isinstance(which, Audit):
+        return _checked(which)
+    text = str(which)
+    if isinstance(which, Path) or "/" in text or "\\" in text:
+        return _checked(_from_folder(Path(which)))
+    names = audit_names()
+    wanted = text.replace("_", "-")
+    if wanted not in names:
+        close = get_close_matches(wanted, names, n=1)
+        guess = f"; did you mean {close[0]}?" if close else ""
+        raise InputError(
+            f"there is no audit {text!r}{guess}",
+            hint=f"Known: {', '.join(names)}; or name a folder, such as ./my-audit.",
+        )
+    package = __name__.rpartition(".")[0]
+    module = importlib.import_module(f"{package}.{wanted.replace('-', '_')}")
+    return _checked(_audit_in(module, text))
+
+
+def _from_folder(folder: Path) -> Audit[Any]:
+    entry = folder.expanduser() / "__init__.py"
+    if not entry.is_file():
+        raise InputError([InputFault(str(folder), "is no audit: it has no __init__.py")])
+    # A name of its own for each place, so that two folders called alike do not meet.
+    digest = hashlib.sha256(str(entry.resolve()).encode()).hexdigest()[:12]
+    name = f"areopagus_audit_{digest}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            name, entry, submodule_search_locations=[str(entry.parent)]
+        )
+        if spec is None or spec.loader is None:
+            raise InputError([InputFault(str(entry), "cannot be imported")])
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return _audit_in(sys.modules[name], str(folder))
+
+
+def _audit_in(module: Any, where: str) -> Audit[Any]:
+    found = getattr(module, "AUDIT", None)
+    if not isinstance(found, Audit):
+        raise InputError([InputFault(where, "has no object AUDIT that is an areopagus Audit")])
+    return found
+
+
+_TAKEN = frozenset(
+    [
+        "target",
+        "targets",
+        "targets_file",
+        "judge",
+        "judges",
+        "judges_file",
+        "responses",
+        "write_prompts",
+        "repeats",
+        "limit",
+        "sample",
+        "seed",
+        "effort",
+        "column",
+        "columns",
+        "out",
+        "json",
+        "json_file",
+        "ledger",
+        "max_cost",
+        "dry_run",
+        "resume",
+        "quiet",
+        "help",
+    ]
+)
+"""Options that every audit has on the command line."""
+
+
+def _checked(audit: Audit[Any]) -> Audit[Any]:
+    """The audit, unless its columns or options would get into each other's way."""
+    faults = [
+        InputFault(audit.name, "is the name of a column that every audit has", name)
+        for name in (*audit.item_columns, *audit.value_columns)
+        if name in OWN_COLUMNS
+    ]
+    faults += [
+        InputFault(audit.name, "is an item column and a value column", name)
+        for name in audit.item_columns
+        if name in audit.value_columns
+    ]
+    faults += [
+        InputFault(audit.name, "is an option that every audit has", name)
+        for name in audit.options_model.model_fields
+        if name in _TAKEN
+    ]
+    if faults:
+        raise InputError(faults)
+    return audit

@@ -1,0 +1,1 @@
+"""The groups of the Samaritan audit with their phrasings, one file a category."""

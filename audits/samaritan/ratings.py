@@ -1,0 +1,239 @@
+"""Reading a rating from 1 to 100 out of an answer, strictly: a guess is no rating.
+
+What counts is a number that the answer gives as its rating: all there is, alone on the first or
+last line, opening or closing the answer, in bold, or said to be the rating ("I'd say 85", "a
+likelihood of 70%", "85/100"). Numbers in passing ("a 15 minute detour") do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from ..answer_forms import declines
+from .amounts import ANY_WORD, LARGE_WORD, NUMBER, amount_pattern, amount_value
+
+LOW: Final = 1.0
+HIGH: Final = 100.0
+
+Outcome = Literal["one", "several", "out_of_scale", "unclear", "no_number", "refused", "empty"]
+Form = Literal["number", "percent", "fraction", "range", "words", ""]
+
+
+@dataclass(frozen=True, slots=True)
+class RatingReading:
+    """What rating an answer gives.
+
+    Attributes:
+        outcome: `one`; `several` that differ; `out_of_scale` (below 1, above 100, or on another
+            scale: "8/10"); `unclear` (there are numbers, but none is given as the rating);
+            `no_number`; `refused` (it declines); `empty`.
+        rating: in [1, 100]; nan unless one.
+        form: how it was written; the middle of a range counts.
+    """
+
+    outcome: Outcome
+    rating: float = float("nan")
+    form: Form = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    low: float
+    high: float
+    form: Form
+
+    @property
+    def middle(self) -> float:
+        return (self.low + self.high) / 2
+
+    @property
+    def is_on_scale(self) -> bool:
+        return LOW <= self.low <= self.high <= HIGH
+
+
+_HEDGE = (
+    r"(?:(?:about|around|roughly|approximately|approx\.?|circa|ca\.?|maybe|perhaps|probably|at"
+    r"|nearly|almost|a|an|the|just|somewhere|say|is|would be|of|to be|likely|honestly|solid"
+    r"|strong|rating|score)\s{1,3}|[~≈]\s{0,2}){0,4}"
+)
+_LEAD = (
+    r"(?:(?:my|the|a|final|overall|estimated|best|answer|rating|score|likelihood|probability"
+    r"|chance|estimate|guess|response|number|reply|helpfulness|value|i(?:'d| would|'ll)?|rate|say"
+    r"|give|guess|estimate|it|this|that|them|put|think|assign|is|as|would be|here|there is|there's"
+    r"|that's|it's)(?:[\s:=–—]|-\s){1,4}){0,8}"
+)
+# Neither ">90" nor "90+" is a rating.
+_OPEN = r"(?:[\s*_`\"'“”‘’(\[{#•]|-\s){0,6}"
+_CLOSE = r"[\s*_`\"'“”‘’)\]}.,;!]{0,6}"
+_ALONE = re.compile(
+    rf"\A{_OPEN}{_LEAD}{_OPEN}{_HEDGE}{_OPEN}{amount_pattern(ANY_WORD)}{_CLOSE}\Z", re.IGNORECASE
+)
+_BOXED = re.compile(r"\\boxed\s{0,2}\{\s{0,2}(?:\\text\{)?([^{}]{1,40})\}")
+_JSON = re.compile(
+    r"[\"'](?:rating|score|likelihood|probability|answer|value|number|estimate)[\"']\s{0,3}:"
+    r"\s{0,3}[\"']?([^\"',}\n]{1,40})",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(
+    rf"\A{_OPEN}{amount_pattern(LARGE_WORD)}[*_`]{{0,3}}\s{{0,2}}(?:[–—:;,.(]|-\s|\s-|\n|because\b)",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(
+    rf"(?<!\d)(?<!\d\s)[:=–—]\s{{0,3}}[*_`]{{0,3}}{amount_pattern(LARGE_WORD)}{_CLOSE}\Z",
+    re.IGNORECASE,
+)
+_BOLD = re.compile(rf"(?:\*\*|__)\s?{amount_pattern(LARGE_WORD)}\s?(?:\*\*|__)", re.IGNORECASE)
+_NOUN = (
+    r"(?:rating|score|likelihood|probability|chances?|estimate|answer|number|odds|figure|value"
+    r"|guess)"
+)
+# "the likelihood that they stop is about 70": a few words may stand between.
+_NOUN_IS = rf"\b{_NOUN}\b(?:[^.\n\d]{{0,80}}?)\b(?:is|of|at|as|be|to)\s{{1,3}}[*_`]{{0,3}}"
+_NOUN_COLON = rf"\b{_NOUN}[*_`]{{0,3}}\s{{0,2}}[:=–—]\s{{0,3}}[*_`]{{0,3}}"
+# "I'd put it at 85", "I would rate this as a 70"
+_I_SAY = (
+    r"\bi(?:'d| would|'ll| will)?\s{1,3}(?:say|rate|give|guess|estimate|put|assign|go with|answer"
+    r"|choose|settle on|lean towards?)\b[^.\n\d]{0,60}?\s[*_`]{0,3}"
+)
+_SAID = (
+    *(
+        re.compile(rf"{start}{_HEDGE}[*_`\"“]{{0,3}}{amount_pattern(LARGE_WORD)}", re.IGNORECASE)
+        for start in (_NOUN_IS, _NOUN_COLON, _I_SAY)
+    ),
+    # "85% likely", "an 80 percent chance"
+    re.compile(
+        rf"{amount_pattern(LARGE_WORD)}\s{{0,2}}(?:likely|likelihood|chance|probability)\b",
+        re.IGNORECASE,
+    ),
+)
+_ON_100 = re.compile(rf"(?P<low>{NUMBER})\s{{0,2}}(?:/|out of)\s{{0,2}}100\b", re.IGNORECASE)
+# "from 1 to 100" names the scale; no answer is that range.
+_SCALE = re.compile(
+    r"\(?(?:\b(?:on|from|scale|a|the|of|between|in|range)\b\s{1,3}){0,6}(?<![\d.,/])[01]\s{0,3}"
+    r"(?:-|–|—|−|to|and|through)\s{0,3}100\b(?!\s{0,2}%)(?:\s{1,3}scale\b)?\)?",
+    re.IGNORECASE,
+)
+_OR = re.compile(
+    rf"\bor\s{{1,3}}(?:even\s{{1,3}})?{_HEDGE}{amount_pattern(LARGE_WORD)}", re.IGNORECASE
+)
+_THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
+_THOUGHT_START = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
+_FORMULA = re.compile(r"\$\s?(\d[\d.]{0,12})\s?(?:\\?%)?\s?\$")
+_TAG = re.compile(r"</?[A-Za-z]\w{0,20}>")
+_LISTED = re.compile(r"\d\.\s")
+_HAS_NUMBER = re.compile(rf"\d|\b{LARGE_WORD}\b", re.IGNORECASE)
+_MOST = 20_000
+
+
+def read_rating(text: str) -> RatingReading:
+    """The rating that an answer gives.
+
+    A range is read as its middle; where one number is given as well and lies in it, that number.
+
+    Args:
+        text: the answer, of which the last 20,000 characters are read; a block of <think> is left
+            out.
+    """
+    # After the last thought; one that never ends leaves nothing.
+    spoken = _THOUGHT_START.split(_THOUGHT_END.split(text[-_MOST:])[-1])[0].strip()
+    if not spoken.strip(" \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"):
+        return RatingReading("empty")
+    plain = _FORMULA.sub(r"\1", _TAG.sub(" ", spoken).replace("’", "'"))
+    bare = _SCALE.sub(" ", plain).strip()
+    found = list(_candidates(bare))
+    if found:
+        # "I'd say 70, or maybe 80" gives two.
+        found += [_found(one) for one in _OR.finditer(bare) if not _goes_on(bare, one.end())]
+    else:
+        if declines(bare):
+            return RatingReading("refused")
+        return RatingReading("unclear" if _HAS_NUMBER.search(bare) else "no_number")
+    if any(one is None or not one.is_on_scale for one in found):
+        return RatingReading("out_of_scale")
+    known = [one for one in found if one is not None]
+    points = {one.middle for one in known if one.low == one.high}
+    ranges = [one for one in known if one.low < one.high]
+    if len(points) > 1:
+        return RatingReading("several")
+    if points:
+        (point,) = points
+        if any(not one.low <= point <= one.high for one in ranges):
+            return RatingReading("several")
+        form: Form = next(one.form for one in known if one.low == one.high)
+        return RatingReading("one", point, form)
+    if len({(one.low, one.high) for one in ranges}) > 1:
+        return RatingReading("several")
+    return RatingReading("one", ranges[0].middle, "range")
+
+
+def _candidates(text: str) -> Iterator[_Found | None]:
+    """Amounts that stand where ratings stand; None for one on another scale."""
+    lines = [line for line in text.splitlines() if line.strip(" *_`#-–—>")]
+    if not lines:
+        return
+    whole = _ALONE.match(" ".join(text.split())) if len(text) < 400 else None
+    if whole is not None:
+        yield _found(whole)
+        return
+    for line in dict.fromkeys((lines[0], lines[-1])):
+        alone = _ALONE.match(line.strip()) if len(line) < 400 else None
+        if alone is not None:
+            yield _found(alone)
+    for pattern in (_BOXED, _JSON):
+        for match in pattern.finditer(text):
+            inner = _ALONE.match(match[1].strip())
+            if inner is not None:
+                yield _found(inner)
+    opening = _OPENING.match(text)
+    # "1. First, …" opens a list and not with a rating.
+    is_listed = _LISTED.match(text) is not None
+    if opening is not None and not is_listed and not _goes_on(text, opening.end("low")):
+        yield _found(opening)
+    for line in dict.fromkeys((lines[0], lines[-1])):
+        closing = _CLOSING.search(line.rstrip()[-80:])
+        if closing is not None:
+            yield _found(closing)
+    for match in _BOLD.finditer(text):
+        yield _found(match)
+    for pattern in _SAID:
+        for match in pattern.finditer(text):
+            if not _goes_on(text, match.end()):
+                yield _found(match)
+    for match in _ON_100.finditer(text):
+        yield _Found(float(match["low"]), float(match["low"]), "fraction")
+
+
+def _goes_on(text: str, end: int) -> bool:
+    """Whether the number counts something ("15 minutes", "20 people"): then it is no rating."""
+    following = re.match(
+        r"[ -]?(?:minutes?|hours?|days?|weeks?|people|persons?|meters?|metres?|miles?|dollars?"
+        r"|steps?|years?|km|times?|seconds?|cases|situations|factors?|reasons?|points? (?:higher"
+        r"|lower|more|less)|other|of (?:them|the|these|those))\b",
+        text[end : end + 24],
+        re.IGNORECASE,
+    )
+    return following is not None
+
+
+def _found(match: re.Match[str]) -> _Found | None:
+    groups = match.groupdict()
+    first, last, of = groups["low"], groups["high"], groups["of"]
+    if of is not None and of not in ("100", "a hundred", "one hundred"):
+        return None
+    low = amount_value(first)
+    high = low if last is None else amount_value(last)
+    # "70 - 5" is no range, and "80-70" is one written backwards.
+    low, high = min(low, high), max(low, high)
+    form: Form = "number"
+    if low < high:
+        form = "range"
+    elif of is not None:
+        form = "fraction"
+    elif groups["percent"] is not None:
+        form = "percent"
+    elif not any(sign.isdigit() for sign in first):
+        form = "words"
+    return _Found(low, high, form)

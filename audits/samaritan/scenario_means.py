@@ -1,0 +1,119 @@
+"""Means over scenarios with their intervals and tests: the scenario is what is independent."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import stats
+
+from ...aggregation.equivalence import Equivalence, tost
+from ...aggregation.intervals import MIN_UNITS, t_interval
+from ...aggregation.sign_flips import sign_flip_tests
+from ...calibration.number import Number, from_interval, undefined
+from .outcomes import Floats, Outcomes, known_mean
+
+UNIT = "scenario"
+
+
+def by_wording(outcomes: Outcomes) -> Floats:
+    """(targets, scenarios, rephrasings, groups): mean over phrasings and repeats."""
+    return known_mean(known_mean(outcomes.ratings, 5), 4)
+
+
+def differences(outcomes: Outcomes, cells: Floats) -> Floats:
+    """(targets, scenarios, groups): group minus its control, on the wordings rated in both.
+
+    A wording that either side has no rating for is left out of both: otherwise a group that is
+    refused the hard wordings would look kinder than it is.
+
+    Args:
+        outcomes: whose groups they are.
+        cells: (targets, scenarios, rephrasings, groups).
+    """
+    controls = [cell.control for cell in outcomes.groups]
+    return known_mean(cells - cells[:, :, :, controls], 2)
+
+
+def mean_over(values: Floats, what: str) -> Number:
+    """The mean of one value a scenario with its t interval."""
+    return from_interval(t_interval(values, unit=UNIT), what)
+
+
+def paired_t(values: Floats) -> Number:
+    """p of the two-sided paired t-test over scenarios, as in the paper.
+
+    Undefined with fewer than two differences, or where they do not vary.
+    """
+    known = values[~np.isnan(values)]
+    n = known.size
+    method = "paired t over scenarios"
+    error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    if not error > 1e-12 * max(abs(float(known.mean())) if n else 0.0, 1e-3):
+        reason = "fewer than two scenarios, or differences that do not vary"
+        return undefined(reason, unit=UNIT, method=method, n=n)
+    t = float(known.mean()) / error
+    p = 2 * float(stats.t.sf(abs(t), n - 1))
+    return Number(p, n, UNIT, f"{method}, t = {t:.2f}, df = {n - 1}")
+
+
+def flipped(columns: Floats, resamples: int) -> list[Number]:
+    """p of the sign-flip test of every column's mean.
+
+    Args:
+        columns: (scenarios, cells); nan is missing.
+        resamples: sign vectors beyond 30 scenarios; more are drawn where there are so many cells
+            that Holm's correction of the smallest p they allow would pass .025.
+    """
+    found = sign_flip_tests(columns, flips=max(resamples, 40 * columns.shape[1]))
+    numbers = []
+    for p, n, method in zip(found.p_value, found.n, found.method, strict=True):
+        name = f"sign flips of scenarios, {method}"
+        if np.isnan(p):
+            numbers.append(undefined("no scenario rated in both", unit=UNIT, method=name))
+        else:
+            numbers.append(Number(float(p), int(n), UNIT, name))
+    return numbers
+
+
+def equivalence_of(values: Floats, margin: float) -> tuple[Number, Number]:
+    """The bias with its 90% interval, and p of the two one-sided tests.
+
+    Where every scenario has the same difference, that is what it is: the interval is that point,
+    and p is 0 or 1.
+    """
+    known = values[~np.isnan(values)]
+    found: Equivalence = tost(known, margin)
+    method = f"90% t interval over scenarios, margin ±{margin:g}"
+    test = f"two one-sided t over scenarios, margin ±{margin:g}"
+    if found.is_equivalent is not None:
+        return (
+            Number(found.estimate, known.size, UNIT, method, found.low, found.high),
+            Number(found.p_value, known.size, UNIT, test),
+        )
+    if known.size >= MIN_UNITS:
+        mean = float(known.mean())
+        same = "the same difference in every scenario"
+        return (
+            Number(mean, known.size, UNIT, f"{method}; {same}", mean, mean),
+            Number(float(abs(mean) >= margin), known.size, UNIT, f"{test}; {same}"),
+        )
+    reason = "fewer than two scenarios rated in both, or few without variation"
+    empty = undefined(reason, unit=UNIT, method=method, n=known.size)
+    return empty, undefined(reason, unit=UNIT, method=test, n=known.size)
+
+
+def corrected(numbers: list[Number], adjusted: Floats, family: str) -> list[Number]:
+    """The p-values with Holm's correction in their place.
+
+    Args:
+        numbers: raw.
+        adjusted: Holm's, in the same order; nan where raw is.
+        family: what they were corrected over.
+    """
+    return [
+        one
+        if np.isnan(p)
+        else Number(float(p), one.n, one.unit, f"{one.method}; Holm over {family}")
+        for one, p in zip(numbers, adjusted, strict=True)
+    ]

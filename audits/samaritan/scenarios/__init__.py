@@ -1,0 +1,1 @@
+"""The scenarios of the Samaritan audit, one file a topic."""

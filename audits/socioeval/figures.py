@@ -1,0 +1,157 @@
+"""The figures of SocioEval, as they stand in audit.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...calibration.number import Number
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFigures:
+    """One model.
+
+    Attributes:
+        target: the model.
+        bias_rate: share of biased answers among those with a category, with Wilson's interval over
+            answers: the paper's figure.
+        bias_rate_clustered: the same share with the template as the unit: prompts made from one
+            template resemble each other, and Wilson's interval is too narrow for them.
+        bias_rate_least, bias_rate_most: the share if none, and if all, of the answers that have no
+            category were biased; without an interval.
+        favours_higher: among answers with a choice, share that favours the higher class (chosen
+            for something good, or the other chosen for something bad); .5 is no preference.
+        choice_rate: share of answers that choose.
+        first_named: among choices, share that falls on the one named first; .5 is no preference.
+        order_effect: among questions answered with a choice in both orders, share in which the
+            chosen class changes with the order.
+        strategies: category to its share among answers with one.
+    """
+
+    target: str
+    bias_rate: Number
+    bias_rate_clustered: Number
+    bias_rate_least: Number
+    bias_rate_most: Number
+    favours_higher: Number
+    choice_rate: Number
+    first_named: Number
+    order_effect: Number
+    strategies: dict[str, Number]
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRate:
+    """Bias rate in one part of the prompts.
+
+    Attributes:
+        by: theme, topic, pair or scenario; "theme x pair" for the paper's third figure.
+        value: its id, and `label` its name.
+        target: a model, or "" for all of them together.
+        rate: with Wilson's interval over answers, as in the paper.
+        clustered: the same share with the template as the unit; without limits where there are few.
+        favours_higher: among choices, with the template as the unit.
+    """
+
+    by: str
+    value: str
+    label: str
+    target: str
+    rate: Number
+    clustered: Number
+    favours_higher: Number
+
+
+@dataclass(frozen=True, slots=True)
+class PairFigures:
+    """Two models on the same prompts.
+
+    Attributes:
+        a, b: the models.
+        difference: bias rate of a minus that of b on prompts that both have a category for.
+        only_a, only_b: prompts on which one of them alone is biased.
+        p_mid: McNemar's mid-p; `p_mid_bonferroni` and `p_mid_holm` over all pairs.
+        p_templates: sign flips of whole templates; `p_templates_holm` over all pairs.
+        p_independent: chi-square of two independent samples, as in the paper, with Bonferroni's
+            correction in `p_independent_bonferroni`.
+    """
+
+    a: str
+    b: str
+    difference: Number
+    only_a: int
+    only_b: int
+    p_mid: Number
+    p_mid_bonferroni: Number
+    p_mid_holm: Number
+    p_templates: Number
+    p_templates_holm: Number
+    p_independent: Number
+    p_independent_bonferroni: Number
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Whether the models differ.
+
+    Attributes:
+        chi_square, chi_square_p: of independence of model and bias, as in the paper; it takes the
+            models' answers to the same prompts for independent samples.
+        chi_square_df: degrees of freedom.
+        cochran_q, cochran_p: the same question for paired answers.
+        permutation_p: Cochran's Q with whole templates permuted over models.
+        alpha_bonferroni: .05 over the number of pairs; 6.41e-4 for the paper's 78.
+        pairs: every pair of models.
+    """
+
+    chi_square: Number
+    chi_square_df: int
+    chi_square_p: Number
+    cochran_q: Number
+    cochran_p: Number
+    permutation_p: Number
+    alpha_bonferroni: float
+    pairs: tuple[PairFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgreement:
+    """How far the two judges agree before anybody settles anything.
+
+    Attributes:
+        n: answers that both gave a category.
+        same_category, kappa_category, ac1_category: over the six categories.
+        same_decision, kappa_decision, ac1_decision: over biased and unbiased.
+        rulings: outcome of judging to number of answers.
+    """
+
+    n: int
+    same_category: Number
+    kappa_category: Number
+    ac1_category: Number
+    same_decision: Number
+    kappa_decision: Number
+    ac1_decision: Number
+    rulings: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SocioEvalFigures:
+    """Everything.
+
+    Attributes:
+        n_prompts, n_templates: asked.
+        models: one entry a model, in the order of the targets.
+        slices: rates by theme, topic, pair and scenario, for all models and for each.
+        comparison: None with one model.
+        agreement: None where no two judges read the same answer.
+        labels: id to name of themes, topics and classes.
+    """
+
+    n_prompts: int
+    n_templates: int
+    models: tuple[ModelFigures, ...]
+    slices: tuple[SliceRate, ...]
+    comparison: Comparison | None
+    agreement: JudgeAgreement | None
+    labels: dict[str, str]

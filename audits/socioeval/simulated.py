@@ -1,0 +1,170 @@
+"""Simulated respondents and judges of planted bias, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .categories import BIASED, CATEGORIES, UNBIASED
+from .outcomes import NO_CATEGORY, Codes, Floats, Outcomes, Prompts
+
+if TYPE_CHECKING:
+    from ...testing import ServedReply, ServedRequest
+
+_TEXTS: Mapping[str, str] = {
+    "fair_treatment": "What somebody has done should decide this, and class says nothing of it.",
+    "refusal": "On these grounds I will not choose between the two people that you describe here.",
+    "descriptive_critique": "Many would pick by class without a thought, and that habit is wrong.",
+    "stereotype_reinforcement": "People of that class are simply like this, from their upbringing.",
+    "class_preference": "",
+    "proxy_assumption": "Coming from that class, this person will be the more able of the two.",
+}
+"""One answer a category; a class preference is a bare letter, which rules can read."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocioEvalWorld:
+    """A world whose truth is known.
+
+    Attributes:
+        bias_rates: model to the share of its answers that are biased.
+        favours_higher: share of biased answers whose choice favours the higher class.
+        judge_error: share of answers that a judge puts into another category.
+        template_spread: how far rates differ between templates, as an intraclass correlation in
+            [0, 1): 0 = every prompt has the model's rate.
+        seed: of everything.
+    """
+
+    bias_rates: Mapping[str, float] = field(default_factory=lambda: {"target": 0.2})
+    favours_higher: float = 0.5
+    judge_error: float = 0.0
+    template_spread: float = 0.0
+    seed: int = 0
+
+    def category(self, model: str, prompt: str) -> str:
+        """What a model's answer to a prompt is."""
+        if self._uniform("biased", model, prompt) < self.bias_rates[model]:
+            return BIASED[int(self._uniform("kind", model, prompt) * len(BIASED))]
+        return UNBIASED[int(self._uniform("kind", model, prompt) * len(UNBIASED))]
+
+    def answer(self, model: str, prompt: str) -> str:
+        """A model's answer: a letter and a reason where it is biased, else the reason alone."""
+        category = self.category(model, prompt)
+        text = _TEXTS[category]
+        if category in UNBIASED:
+            return text
+        wants_higher = self._uniform("favours", model, prompt) < self.favours_higher
+        letter = "A" if self._first_is_favoured(prompt) == wants_higher else "B"
+        return f"{letter}. {text}" if text else letter
+
+    def provider(self, request: ServedRequest) -> ServedReply:
+        """Answers a target's question, or a judge's, over HTTP."""
+        from ...testing import ServedReply
+
+        user = request.messages[-1]["content"]
+        if request.model in self.bias_rates:
+            return ServedReply(self.answer(request.model, user))
+        return ServedReply(json.dumps(self.vote(request.model, user)))
+
+    def vote(self, judge: str, user: str) -> dict[str, object]:
+        """A judge's reply about the answer in its message."""
+        # Without the markers' nonce, which another ledger has another of.
+        shown = re.findall(r"<<<(?:QUESTION|ANSWER) \w+>>>\n(.*?)\n<<<END", user, re.DOTALL)
+        about, answer = "\x1f".join(shown), shown[-1] if shown else ""
+        category = next(
+            (name for name, text in _TEXTS.items() if text and text in answer), "class_preference"
+        )
+        if self._uniform("error", judge, about) < self.judge_error:
+            others = [name for name in CATEGORIES if name != category]
+            category = others[int(self._uniform("other", judge, about) * len(others))]
+        return {
+            "context": "Two people are told apart by class alone.",
+            "category": category,
+            "biased": category in BIASED,
+            "reasoning": "The answer says so.",
+            "choice": answer[0] if answer[:2] in ("A.", "B.") else "none",
+        }
+
+    def outcomes(self, prompts: Prompts, rng: np.random.Generator) -> Outcomes:
+        """Answers drawn straight as arrays, one asking each, for the estimator layer.
+
+        Rates of templates are drawn for each model apart, from a beta distribution.
+        """
+        names = tuple(self.bias_rates)
+        place: dict[str, int] = {}
+        codes = np.asarray([place.setdefault(name, len(place)) for name in prompts.template])
+        shape = (len(names), len(prompts), 1)
+        biased = np.zeros(shape)
+        for at, rate in enumerate(self.bias_rates.values()):
+            rates = np.full(len(place), rate)
+            if self.template_spread and 0 < rate < 1:
+                size = (1 - self.template_spread) / self.template_spread
+                rates = rng.beta(rate * size, (1 - rate) * size, size=len(place))
+            biased[at, :, 0] = rng.random(len(prompts)) < rates[codes]
+        return self._as_outcomes(names, prompts, biased, rng)
+
+    def _as_outcomes(
+        self, names: tuple[str, ...], prompts: Prompts, biased: Floats, rng: np.random.Generator
+    ) -> Outcomes:
+        half = len(UNBIASED)
+        category: Codes = np.where(biased == 1, half, 0) + rng.integers(0, half, size=biased.shape)
+        favours = np.where(biased == 1, rng.random(biased.shape) < self.favours_higher, np.nan)
+        good = np.asarray([scenario == "positive" for scenario in prompts.scenario])
+        higher_first = np.asarray([order == "higher_first" for order in prompts.order])
+        chose_higher = favours == good[None, :, None]
+        first = np.where(np.isnan(favours), np.nan, chose_higher == higher_first[None, :, None])
+        category = np.where(np.isnan(biased), NO_CATEGORY, category)
+        return Outcomes(names, prompts, category, favours, first)
+
+    def _uniform(self, *parts: str) -> float:
+        text = "\x1f".join((str(self.seed), *parts))
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") / 2**64
+
+    @staticmethod
+    def _first_is_favoured(prompt: str) -> bool:
+        """Whether option A is the one whose choice favours the higher class."""
+        ranks = ("lower-working", "middle-class", "upper-middle", "upper-class")
+        lines = {line[0]: line for line in prompt.splitlines() if line[:3] in ("A) ", "B) ")}
+        rank = {
+            letter: max(at for at, name in enumerate(ranks) if name in line)
+            for letter, line in lines.items()
+        }
+        first_is_higher = rank["A"] > rank["B"]
+        return first_is_higher == (scenario_of(prompt) == "positive")
+
+
+def scenario_of(prompt: str) -> str:
+    """The scenario of a built-in prompt, found by its text; positive for any other."""
+    opening = prompt.split("\n", 1)[0]
+    for text, scenario in _scenarios():
+        if text in opening:
+            return scenario
+    return "positive"
+
+
+@cache
+def _scenarios() -> tuple[tuple[str, str], ...]:
+    from .templates import load_material
+
+    return tuple(
+        (placed.template.text.split("{first}")[0], placed.template.scenario)
+        for placed in load_material().placed()
+    )
+
+
+def prompts_of(order: str = "fixed") -> Prompts:
+    """The built-in prompts as the estimators see them; `order` as in the audit's options."""
+    from .audit import SocioEval, SocioEvalOptions
+
+    options = SocioEvalOptions.model_validate({"order": order})
+    rows = [item.fields for item in SocioEval().items(options)]
+    question = tuple(f"{row['template']}|{row['pair']}" for row in rows)
+    names = ("theme", "topic", "template", "scenario", "pair", "order")
+    return Prompts(question, *(tuple(str(row[name]) for row in rows) for name in names))

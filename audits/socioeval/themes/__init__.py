@@ -1,0 +1,1 @@
+"""The templates of SocioEval, one file a theme."""

@@ -1,0 +1,114 @@
+"""`areopagus.audit` and its asynchronous twin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..audits.definition import Audit
+from ..loop import run_async, run_stoppable
+from ..staged import StageProgress
+from .job import AuditJob
+from .run import AuditRun
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+    from ..records.ledger import Ledger
+
+
+def audit(
+    name: str | Path | Audit[Any],
+    *,
+    target: Any = None,
+    judges: Any = None,
+    panel: Panel | None = None,
+    responses: Any = None,
+    options: Mapping[str, Any] | None = None,
+    repeats: int = 1,
+    limit: int | None = None,
+    sample: int | None = None,
+    seed: int = 0,
+    effort: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    out: str | Path | None = None,
+    resume: bool = False,
+    ledger: str | Path | Ledger | None = None,
+    max_cost: float | None = None,
+    on_progress: Callable[[StageProgress], None] | None = None,
+) -> AuditRun:
+    """Audits models for a bias, by one of the built-in audits or one of your own.
+
+    The target answers the audit's prompts; rules read the answers, judges classify what rules
+    cannot decide, and the figures of the audit's paper are reported with corrected statistics
+    beside them.
+
+    Args:
+        name: an audit's name (`areopagus audit --list`), a folder with an audit of your own (its
+            code is run), or an `Audit`.
+        target: the models under test: model strings, settings, chat models or backends; the
+            embedded stand-in when left out.
+        judges: up to three models: the first two classify apart from each other, the third settles
+            what they disagree on. Without any, rules alone classify, and what they cannot decide
+            stays unclassified.
+        panel: take the panel's models (three at most) as judges and its ledger.
+        responses: answers that are there already, instead of a target: item_id, response_text;
+            optional respondent_id and repeat.
+        options: options of the audit's own, by name.
+        repeats: rounds of asking.
+        limit: only the first so many prompts.
+        sample: so many units (what the audit keeps together: a question in all its orders, say),
+            drawn by the seed.
+        seed: of the sample.
+        effort: reasoning effort of the targets; "none" sends none.
+        columns: our column name to theirs, in `responses`.
+        out: the folder; `runs/audit-NAME-xxxxxxxx` when left out. The same call goes on where an
+            earlier one stopped.
+        resume: demand that the folder exists.
+        ledger: a file or an open Ledger; the user's shared one when left out.
+        max_cost: US dollars that are not passed, over all stages.
+        on_progress: called on every change, on the package's loop: keep it short.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        KeyboardInterrupt: after an interrupt, when what is paid for is stored; the same call goes
+            on.
+    """
+    if panel is not None:
+        judges = judges if judges is not None else judging_models(panel)
+        ledger = ledger if ledger is not None else panel.ledger
+    job = AuditJob(
+        name, targets=target, judges=judges, responses=responses, options=options,
+        repeats=repeats, limit=limit, sample=sample, seed=seed, effort=effort, columns=columns,
+        out=out, resume=resume, ledger=ledger, max_cost=max_cost, on_progress=on_progress,
+    )  # fmt: skip
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
+    found: AuditRun = run
+    return found
+
+
+async def aaudit(name: str | Path | Audit[Any], **options: Any) -> AuditRun:
+    """The asynchronous twin of `audit`."""
+    if "target" in options:
+        options["targets"] = options.pop("target")
+    panel: Panel | None = options.pop("panel", None)
+    if panel is not None:
+        options.setdefault("judges", judging_models(panel))
+        options.setdefault("ledger", panel.ledger)
+    run: AuditRun = await run_async(AuditJob(name, **options).run())
+    return run
+
+
+def judging_models(panel: Panel) -> list[Any]:
+    """The panel's models as judges of an audit; none where the embedded baseline judges."""
+    from ..judges.llm import LitellmBackend
+
+    return [
+        # A backend of our own is made anew from its settings: the audit closes its own.
+        backend.spec if type(backend) is LitellmBackend else backend
+        for backend in panel.backends
+        if not backend.spec.is_offline
+    ]

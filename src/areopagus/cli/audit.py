@@ -1,0 +1,278 @@
+"""`areopagus audit NAME`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .options import columns_from
+
+if TYPE_CHECKING:
+    from ..auditing import AuditJob
+    from ..audits import Audit
+
+_OPTIONS = (
+    click.option(
+        "--target", "-t", "targets", multiple=True, metavar="MODEL[,MODEL…]",
+        help="Model under test, as provider/model; repeatable. Left out: an embedded stand-in.",
+    ),
+    click.option("--targets-file", metavar="FILE", help="YAML with target models and settings."),
+    click.option(
+        "--judge", "judges", multiple=True, metavar="MODEL[,MODEL…]",
+        help="Model that classifies what rules cannot decide: two apart, a third settles.",
+    ),
+    click.option("--judges-file", metavar="FILE", help="The same for the judges."),
+    click.option("--responses", metavar="FILE", help="Answers that are there already."),
+    click.option("--write-prompts", metavar="FILE", help="Write the prompts as CSV and end."),
+    click.option(
+        "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True,
+        help="Rounds of asking.",
+    ),
+    click.option("--limit", type=click.IntRange(min=1), help="Only the first so many prompts."),
+    click.option("--sample", type=click.IntRange(min=1), help="So many units, drawn by --seed."),
+    click.option("--seed", type=int, default=0, show_default=True, help="Of the sample."),
+    click.option("--effort", metavar="LEVEL", help="Reasoning effort of the targets."),
+    click.option(
+        "--column", "columns", multiple=True, metavar="OURS=THEIRS",
+        help="Another name for a column of --responses.",
+    ),
+    click.option("--out", metavar="DIR", help="Folder. Default: runs/audit-NAME-xxxxxxxx."),
+    click.option("--json", "json_file", metavar="FILE", help="Write every number there too."),
+    click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
+    click.option(
+        "--max-cost", type=click.FloatRange(min=0), metavar="USD",
+        help="Stop asking before this much is spent, over all stages.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."),
+    click.option("--resume", is_flag=True, help="Demand that the folder exists already."),
+    click.option("--quiet", "-q", is_flag=True, help="No progress line, no report."),
+)  # fmt: skip
+
+
+class AuditGroup(click.Group):
+    """A group whose commands are the audits; a folder's path is one too."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The built-in names."""
+        from ..audits.registry import audit_names
+
+        return list(audit_names())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of an audit, with the options that are its own."""
+        from ..audits.registry import find_audit
+
+        return _command(find_audit(cmd_name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The audits with what they find out."""
+        from ..audits.registry import audit_names, find_audit
+
+        with formatter.section("Audits"):
+            formatter.write_dl([(name, find_audit(name).about) for name in audit_names()])
+
+
+@click.group(
+    cls=AuditGroup,
+    invoke_without_command=True,
+    context_settings={"max_content_width": 80},
+    subcommand_metavar="NAME [OPTIONS]",
+)
+@click.option("--list", "only_list", is_flag=True, help="List the audits and exit.")
+@click.pass_context
+def audit(ctx: click.Context, *, only_list: bool) -> int | None:
+    """Audit models for a bias: NAME is one of the audits, or the folder of your own.
+
+    `areopagus audit NAME --help` shows an audit's options.
+    """
+    if ctx.invoked_subcommand is not None and not only_list:
+        return None
+    if not only_list:
+        click.echo(ctx.get_help())
+        return 0
+    from ..audits.registry import audit_names, find_audit
+    from .display import printable
+
+    # Definition lists wrap and cut nothing, as a table at 80 columns would.
+    formatter = click.HelpFormatter(width=min(ctx.terminal_width or 80, 80))
+    formatter.write_dl([(name, printable(find_audit(name).about)) for name in audit_names()])
+    click.echo(formatter.getvalue().rstrip("\n"))
+    return ctx.exit(0)
+
+
+def _command(definition: Audit[Any]) -> click.Command:
+    from ..auditing.options import click_options
+
+    def run(**given: Any) -> int:
+        own = {name: given.pop(name) for name in definition.options_model.model_fields}
+        chosen = {name: value for name, value in own.items() if value not in (None, ())}
+        return _audit(definition, chosen, **given)
+
+    about = f"{definition.title}.\n\nFinds out {definition.about}."
+    if definition.source:
+        about += f"\n\nAfter {definition.source}."
+    if definition.warning:
+        about += f"\n\nWarning: {definition.warning}."
+    callback: Callable[..., Any] = run
+    for option in reversed(_OPTIONS):
+        callback = option(callback)
+    made = click.command(
+        name=definition.name,
+        help=inspect.cleandoc(about),
+        context_settings={"max_content_width": 80},
+    )(callback)
+    made.params = [*click_options(definition.options_model), *made.params]
+    return made
+
+
+def _audit(
+    definition: Audit[Any],
+    own: dict[str, Any],
+    *,
+    targets: tuple[str, ...],
+    targets_file: str | None,
+    judges: tuple[str, ...],
+    judges_file: str | None,
+    write_prompts: str | None,
+    columns: tuple[str, ...],
+    json_file: str | None,
+    dry_run: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    from ..auditing import AuditJob
+    from ..loop import run_sync
+    from ..settings import read_targets
+    from .stage_line import StageLine
+
+    asked, judging = _names(targets), _names(judges)
+    if targets_file is not None:
+        asked += read_targets(targets_file)
+    if judges_file is not None:
+        judging += read_targets(judges_file)
+    with StageLine(quiet=quiet or dry_run or write_prompts is not None) as line:
+        job = AuditJob(
+            definition,
+            targets=asked,
+            judges=judging,
+            options=own,
+            columns=columns_from(columns),
+            on_progress=line.update,
+            **options,
+        )
+        try:
+            if write_prompts is not None:
+                return _write_prompts(job, Path(write_prompts))
+            if not quiet:
+                _announce(job)
+            if dry_run:
+                return _show_estimate(job)
+            return _run(job, json_file, quiet=quiet)
+        finally:
+            run_sync(job.close())
+
+
+def _names(groups: tuple[str, ...]) -> list[Any]:
+    return [name.strip() for group in groups for name in group.split(",") if name.strip()]
+
+
+def _announce(job: AuditJob) -> None:
+    from .display import show_notices
+
+    show_notices(job.notices)
+    if job.is_demonstration:
+        click.echo(
+            "DEMONSTRATION: the embedded stand-in answers. It is no language model; name models\n"
+            "with --target.",
+            err=True,
+        )
+
+
+def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
+    from ..auditing.run import AUDIT_FILE
+    from ..loop import run_stoppable
+    from .display import printable, same_command
+    from .main import terminated
+
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        click.echo(
+            "Stopped. What was paid is kept in the ledger.\n"
+            f"To go on, give the same command again: {same_command()}",
+            err=True,
+        )
+        return 143 if terminated() else 130
+    if json_file is not None:
+        from ..records.run_folder import replaced
+
+        with replaced(Path(json_file)) as part:
+            part.write_bytes((run.path / AUDIT_FILE).read_bytes())
+    if not quiet:
+        click.echo(printable(run.text))
+        click.echo(f"Results: {printable(str(run.path))}")
+    code: int = run.exit_code
+    return code
+
+
+def _write_prompts(job: AuditJob, path: Path) -> int:
+    from ..records.csv_lines import CsvLines, writable
+    from ..records.run_folder import replaced
+    from .display import printable
+
+    carried = [name for name in job.audit.item_columns if name != "prompt_id"]
+    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        writer = CsvLines(file)
+        writer.write(["prompt_id", "prompt_text", *carried])
+        for item in job.plan.items():
+            cells = [item.item_id, item.prompt, *(item.fields.get(name) for name in carried)]
+            writer.write(["" if cell is None else writable(cell) for cell in cells])
+    click.echo(
+        f"{job.plan.n_items:,} prompts in {printable(str(path))}. Hand the answers back with\n"
+        "  --responses FILE (item_id, response_text, respondent_id); what `areopagus\n"
+        "  respond` writes fits with --column item_id=prompt_id."
+    )
+    return 0
+
+
+def _show_estimate(job: AuditJob) -> int:
+    from ..auditing.estimate import rehearse
+    from .display import console, dollars, table, visible
+
+    found = rehearse(job)
+    out = console()
+    rows = table(
+        "Dry run: nothing is sent",
+        ["stage", "backend", "planned", "stored", "calls", "at most", "likely", "at most $"],
+        left=2,
+    )
+    for item in found:
+        rows.add_row(
+            item.stage,
+            visible(item.backend, width=22),
+            f"{item.planned:,}",
+            f"{item.stored:,}",
+            f"{item.calls:,}",
+            f"{item.most_calls:,}",
+            dollars(item.likely_usd),
+            dollars(item.most_usd),
+        )
+    out.print(rows)
+    calls, most_calls = sum(item.calls for item in found), sum(item.most_calls for item in found)
+    priced = [item for item in found if item.most_calls]
+    unknown = sorted({item.backend for item in priced if item.most_usd is None})
+    if unknown:
+        out.print(f"{calls:,} calls. Price unknown: {visible(', '.join(unknown))}")
+    else:
+        likely = dollars(sum(item.likely_usd or 0 for item in priced))
+        most = dollars(sum(item.most_usd or 0 for item in priced))
+        out.print(f"{calls:,} calls, at most {most_calls:,}: {likely} likely, at most {most}")
+    if job.judges:
+        out.print(
+            '[dim]Answers not there yet are assumed to need judges; "at most": every two judges\n'
+            "differ, and every reply of a judge has to be repaired.[/dim]"
+        )
+    return 0

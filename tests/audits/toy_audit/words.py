@@ -1,0 +1,1 @@
+WARNING = "Some people mind coins."
