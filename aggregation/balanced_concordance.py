@@ -49,4 +49,4 @@ def durbin_w(ratings: npt.ArrayLike) -> float:
     for row, mine in zip(table, seen, strict=True):
         sums[mine] += stats.rankdata(row[mine])
     top = 12 * float(sums @ sums) - 3 * n * r**2 * (k + 1) ** 2
-    return top / (shared**2 * n * (n**2 - 1))
+    return float(top / (shared**2 * n * (n**2 - 1)))
