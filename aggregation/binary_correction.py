@@ -22,8 +22,9 @@ def rogan_gladen(
 
     θ = (p + q0 − 1) / (q0 + q1 − 1)        p: share passed; q0: specificity; q1: sensitivity
     Limits after Lee et al.: p is taken as (n p + z²/2) / (n + z²) and q as (m q + 1) / (m + 2),
-    m people's labels of that kind; then θ + 2 z² (θ v1 − (1 − θ) v0) ± z SE, v = q (1 − q) / m,
-    SE² = (p (1 − p) / n + (1 − θ)² v0 + θ² v1) / (q0 + q1 − 1)², within [0, 1].
+    m people's labels of that kind; then θ + 2 z² (θ v1 − (1 − θ) v0) ± z SE within [0, 1],
+    v = q (1 − q) / (m + 2),
+    SE² = (p (1 − p) / (n + z²) + (1 − θ)² v0 + θ² v1) / (q0 + q1 − 1)².
 
     It is for yes/no verdicts. A score cut at a threshold loses information: use `ppi_mean`. Items
     count as independent, which responses to one prompt are not.

@@ -72,7 +72,8 @@ def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) 
         level: nominal coverage.
 
     Returns:
-        The value of `icc`; without limits, and with the reason, where items do not vary.
+        The value of `icc`; without limits, and with the reason, where items do not vary, raters
+        agree perfectly, or the means of items differ too little for the formulas (tiny tables).
 
     Raises:
         ValueError: as `icc`, or a level outside (0, 1).
@@ -99,21 +100,28 @@ def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) 
         low, high = (lower - 1) / (lower + k - 1), (upper - 1) / (upper + k - 1)
     if form.endswith("k)"):
         low, high = spearman_brown(low, k), spearman_brown(high, k)
+    # Means of items more alike than the residual allows: the formulas then leave their range.
+    if not low <= value <= high:
+        reason = "the means of items differ too little for limits by normal theory"
+        return Interval(value, nan, nan, n, "item", method, level, reason)
     return Interval(value, low, high, n, "item", method, level)
 
 
 def _absolute_limits(
     k: int, n: int, items: float, raters: float, residual: float, tail: float
 ) -> tuple[float, float]:
-    """Limits of ICC(2,1) from mean squares."""
+    """Limits of ICC(2,1) from mean squares; nan where a denominator is not positive."""
     rho = (items - residual) / (items + (k - 1) * residual + k * (raters - residual) / n)
     a = k * rho / (n * (1 - rho))
     b = 1 + k * rho * (n - 1) / (n * (1 - rho))
-    df = (a * raters + b * residual) ** 2 / (
-        (a * raters) ** 2 / (k - 1) + (b * residual) ** 2 / ((n - 1) * (k - 1))
-    )
+    spread = (a * raters) ** 2 / (k - 1) + (b * residual) ** 2 / ((n - 1) * (k - 1))
+    df = (a * raters + b * residual) ** 2 / spread if spread > 0 else 0.0
+    if df <= 0:
+        return math.nan, math.nan
     rest = k * raters + (k * n - k - n) * residual
     below, above = float(stats.f.ppf(tail, n - 1, df)), float(stats.f.ppf(tail, df, n - 1))
+    if min(below * rest, rest) + n * min(1.0, above) * items <= 0:
+        return math.nan, math.nan
     return (
         n * (items - below * residual) / (below * rest + n * items),
         n * (above * items - residual) / (rest + n * above * items),

@@ -11,6 +11,7 @@ import itertools
 import numpy as np
 
 from areopagus.aggregation.panel_interval import panel_interval
+from areopagus.graphs.stopping import PlannedSeat, balanced_order
 
 DESIGNS = ((10, 3), (10, 5), (10, 2), (5, 3), (10, 1))
 COMPONENTS = (
@@ -21,6 +22,8 @@ COMPONENTS = (
     (0.0, 0.0, 1.0),
 )
 MISSING = (0.0, 0.15)
+DRAWN = ((10, 3, 6), (10, 3, 8), (10, 3, 12), (10, 5, 8))
+"""Personas, models, and how many of the cells a stopping rule had asked, in balance."""
 
 
 def coverage(
@@ -30,6 +33,7 @@ def coverage(
     missing: float,
     worlds: int,
     rng: np.random.Generator,
+    drawn: int | None = None,
 ) -> tuple[float, float, int]:
     """Returns the share of worlds whose interval holds the truth, the median width, the worlds."""
     persona_sd, model_sd, residual_sd = np.sqrt(components)
@@ -39,6 +43,17 @@ def coverage(
         5.5 + of_persona + of_model + rng.normal(0, 1, (worlds, personas, models)) * residual_sd
     )
     scores[rng.random(scores.shape) < missing] = np.nan
+    if drawn is not None:
+        seats = [
+            PlannedSeat(f"{p}|{m}", f"{m}", str(p < personas // 2), f"{p}")
+            for p in range(personas)
+            for m in range(models)
+        ]
+        for world in range(worlds):
+            order = balanced_order(seats, seed=0, response_id=f"{world}")
+            for key in order[drawn:]:
+                p, m = key.split("|")
+                scores[world, int(p), int(m)] = np.nan
     # with one model the interval speaks of personas on that model, so the model is in the truth
     truth = 5.5 + (of_model[:, 0, 0] if models == 1 else np.zeros(worlds))
     persona, model = np.divmod(np.arange(personas * models), models)
@@ -64,6 +79,16 @@ def main() -> None:
             f"{personas:8d} {models:6d} {components[0]:5.2f} {components[1]:5.2f} "
             f"{components[2]:5.2f} {missing:7.2f} {share:9.4f} {error:7.4f} {width:13.2f} "
             f"{worlds:7d}"
+        )
+    print("personas models  s2_P  s2_M  s2_e   asked  coverage   (se)  median width  worlds")
+    for (personas, models, drawn), components in itertools.product(DRAWN, COMPONENTS):
+        share, width, worlds = coverage(
+            personas, models, components, 0.0, options.worlds // 4, rng, drawn
+        )
+        error = (share * (1 - share) / worlds) ** 0.5
+        print(
+            f"{personas:8d} {models:6d} {components[0]:5.2f} {components[1]:5.2f} "
+            f"{components[2]:5.2f} {drawn:7d} {share:9.4f} {error:7.4f} {width:13.2f} {worlds:7d}"
         )
 
 

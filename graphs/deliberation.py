@@ -35,13 +35,15 @@ def deliberate(
         if judgment.status == "scored":
             scores[0, column] = [judgment.scores[name] for name in criteria]
     counts = count_statuses(judgments)
+    # Whom the rule did not want to hear counts neither for nor against the quorum.
+    n_spared = sum(judgment.reason == "precision" for judgment in judgments)
     panel = aggregate_panel(
         scores,
         persona=[personas.index(judgment.persona) for judgment in judgments],
         model=[models.index(judgment.model) for judgment in judgments],
         axis=[judgment.axis for judgment in judgments],
         scale=(contract.low, contract.high),
-        planned=len(judgments),
+        planned=len(judgments) - n_spared,
         abstained=[counts["abstained"]],
         quorum=bench.quorum,
     )
@@ -51,7 +53,10 @@ def deliberate(
     if screened:
         status, reason = "screened", judgments[0].detail
     elif bool(panel.inconclusive[0]):
-        status, reason = "inconclusive", _why(counts, panel.reason[0])
+        # Of those that were to be asked, which are not all that the panel has.
+        told = str(panel.reason[0])
+        told = told.replace(" planned", " asked", 1) if n_spared else told
+        status, reason = "inconclusive", _why(counts, told)
     costs = [judgment.cost_usd for judgment in judgments if judgment.calls]
     known = [cost for cost in costs if cost is not None]
     return Verdict(

@@ -1,5 +1,8 @@
 """The panel graph: screen, convene, Sends to judge, aggregate.
 
+Where the bench has a stopping rule, `convene` has a first block of judgments asked, and `aggregate`
+goes back to it for as long as the rule wants more; what it never wanted is closed as not asked.
+
 No checkpointer is needed: the ledger makes every call resumable, and the judge node writes it
 before it returns. One can be passed in; state is JSON-like, so any serializer holds it.
 
@@ -12,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -38,24 +41,29 @@ async def screen_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelStat
         repeated=sitting.repeated_text,
         most_characters=sitting.bench.most_characters,
     )
-    return {"flags": list(seen.flags), "gate": seen.gate}
+    # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
+    anew: PanelState = {"order": [], "called": [], "block": []}
+    return {"flags": list(seen.flags), "gate": seen.gate, **anew}
 
 
 async def convene_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
-    """The plan: every persona on every backend, each repeat; closed at once behind a gate."""
+    """The plan: every persona on every backend, each repeat; closed at once behind a gate.
+
+    With a stopping rule also what is asked now, which it comes back here for.
+    """
     sitting = runtime.context
-    planned = sitting.bench.planned()
+    bench = sitting.bench
+    planned = bench.planned()
     gate = state.get("gate")
-    if gate is None:
+    if gate is not None:
+        closed = _not_asked(sitting, planned, reason="screened", detail=gate)
+        return {"planned": planned, "judgments": closed}
+    if bench.rule is None:
         return {"planned": planned}
-    closed = {}
-    for key in planned:
-        judge, repeat = sitting.bench.seat(key)
-        judgment = judge.not_asked(
-            sitting.bench.brief, sitting.matter, repeat=repeat, reason="screened", detail=gate
-        )
-        closed[key] = judgment.to_json()
-    return {"planned": planned, "judgments": closed}
+    order = state["order"] or bench.order(sitting.matter.response_id)
+    called = state["called"]
+    block = _wanted(sitting, state, order, called)
+    return {"planned": planned, "order": order, "called": called + block, "block": block}
 
 
 def ask_all(state: PanelState) -> list[Send] | str:
@@ -75,7 +83,8 @@ def _open_keys(state: PanelState) -> list[str]:
     # A checkpointer may hand down the judgments of an earlier time: what failed or was not asked
     # then is asked now, as the ledger does it.
     done = state.get("judgments", {})
-    return [key for key in state["planned"] if key not in done or _is_open(done[key])]
+    wanted = state["block"] or state["planned"]
+    return [key for key in wanted if key not in done or _is_open(done[key])]
 
 
 async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, Any]:
@@ -83,8 +92,9 @@ async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, An
     sitting, write = runtime.context, runtime.stream_writer
     keys = list(task["judgments"])
     rows: dict[str, JudgmentRow] = {}
-    shares = sitting.bench.seat(keys[0])[0].goes_first(
-        sitting.bench.brief, sitting.matter, calls=len(keys)
+    bench = sitting.bench
+    shares = bench.seat(keys[0])[0].goes_first(
+        bench.brief, sitting.matter, calls=bench.calls_that_share(keys)
     )
     while keys and (shares or len(keys) == 1):
         key = keys.pop(0)
@@ -130,17 +140,59 @@ async def _vote(
 
 
 async def aggregate_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
-    """The verdict on all planned judgments."""
+    """The verdict on all planned judgments; none yet where the stopping rule wants more of them."""
     sitting = runtime.context
-    rows = state["judgments"]
+    bench = sitting.bench
+    rows, closed = state["judgments"], dict[str, JudgmentRow]()
+    if state["called"]:
+        if _wanted(sitting, state, state["order"], state["called"]):
+            return {"verdict": {}}
+        told = bench.why_enough(_composites(state, state["called"]))
+        called = frozenset(state["called"])
+        rest = [key for key in state["planned"] if key not in called]
+        closed = _not_asked(sitting, rest, reason="precision", detail=told)
+        rows = rows | closed
     judgments = tuple(Judgment.from_json(rows[key]) for key in state["planned"])
-    verdict = deliberate(
-        judgments, bench=sitting.bench, matter=sitting.matter, flags=tuple(state["flags"])
-    )
+    verdict = deliberate(judgments, bench=bench, matter=sitting.matter, flags=tuple(state["flags"]))
     plain = verdict.to_json()
     # They are in the state already; a second copy would double it.
     plain["judgments"] = []
-    return {"verdict": plain}
+    return {"verdict": plain, "judgments": closed}
+
+
+def more_or_end(state: PanelState) -> str:
+    """Back to `convene` where there is no verdict yet."""
+    return END if state["verdict"] else "convene"
+
+
+def _wanted(
+    sitting: Sitting, state: PanelState, order: Sequence[str], called: Sequence[str]
+) -> list[str]:
+    """What the rule has asked next; nothing when it has enough."""
+    rows = state.get("judgments", {})
+    if any(rows[key]["status"] == "not_asked" for key in called):
+        # The cap or a stop came before the rule: what it would have wanted is not known, and
+        # nothing is sent any more. Each of the rest says so itself, or is in the ledger.
+        return sitting.bench.rest_after(order, len(called))
+    return sitting.bench.next_calls(order, _composites(state, called))
+
+
+def _composites(state: PanelState, keys: Sequence[str]) -> list[float | None]:
+    rows = state.get("judgments", {})
+    return [Judgment.from_json(rows[key]).composite for key in keys]
+
+
+def _not_asked(
+    sitting: Sitting, keys: Iterable[str], *, reason: str, detail: str | None
+) -> dict[str, JudgmentRow]:
+    closed: dict[str, JudgmentRow] = {}
+    for key in keys:
+        judge, repeat = sitting.bench.seat(key)
+        judgment = judge.not_asked(
+            sitting.bench.brief, sitting.matter, repeat=repeat, reason=reason, detail=detail
+        )
+        closed[key] = judgment.to_json()
+    return closed
 
 
 def build_panel_graph(checkpointer: Any = None) -> Any:
@@ -157,7 +209,7 @@ def build_panel_graph(checkpointer: Any = None) -> Any:
         "convene", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
     )
     graph.add_edge("judge", "aggregate")
-    graph.add_edge("aggregate", END)
+    graph.add_conditional_edges("aggregate", more_or_end, ["convene", END])
     return graph.compile(checkpointer=checkpointer, name="panel")
 
 

@@ -100,7 +100,7 @@ class LitellmBackend:
         """The reply to one HTTP attempt; see `Backend.send`."""
         litellm = litellm_module()
         _make_known(self.spec)
-        arguments = self._arguments(request)
+        arguments = self.arguments(request)
         clock = asyncio.get_running_loop().time
         started = clock()
 
@@ -212,7 +212,7 @@ class LitellmBackend:
         """Tokens from which what calls begin with alike is cheaper; None where it never is."""
         if self.spec.is_offline:
             return None
-        return prefix_minimum(self.spec, _listed_prices(self.spec))
+        return prefix_minimum(self.spec, listed_prices(self.spec))
 
     def likely_tokens(self, text: str) -> int:
         """Tokens by the tokenizer that litellm has for the model, or one for four characters."""
@@ -248,7 +248,12 @@ class LitellmBackend:
         closed when the process ends.
         """
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
+    def arguments(self, request: Request) -> dict[str, Any]:
+        """What `litellm.acompletion` is called with for this request, key included.
+
+        Raises:
+            ProviderError: the variable that holds the key is not set.
+        """
         arguments: dict[str, Any] = {
             "model": self.spec.model,
             "messages": with_marks(
@@ -304,7 +309,7 @@ class LitellmBackend:
         if not self._prices_known:
             listed = None
             if not self.spec.is_offline and self.spec.prices is None:
-                listed = _listed_prices(self.spec)
+                listed = listed_prices(self.spec)
                 self._straight = straight_price(litellm_module(), self.spec.model, listed)
             self._prices = prices_of(self.spec, listed)
             self._prices_known = True
@@ -345,8 +350,8 @@ def _make_known(spec: BackendSpec) -> None:
         litellm_module().model_cost.setdefault(spec.model, entry)
 
 
-def _listed_prices(spec: BackendSpec) -> Mapping[str, Any] | None:
-    """The model's entry in the installed price map.
+def listed_prices(spec: BackendSpec) -> Mapping[str, Any] | None:
+    """The model's entry in the installed price map; None where it has none.
 
     Looked up in the map itself: litellm's own function asks a server about models that are not in
     it, an Ollama on this machine or the Hugging Face hub.

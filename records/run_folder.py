@@ -3,7 +3,9 @@
 run.json              what was asked of whom, counts, cost; written at the start and at the end
 judgments.parquet     one row a planned judgment, whatever became of it
 scores.csv            one row a response
+texts.parquet         the prompts and responses that were judged, for the report
 report.html           the same for reading
+figures/              its pictures, as PNG and SVG
 """
 
 from __future__ import annotations
@@ -22,11 +24,14 @@ from ..errors import InputError, InputFault, StoreError
 RUN_FILE = "run.json"
 JUDGMENTS_FILE = "judgments.parquet"
 SCORES_FILE = "scores.csv"
+TEXTS_FILE = "texts.parquet"
 REPORT_FILE = "report.html"
+FIGURES_FOLDER = "figures"
+NUMBERS_FILE = "numbers.json"
 LOCK_FILE = ".lock"
 RUN_FORMAT = 1
 
-_WRITTEN_BESIDE = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE)
+_WRITTEN_BESIDE = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, REPORT_FILE)
 
 
 def run_identity_hash(identity: Mapping[str, Any]) -> str:

@@ -9,13 +9,15 @@ from typing import Any, Final
 
 from ..errors import InputError, InputFault
 from .csv_lines import writable
-from .run_folder import replaced, unwritable
+from .run_folder import TEXTS_FILE, replaced, unwritable
 
-TEXTS_FILE: Final = "texts.parquet"
 TEXT_COLUMNS: Final = ("response_id", "prompt_text", "response_text")
 
 _GROUP_CHARS: Final = 8_000_000
 """Characters of text that are held before they are written."""
+
+_ROW_CHARS: Final = 200
+"""What a row counts beside its texts, so that millions of empty ones are not held either."""
 
 
 class TextWriter:
@@ -53,7 +55,7 @@ class TextWriter:
             StoreError: the folder cannot be written any more.
         """
         self._rows.append((response_id, prompt_text, response_text))
-        self._chars += len(prompt_text) + len(response_text)
+        self._chars += len(prompt_text) + len(response_text) + _ROW_CHARS
         if self._chars >= _GROUP_CHARS:
             self._flush()
 

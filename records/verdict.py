@@ -33,7 +33,8 @@ class Verdict:
         median, trimmed_mean, sd: of the judges' composites.
         by_persona, by_model, by_axis: mean composite of the scored judgments of each.
         disagreement: "low", "moderate", "high", "split" or "undefined".
-        share_abstained: abstained judgments over planned ones.
+        share_abstained: abstained judgments over planned ones, without those that a stopping rule
+            did not want.
         n_scored, n_planned: judgments.
         counts: status to number of judgments; sums to n_planned.
         flags: what the screen noticed; a flag never changes a score.
@@ -94,6 +95,9 @@ class Verdict:
     def summary(self) -> str:
         """One line for people."""
         count = f"{self.n_scored} scored of {self.n_planned} planned"
+        spared = sum(judgment.reason == "precision" for judgment in self.judgments)
+        if spared:
+            count += f", {spared} not needed"
         if self.composite is None:
             return f"{self.status}: {self.reason} ({count})"
         span = (

@@ -16,6 +16,7 @@ from .responses import read_responses
 from .scorecard import columns_of, respondent_rows
 from .section_asked import asked, counts_and_cost, meaning
 from .section_judges import disagreement, judges
+from .section_precision import fewer_judges, spared
 from .section_responses import all_responses, set_apart
 from .section_scores import glance, ranking, scorecard
 from .standings import prompt_table, standings
@@ -61,7 +62,10 @@ def panel_page(
         kind="panel",
         is_demonstration=bool(record["demonstration"]),
         lead=(
-            f"{count(table.counts['scored'])} scored of {count(record['n_planned'])} planned",
+            (
+                f"{count(table.counts['scored'])} scored of {count(record['n_planned'])} planned"
+                f"{spared(record)}"
+            ),
             (
                 f"judgments: {n_personas} personas on {len(models)} "
                 f"{'model' if len(models) == 1 else 'models'}."
@@ -99,6 +103,7 @@ def panel_page(
                 scale=scale,
             ),
             counts_and_cost(table, record["n_planned"], cost, record["sessions"]),
+            *fewer_judges(record),
             asked(record),
             meaning(method, responses.methods),
         ],

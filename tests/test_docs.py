@@ -35,8 +35,9 @@ from areopagus.settings import read_settings
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "examples" / "README.md"]
 EXPECTED_PAGES = {
-    "architecture", "attack", "calibration", "costs", "measurement", "models",
-    "offline-judge", "personas", "quickstart", "responses",
+    "architecture", "attack", "audits", "audits_hidden_bias", "audits_samaritan",
+    "audits_silverspoon", "batch", "calibration", "costs", "measurement", "models",
+    "offline-judge", "personas", "prompts", "quickstart", "responses",
     "results", "rubrics", "scaling", "stress", "study", "testing",
 }  # fmt: skip
 

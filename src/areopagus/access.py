@@ -124,19 +124,20 @@ async def _unreachable(api_base: str | None) -> str | None:
 
 def all_paid(panel: Panel, matters: Iterable[Matter], backend: Backend) -> bool:
     """Whether the ledger holds this backend's first reply to every planned judgment."""
-    judges = [judge for judge in panel.bench.judges.values() if judge.backend is backend]
+    bench = panel.bench
     rung = known_rung(panel, backend)
     if rung is None:
         return False
     for matter in matters:
-        if screen(matter.response, most_characters=panel.bench.most_characters).gate:
+        if screen(matter.response, most_characters=bench.most_characters).gate:
             continue
+        seats = [bench.seat(key) for key in bench.most_calls(matter.response_id)]
         keys = [
             judge.requests(
                 panel.brief, matter, secret=panel.ledger.secret, repeat=repeat, rung=rung
             ).key()
-            for judge in judges
-            for repeat in range(panel.bench.repeats)
+            for judge, repeat in seats
+            if judge.backend is backend
         ]
         if len(panel.ledger.lookup(keys)) < len(set(keys)):
             return False

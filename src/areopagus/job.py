@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,7 @@ from .records.judgment import STATUSES
 from .records.responses import ResponseRow, text_key
 from .records.run_folder import RUN_FORMAT, RunFolder
 from .records.run_tables import TableWriter
+from .records.run_texts import TextWriter
 from .run import Run, RunInterrupted
 from .scoring import Scored, matter_of
 from .spending import Spending
@@ -158,29 +160,35 @@ class ScoreJob:
             return bool(repeated_texts) and text_key(row.response_text) in repeated_texts
 
         self.folder.write_run_file(self._record("running", standing))
-        writer = TableWriter(
-            self.folder.path,
-            criteria=panel.criteria,
-            personas=[persona.id for persona in panel.personas],
-            models=[backend.spec.name for backend in panel.backends],
-            axes=sorted({persona.axis for persona in panel.personas}),
-            carried=self.summary.columns_carried,
-        )
         began = time.monotonic()
-        try:
+        with ExitStack() as unless_done:
+            texts = TextWriter(self.folder.path)
+            unless_done.callback(texts.abandon)
+            writer = TableWriter(
+                self.folder.path,
+                criteria=panel.criteria,
+                personas=[persona.id for persona in panel.personas],
+                models=[backend.spec.name for backend in panel.backends],
+                axes=sorted({persona.axis for persona in panel.personas}),
+                carried=self.summary.columns_carried,
+            )
+            unless_done.callback(writer.abandon)
             verdicts = self._engine.score(
                 self.source.rows(), panel=panel, desk=desk, is_repeated=is_repeated
             )
-            async for scored in verdicts:
-                writer.add(scored.verdict, scored.row.extra)
-                standing.add(scored.verdict)
-                self._count(scored, time.monotonic() - began)
+            # Closed here and now when writing fails: what is in flight must not linger.
+            async with aclosing(verdicts):
+                async for scored in verdicts:
+                    row = scored.row
+                    writer.add(scored.verdict, row.extra)
+                    texts.add(row.response_id, row.prompt_text, row.response_text)
+                    standing.add(scored.verdict)
+                    self._count(scored, time.monotonic() - began)
+            texts.close()
             writer.close()
-        except BaseException:
-            writer.abandon()
-            raise
+            unless_done.pop_all()
         state: RunState = "complete"
-        if self.progress.counts["not_asked"] > standing.n_screened_judgments:
+        if self.progress.counts["not_asked"] > standing.n_settled_judgments:
             state = "interrupted" if desk.stopped else "budget"
         self.folder.write_run_file(self._record(state, standing))
         self._write_report()

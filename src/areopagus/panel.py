@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import ValidationError
 
 from .errors import InputError, InputFault
-from .graphs.state import Bench, Sitting, judge_id
+from .graphs.state import Bench, judge_id
+from .hidden_files import hidden_files
+from .job_options import JobOptions, job_of, rule_of
 from .judges.backend import Backend
-from .judges.brief import DEFAULT_ORDER, TEMPLATE_VERSION, Brief, Order, Rationale
-from .judges.desk import Desk
-from .judges.judge import Judge, Matter
+from .judges.brief import DEFAULT_ORDER, Brief, Order, Rationale
+from .judges.judge import Judge
 from .judges.llm import LitellmBackend
 from .judges.offline_roles import require_role
 from .loop import run_async, run_sync
 from .named_models import Model, faults_of, sorted_models
-from .personas import Persona, list_personas, load_personas
+from .one_response import SingleSittings, matter_from
+from .panel_identity import description_of, identity_of
+from .personas import Persona, load_personas
 from .records.judgment import Mode, ScoreMode
 from .records.verdict import Verdict
-from .rubrics import Rubric, list_rubrics, load_rubric
+from .rubrics import Rubric, load_rubric
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
+    from .batching import BatchProgress, BatchSettings
     from .engines import Engine
     from .estimate import Estimate
     from .job import Progress, ScoreJob
+    from .precision import PrecisionTally
     from .records.ledger import Ledger
     from .run import Run
 
@@ -104,8 +107,10 @@ class Panel:
         )
         require_role(self.backends, "judge")
         self.rubric = load_rubric(rubric, persona_folders)
-        self.personas = _personas(personas, persona_folders)
-        self.notices = _hidden(personas, rubric, persona_folders)
+        if isinstance(personas, str | Path | Persona):
+            personas = [personas]
+        self.personas = load_personas(personas, persona_folders)
+        self.notices = hidden_files(personas, rubric, persona_folders)
         self.brief = Brief(
             rubric=self.rubric, mode=mode, order=order, rationale=rationale, anchors=anchors
         )
@@ -127,10 +132,8 @@ class Panel:
         else:
             self._ledger = ledger
         self._owns_ledger = self._ledger is None
-        self._checkpointer = checkpointer
-        self._graph: Any = None
-        self._desk: Desk | None = None
-        self._opening = asyncio.Lock()
+        self.precision: PrecisionTally | None = None
+        self._sittings = SingleSittings(checkpointer)
         self._prepared = False
 
     @classmethod
@@ -184,8 +187,8 @@ class Panel:
             InputError: an empty prompt, a missing key, an address at which nobody answers.
             StoreError: the ledger cannot be written.
         """
-        matter = _matter(prompt, response, response_id, prompt_id, respondent_id)
-        return run_sync(self._score(matter))
+        matter = matter_from(prompt, response, response_id, prompt_id, respondent_id)
+        return run_sync(self._sittings.score(self, matter))
 
     async def ascore(
         self,
@@ -197,8 +200,8 @@ class Panel:
         respondent_id: str = "unnamed",
     ) -> Verdict:
         """The asynchronous twin of `score`."""
-        matter = _matter(prompt, response, response_id, prompt_id, respondent_id)
-        return await run_async(self._score(matter))
+        matter = matter_from(prompt, response, response_id, prompt_id, respondent_id)
+        return await run_async(self._sittings.score(self, matter))
 
     def score_many(
         self,
@@ -209,7 +212,13 @@ class Panel:
         limit: int | None = None,
         resume: bool = False,
         max_cost: float | None = None,
+        precision: float | None = None,
+        judges_per_response: int | None = None,
+        order_seed: int = 0,
+        batch: bool | BatchSettings = False,
         on_progress: Callable[[Progress], None] | None = None,
+        on_batch: Callable[[BatchProgress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
         engine: Engine | None = None,
     ) -> Run:
         """Scores every response of a source into a run folder.
@@ -222,7 +231,15 @@ class Panel:
             limit: only the first so many responses.
             resume: demand that the run folder exists.
             max_cost: US dollars that are not passed; what does not fit is not asked.
+            precision: half width, in points of the scale, to which the whole panel's mean is to be
+                known (95%, t with finite-population correction): judges are asked in a balanced
+                random order until it is; the rest is `not_asked` with the reason `precision`.
+            judges_per_response: judgments that may be asked for on one response.
+            order_seed: of those orders; the same seed asks the same judges.
+            batch: whether to go through the providers' batch endpoints first, or how.
             on_progress: called on every change, on the package's loop: keep it short.
+            on_batch: the same for changes of the batches.
+            on_notice: called with every sentence about batches that a person should read.
             engine: what does the work, such as `engines.RayEngine(address)`; this process when left
                 out. It serves one job.
 
@@ -231,80 +248,59 @@ class Panel:
             StoreError: the ledger or the folder cannot be written.
             RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
         """
-        job = self.job(
-            source,
-            out,
-            columns=columns,
-            limit=limit,
-            resume=resume,
-            max_cost=max_cost,
-            on_progress=on_progress,
-            engine=engine,
-        )
         from .job import run_job
 
-        return run_job(job)
+        return run_job(
+            self.job(
+                source,
+                out,
+                columns=columns,
+                limit=limit,
+                resume=resume,
+                max_cost=max_cost,
+                precision=precision,
+                judges_per_response=judges_per_response,
+                order_seed=order_seed,
+                batch=batch,
+                on_progress=on_progress,
+                on_batch=on_batch,
+                on_notice=on_notice,
+                engine=engine,
+            )
+        )
 
     async def ascore_many(
-        self,
-        source: Any,
-        out: str | Path | None = None,
-        *,
-        columns: Mapping[str, str] | None = None,
-        limit: int | None = None,
-        resume: bool = False,
-        max_cost: float | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        engine: Engine | None = None,
+        self, source: Any, out: str | Path | None = None, **options: Unpack[JobOptions]
     ) -> Run:
-        """The asynchronous twin of `score_many`."""
-        job = self.job(
-            source,
-            out,
-            columns=columns,
-            limit=limit,
-            resume=resume,
-            max_cost=max_cost,
-            on_progress=on_progress,
-            engine=engine,
-        )
-        return await run_async(job.run())
+        """The asynchronous twin of `score_many`, with its options."""
+        return await run_async(self.job(source, out, **options).run())
 
     def job(
+        self, source: Any, out: str | Path | None = None, **options: Unpack[JobOptions]
+    ) -> ScoreJob:
+        """A checked job, for callers that want to hold its handle; options as of `score_many`."""
+        return job_of(self, source, out, **options)
+
+    def estimate(
         self,
         source: Any,
-        out: str | Path | None = None,
         *,
         columns: Mapping[str, str] | None = None,
         limit: int | None = None,
-        resume: bool = False,
-        max_cost: float | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        engine: Engine | None = None,
-    ) -> ScoreJob:
-        """A checked job, for callers that want to hold its handle; see `score_many`."""
-        from .job import ScoreJob
-        from .records.responses import open_responses
-
-        return ScoreJob(
-            self,
-            open_responses(source, columns=columns, limit=limit),
-            out=out,
-            resume=resume,
-            max_cost=max_cost,
-            on_progress=on_progress,
-            engine=engine,
-        )
-
-    def estimate(
-        self, source: Any, *, columns: Mapping[str, str] | None = None, limit: int | None = None
+        precision: float | None = None,
+        judges_per_response: int | None = None,
+        order_seed: int = 0,
     ) -> Estimate:
-        """Calls, tokens and cost of scoring a source, without sending anything."""
+        """Calls, tokens and cost of scoring a source, without sending anything.
+
+        The options are those of `score_many`.
+        """
         from .estimate import estimate
         from .records.responses import open_responses
 
         self.prepare()
-        return estimate(self, open_responses(source, columns=columns, limit=limit))
+        rule = rule_of(precision, judges_per_response, order_seed)
+        return estimate(self, open_responses(source, columns=columns, limit=limit), rule=rule)
 
     def messages(
         self, persona: str, prompt: str, response: str, *, nonce: str = "0" * 16
@@ -322,51 +318,11 @@ class Panel:
 
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""
-        contract = self.brief.contract
-        return {
-            "rubric": {"id": self.rubric.id, "sha256": self.rubric.sha256},
-            "personas": {persona.id: persona.sha256 for persona in self.personas},
-            "models": {
-                backend.spec.name: {
-                    "model": backend.spec.model,
-                    "api_base": backend.spec.api_base,
-                    "structured": backend.spec.structured,
-                    "score_mode": backend.spec.score_mode or self.settings.score_mode,
-                    "parameters": backend.spec.parameters(),
-                }
-                for backend in self.backends
-            },
-            "mode": self.settings.mode,
-            "order": self.settings.order,
-            "rationale": self.settings.rationale,
-            "anchors": self.settings.anchors,
-            "repeats": self.settings.repeats,
-            "template": TEMPLATE_VERSION,
-            "criteria": list(contract.criteria),
-            "scale": [contract.low, contract.high],
-        }
+        return identity_of(self)
 
     def describe(self) -> dict[str, Any]:
         """The panel as run.json records it beside its identity."""
-        return {
-            "personas": [
-                {"id": p.id, "label": p.label, "axis": p.axis, "version": p.version}
-                for p in self.personas
-            ],
-            "rubric": {"id": self.rubric.id, "label": self.rubric.label},
-            "quorum": self.settings.quorum,
-            "models": [
-                {
-                    "name": backend.spec.name,
-                    "requested": backend.spec.parameters(),
-                    "effective": backend.effective_parameters(),
-                    "structured": self.ledger.capability(backend.spec.identity)
-                    if backend.spec.structured == "auto"
-                    else backend.spec.structured,
-                }
-                for backend in self.backends
-            ],
-        }
+        return description_of(self)
 
     def prepare(self) -> None:
         """Checks the backends' settings offline; a job does it by itself, with the access to them.
@@ -394,94 +350,10 @@ class Panel:
         models = ", ".join(backend.spec.name for backend in self.backends)
         return f"Panel({len(self.personas)} personas on {models}; rubric {self.rubric.id})"
 
-    async def _score(self, matter: Matter) -> Verdict:
-        from .scoring import sit
-
-        sitting = Sitting(matter, self.bench, await self._open_desk(matter))
-        if self._checkpointer is None:
-            return await sit(sitting)
-        if self._graph is None:
-            from .graphs.panel import build_panel_graph
-
-            self._graph = build_panel_graph(self._checkpointer)
-        return await sit(sitting, graph=self._graph, config=self._thread(matter))
-
-    async def _open_desk(self, matter: Matter) -> Desk:
-        from .access import all_paid, require_access
-
-        # One desk for all calls that are made at once: its limits are those of the backends.
-        async with self._opening:
-            if self._desk is not None:
-                return self._desk
-            desk = Desk(self.ledger)
-            faultless = True
-
-            def is_paid(backend: Backend) -> bool:
-                nonlocal faultless
-                faultless = False
-                return all_paid(self, [matter], backend)
-
-            await require_access(self.backends, is_paid)
-            if faultless:  # else the next response is looked at anew
-                self._desk = desk
-            return desk
-
-    def _thread(self, matter: Matter) -> dict[str, Any]:
-        from .records.run_folder import run_identity_hash
-
-        texts = asdict(matter)
-        return {"configurable": {"thread_id": run_identity_hash(self.identity() | texts)}}
-
     async def _close(self) -> None:
         for backend in self.backends:
             await backend.close()
         if self._ledger is not None and self._owns_ledger:
             self._ledger.close()
             self._ledger = None
-        self._desk = None
-
-
-def _personas(
-    personas: Sequence[str | Path | Persona] | None, folders: Sequence[str | Path]
-) -> tuple[Persona, ...]:
-    if isinstance(personas, str | Path | Persona):
-        personas = [personas]
-    return load_personas(personas, folders)
-
-
-def _hidden(
-    personas: Sequence[str | Path | Persona] | None,
-    rubric: str | Path | Rubric,
-    folders: Sequence[str | Path],
-) -> tuple[str, ...]:
-    """A sentence for every file that stands in the place of a built-in one of its name."""
-    if isinstance(personas, str | Path | Persona):
-        personas = [personas]
-    named = None if personas is None else {str(name) for name in personas}
-    found = [
-        ("persona", item)
-        for item in list_personas(folders)
-        if item.hides_builtin and (named is None or item.name in named)
-    ] + [
-        ("rubric", item)
-        for item in list_rubrics(folders)
-        if item.hides_builtin and item.name == str(rubric)
-    ]
-    return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
-
-
-def _matter(
-    prompt: str, response: str, response_id: str, prompt_id: str, respondent_id: str
-) -> Matter:
-    if not isinstance(prompt, str) or not isinstance(response, str):
-        raise InputError("prompt and response must be text")
-    faults = [
-        f"the {name} holds half of a surrogate pair, which is not text"
-        for name, text in (("prompt", prompt), ("response", response))
-        if any("\ud800" <= character <= "\udfff" for character in text)
-    ]
-    if not prompt.strip():
-        faults.append("the prompt is empty: the panel must know what was asked")
-    if faults:
-        raise InputError(faults)
-    return Matter(response_id, prompt_id, respondent_id, prompt, response)
+        self._sittings.forget()

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,9 @@ def window_for(bench: Bench) -> int:
             # Half the time of a response one call is under way in place of all.
             most[judge.model] *= 2
     needed = max(-(-most[model] // judges_of[model]) for model in most)
+    if bench.rule is not None and bench.rule.half_width is not None:
+        # After its first block a response mostly waits for one judgment, of one backend.
+        needed = sum(most.values())
     # Twice over: while one round of calls is answered, the next stands ready.
     return min(1024, 2 * needed + 2)
 
@@ -62,6 +65,10 @@ def window_for(bench: Bench) -> int:
 async def sit(sitting: Sitting, *, graph: Any = None, config: Any = None) -> Verdict:
     """The verdict on one response, through the graph."""
     runner = panel_graph() if graph is None else graph
+    if sitting.bench.rule is not None:
+        # Three steps a block; LangGraph's own limit is meant for loops that may never end.
+        steps = 8 + 3 * len(sitting.bench.planned())
+        config = {**(config or {}), "recursion_limit": steps}
     from langsmith import tracing_context
 
     # Whatever the environment says, a run's texts go to the endpoints named and nowhere else.
@@ -88,7 +95,7 @@ async def score_rows(
     desk: Desk,
     is_repeated: Callable[[ResponseRow], bool] = lambda row: False,
     window: int | None = None,
-) -> AsyncIterator[Scored]:
+) -> AsyncGenerator[Scored, None]:
     """Verdicts on the rows, in their order.
 
     Once the desk is stopped, calls in flight end, and every further response is closed as not

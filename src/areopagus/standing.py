@@ -23,7 +23,8 @@ class Standing:
         flags: flag of the screen to number of responses.
         cost_usd: sum over judgments whose price is known.
         unknown_price: judgments whose replies have no known price.
-        n_screened_judgments: judgments not asked because there was nothing to judge.
+        n_settled_judgments: judgments not asked because there was nothing to judge, or because a
+            stopping rule had enough: neither is a shortfall.
     """
 
     def __init__(self, criteria: Sequence[str]) -> None:
@@ -33,7 +34,7 @@ class Standing:
         self.flags: dict[str, int] = {}
         self.cost_usd = 0.0
         self.unknown_price = 0
-        self.n_screened_judgments = 0
+        self.n_settled_judgments = 0
         self._values = array("d")
         self._prompts = array("l")
         self._respondents = array("l")
@@ -51,7 +52,9 @@ class Standing:
             self.cost_usd += judgment.cost_usd or 0.0
             if judgment.status in ("scored", "abstained"):
                 continue
-            self.n_screened_judgments += judgment.reason == "screened"
+            self.n_settled_judgments += judgment.reason in ("screened", "precision")
+            if judgment.reason == "precision":
+                continue  # counted by the rule's own tally: nothing is wrong with it
             name = f"{judgment.status}: {judgment.reason}"
             self.faults[name] = self.faults.get(name, 0) + 1
         self._values.append(_nan(verdict.composite))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .display import console, dollars, table, visible
@@ -31,14 +32,20 @@ def show_estimate(found: Estimate, max_cost: float | None) -> None:
         for item in found.backends:
             cost = _range(item.likely_usd, item.most_usd, item.calls)
             out.print(f"{visible(item.name)}: {cost}")
+    least = found.least
     out.print(
         f"{found.n_responses} responses"
         + (f", {found.n_screened} of them screened (nobody is asked)" if found.n_screened else "")
-        + f"; {found.calls:,} calls to send, repairs apart"
+        + ("; " if least is None else f"; from {least.calls:,} to ")
+        + f"{found.calls:,} calls to send, repairs apart"
     )
+    if least is not None:
+        out.print("[dim]from: the first block of each response; to: as many as may be asked[/dim]")
     unknown = [b.name for b in found.backends if b.calls and b.likely_usd is None]
     if unknown:
         out.print(f"Price unknown: {visible(', '.join(unknown))}; give one under prices")
+    if least is not None and least.likely_usd is not None and least.calls < found.calls:
+        out.print(f"Cost at the least: {dollars(least.likely_usd)} likely")
     out.print(f"Cost: {_range(found.likely_usd, found.most_usd, found.calls)}")
     out.print(
         "[dim]likely: usual replies, nothing cached; at most: every call at its full max_tokens, "
@@ -48,6 +55,20 @@ def show_estimate(found: Estimate, max_cost: float | None) -> None:
         likely = found.likely_usd or 0.0
         outcome = "will stop the run early" if likely > max_cost else "may stop the run early"
         out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+
+
+def show_batch_costs(costs: Mapping[str, float | None]) -> None:
+    """What the calls likely cost in a batch, by backend; an unknown price stays unknown."""
+    out = console()
+    for name, cost in costs.items():
+        said = (
+            "price unknown; state it with --batch-discount"
+            if cost is None
+            else (f"{dollars(cost)} likely")
+        )
+        out.print(f"In a batch, {visible(name)}: {said}")
+    if not costs:
+        out.print("No backend of this panel takes batches; all are asked online.")
 
 
 def _range(likely: float | None, most: float | None, calls: int) -> str:

@@ -6,7 +6,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .display import console, dollars, duration
+from .display import console, dollars, duration, visible
 
 if TYPE_CHECKING:
     from ..job import Progress
@@ -44,6 +44,14 @@ class ProgressLine:
     ) -> None:
         self._bar.stop()
 
+    def say(self, text: str) -> None:
+        """Shows a sentence in the place of the counts, for as long as there are none."""
+        now = time.monotonic()
+        if now - self._last < _EVERY_S:
+            return
+        self._last = now
+        self._bar.update(self._task, said=visible(text))
+
     def update(self, progress: Progress) -> None:
         """Takes the newest state; draws at most ten times a second."""
         now = time.monotonic()
@@ -58,8 +66,11 @@ class ProgressLine:
             if progress.done
             else "–"
         )
+        unasked = counts["not_asked"]
         said = (
-            f"{counts['scored']} scored, {troubled} not · {rate:.0f} calls/s · "
+            f"{counts['scored']} scored, {troubled} not"
+            + (f", {unasked} not asked" if unasked else "")
+            + f" · {rate:.0f} calls/s · "
             f"{dollars(progress.spent_usd)} · {left} left"
         )
         self._bar.update(self._task, completed=progress.done, total=progress.total, said=said)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..precision.text import precision_of, precision_sentences
 from .display import console, dollars, number, same_command, span, table, visible
 
 if TYPE_CHECKING:
@@ -19,13 +20,19 @@ def show_run(run: Run) -> None:
     record = run.record
     title = "DEMONSTRATION · " if record["demonstration"] else ""
     responses, panel = record["responses"], record["panel"]
+    rule = precision_of(record)
+    spared = f", {rule['not_asked']} not needed" if rule and rule["not_asked"] else ""
     out.print(
-        f"[bold]{title}{run.n_scored} scored of {run.n_planned} planned judgments[/bold]  "
+        f"[bold]{title}{run.n_scored} scored of {run.n_planned} planned judgments{spared}[/bold]  "
         f"({responses['n']} responses, {responses['prompts']} prompts, "
         f"{len(panel['personas'])} personas × {len(panel['models'])} models)"
     )
     _show_respondents(run)
     _show_counts(run)
+    if rule:
+        out.print("\nFewer judges:")
+        for sentence in precision_sentences(rule):
+            out.print(f"  {sentence}")
     out.print(f"\nResults: {visible(str(run.path))} (scores.csv, judgments.parquet, report.html)")
 
 
@@ -73,7 +80,10 @@ def _show_counts(run: Run) -> None:
             f"\nResponses without a score: {verdicts['inconclusive']} inconclusive (below the "
             f"quorum), {verdicts['screened']} screened (nothing to judge)"
         )
-    others = {name: n for name, n in run.counts.items() if n and name != "scored"}
+    counts = run.counts
+    if rule := precision_of(record):  # whom it did not want stands apart, above
+        counts["not_asked"] -= rule["not_asked"]
+    others = {name: n for name, n in counts.items() if n and name != "scored"}
     if others:
         out.print(
             "Judgments not scored: "

@@ -10,7 +10,11 @@ from ..errors import InputError
 from .options import columns_from, panel_from, panel_options
 
 if TYPE_CHECKING:
+    from ..batching import BatchSettings
     from ..engines import Engine
+    from ..estimate import Estimate
+    from ..graphs.state import Bench
+    from ..job import ScoreJob
     from ..panel import Panel
     from ..run import Run
 
@@ -32,6 +36,25 @@ if TYPE_CHECKING:
     metavar="USD",
     help="Stop asking before this much is spent.",
 )
+@click.option(
+    "--precision",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="POINTS",
+    help="Ask judges in random order until the panel's mean is known to within so much.",
+)
+@click.option(
+    "--judges-per-response",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Ask at most so many judges a response, drawn at random.",
+)
+@click.option(
+    "--order-seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of those orders.",
+)
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and a cost range; send nothing.")
 @click.option("--resume", is_flag=True, help="Demand that the run folder exists already.")
 @click.option(
@@ -42,6 +65,24 @@ if TYPE_CHECKING:
     help="Work in this process, or on the nodes of a Ray cluster.",
 )
 @click.option("--address", metavar="HOST:PORT", help="Head of the cluster; without: this machine.")
+@click.option(
+    "--batch", is_flag=True, help="Ask in the providers' batches first, at their lower price."
+)
+@click.option(
+    "--batch-only", is_flag=True, help="The same, and what a batch does not answer has failed."
+)
+@click.option(
+    "--batch-poll",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Time between two looks at a batch. Default: 15, growing to 300.",
+)
+@click.option(
+    "--batch-discount",
+    type=click.FloatRange(min=0, max=1, max_open=True),
+    metavar="SHARE",
+    help="How much cheaper batches are than usual, such as 0.5. Default: as listed.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="No progress line, no table.")
 @panel_options
 def score(
@@ -51,10 +92,17 @@ def score(
     columns: tuple[str, ...],
     limit: int | None,
     max_cost: float | None,
+    precision: float | None,
+    judges_per_response: int | None,
+    order_seed: int,
     dry_run: bool,
     resume: bool,
     engine: str,
     address: str | None,
+    batch: bool,
+    batch_only: bool,
+    batch_poll: float | None,
+    batch_discount: float | None,
     quiet: bool,
     **panel: Any,
 ) -> int:
@@ -66,17 +114,20 @@ def score(
     """
     named = columns_from(columns)
     chosen = _engine(engine, address)
+    batches = _batches(
+        batch or batch_only, only=batch_only, poll_s=batch_poll, discount=batch_discount
+    )
+    rule: dict[str, Any] = {
+        "precision": precision,
+        "judges_per_response": judges_per_response,
+        "order_seed": order_seed,
+    }
     with panel_from(**panel) as seated:
         if not quiet:
             announce(seated)
         if dry_run:
-            from .display import show_notices
-            from .estimate import show_estimate
-
-            found = seated.estimate(responses, columns=named, limit=limit)
-            if not quiet:
-                show_notices(found.notices)
-            show_estimate(found, max_cost)
+            found = seated.estimate(responses, columns=named, limit=limit, **rule)
+            _show_estimate(seated, found, max_cost, batches, quiet=quiet)
             return 0
         return _score(
             seated,
@@ -88,6 +139,8 @@ def score(
             resume=resume,
             max_cost=max_cost,
             engine=chosen,
+            batch=batches or False,
+            **rule,
         )
 
 
@@ -101,7 +154,40 @@ def _engine(name: str, address: str | None) -> Engine | None:
     return None
 
 
+def _batches(
+    wanted: bool, *, only: bool, poll_s: float | None, discount: float | None
+) -> BatchSettings | None:
+    if wanted:
+        from ..batching import BatchSettings
+
+        return BatchSettings(poll_s, only, discount)
+    if poll_s is not None or discount is not None:
+        raise InputError("--batch-poll and --batch-discount speak of batches: give --batch too")
+    return None
+
+
+def _show_estimate(
+    panel: Panel,
+    found: Estimate,
+    max_cost: float | None,
+    batches: BatchSettings | None,
+    *,
+    quiet: bool,
+) -> None:
+    from .display import show_notices
+    from .estimate import show_batch_costs, show_estimate
+
+    if not quiet:
+        show_notices(found.notices)
+    show_estimate(found, max_cost)
+    if batches is not None:
+        from ..batching import batch_costs
+
+        show_batch_costs(batch_costs(panel, found.least or found, discount=batches.discount))
+
+
 def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
+    from ..batching import batch_sentence
     from ..job import run_job
     from ..run import RunInterrupted
     from .display import show_notices
@@ -110,9 +196,18 @@ def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
     from .results import show_run
 
     with ProgressLine(unit="responses", quiet=quiet) as line:
-        job = panel.job(responses, on_progress=line.update, **options)
+        job = panel.job(
+            responses,
+            on_progress=line.update,
+            on_batch=lambda progress: line.say(batch_sentence(progress)),
+            on_notice=lambda notice: show_notices([notice]),
+            **options,
+        )
         if not quiet:
             show_notices(job.summary.notices)
+            show_notices(_about_rule(job.panel.bench))
+        if not options["batch"]:
+            _warn_of_open_batches(job)
         try:
             run = run_job(job)
         except RunInterrupted as interrupted:
@@ -121,6 +216,35 @@ def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
     if not quiet:
         show_run(run)
     return run.exit_code
+
+
+def _about_rule(bench: Bench) -> list[str]:
+    """What a person should know before a rule spares judges, or spares none."""
+    from ..graphs.stopping import FIRST_BLOCK
+
+    rule, planned = bench.rule, len(bench.planned())
+    if rule is None:
+        return []
+    if rule.half_width is not None and planned <= FIRST_BLOCK:
+        return [f"the panel has {planned} judgments a response: --precision asks for all of them"]
+    if rule.most is not None and rule.most >= planned:
+        return [f"the panel has {planned} judgments a response: {rule.most} spare none"]
+    return ["fewer judges than planned may be asked; what that saves and costs is said at the end"]
+
+
+def _warn_of_open_batches(job: ScoreJob) -> None:
+    from ..batching import open_batches
+    from .display import show_notices
+
+    waiting = open_batches(job.folder.path)
+    if waiting:
+        number = sum(record.requests for record in waiting)
+        warning = (
+            f"{len(waiting)} batches with {number} requests of an earlier run in this folder are "
+            "with their providers. Without --batch they are not waited for, and what they would "
+            "answer is paid again."
+        )
+        show_notices([warning])
 
 
 def announce(panel: Panel) -> None:

@@ -1,0 +1,18 @@
+"""Batch endpoints: a stage before the ordinary run that asks at the providers' lower price."""
+
+from .book import BatchRecord, open_batches
+from .engine import BatchEngine
+from .price import BatchPrices, batch_costs, batch_prices
+from .settings import BatchProgress, BatchSettings, batch_sentence
+
+__all__ = [
+    "BatchEngine",
+    "BatchPrices",
+    "BatchProgress",
+    "BatchRecord",
+    "BatchSettings",
+    "batch_costs",
+    "batch_prices",
+    "batch_sentence",
+    "open_batches",
+]

@@ -1,0 +1,194 @@
+"""What a run has submitted: `batches.json` in its folder, and beside it the ids of each batch.
+
+A batch stands here before anything is asked, so that a run that is killed at any moment knows what
+it has bought and asks for none of it a second time. No text and no key of a provider is in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from ..errors import InputError, InputFault
+from ..judges.spec import Rung
+from ..records.run_folder import replaced
+from .providers import ProviderKind
+
+BATCHES_FILE = "batches.json"
+BATCHES_FORMAT = 1
+_IDS = "batch-{:04}.ids"
+_INPUT = ".batch-input-"
+_MOST_BYTES = 64_000_000
+
+BatchStatus = Literal["uploading", "creating", "open", "collected", "dropped", "lost"]
+"""uploading: the file goes up, nothing is asked yet. creating: the provider is told to ask. open:
+it has said that it will. collected: all results are in the ledger. dropped: nothing was asked.
+lost: nobody knows whether it was, or the provider knows no more of it."""
+
+
+class BatchRecord(BaseModel):
+    """One batch."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    number: int = Field(ge=1)
+    backend: str
+    provider: ProviderKind
+    structured: Rung
+    status: BatchStatus
+    file_id: str | None = None
+    batch_id: str | None = None
+    requests: int = Field(ge=0)
+    first_row: int = Field(ge=0)
+    last_row: int = Field(ge=0)
+    ids_sha256: str
+    worst_usd: float | None = None
+    created: str
+    ended: str | None = None
+    provider_status: str | None = None
+    answered: int = 0
+    failed: int = 0
+    faults: dict[str, int] = Field(default_factory=dict)
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+    batches: tuple[BatchRecord, ...] = ()
+
+
+class BatchBook:
+    """The batches of a run folder. The folder is locked by whoever uses this."""
+
+    def __init__(self, folder: Path, records: Sequence[BatchRecord]) -> None:
+        self.folder = folder
+        self._records = {record.number: record for record in records}
+
+    @classmethod
+    def open(cls, folder: Path) -> BatchBook:
+        """The book of a folder, empty where it has none; sweeps what a killed run left of texts.
+
+        Raises:
+            InputError: it cannot be read.
+        """
+        for pattern in (f"{_INPUT}*", f".{BATCHES_FILE}.*"):
+            for left in folder.glob(pattern):
+                with suppress(OSError):
+                    left.unlink()
+        return cls(folder, _read(folder / BATCHES_FILE))
+
+    @property
+    def records(self) -> tuple[BatchRecord, ...]:
+        """All batches, in the order of their submission."""
+        return tuple(self._records.values())
+
+    def of_status(self, *status: BatchStatus) -> list[BatchRecord]:
+        """The batches that stand so."""
+        return [record for record in self._records.values() if record.status in status]
+
+    def input_path(self, number: int) -> Path:
+        """Where requests to one backend are gathered; whoever makes the file removes it."""
+        return self.folder / f"{_INPUT}{number}.jsonl"
+
+    def add(self, record: BatchRecord, ids: Sequence[str]) -> BatchRecord:
+        """Enters a batch with the ids of its requests; number and hash are set here.
+
+        Raises:
+            StoreError: the folder cannot be written, so nothing must be submitted.
+        """
+        text = "".join(f"{name}\n" for name in ids)
+        entered = record.model_copy(
+            update={
+                "number": max(self._records, default=0) + 1,
+                "ids_sha256": hashlib.sha256(text.encode()).hexdigest(),
+                "requests": len(ids),
+            }
+        )
+        with replaced(self._ids_path(entered)) as part:
+            part.write_text(text, encoding="ascii")
+        self._records[entered.number] = entered
+        self._write()
+        return entered
+
+    def change(self, record: BatchRecord, **values: object) -> BatchRecord:
+        """Enters what is new about a batch.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        changed = record.model_copy(update=values)
+        self._records[record.number] = changed
+        self._write()
+        if changed.status in ("collected", "dropped", "lost"):
+            with suppress(OSError):
+                self._ids_path(changed).unlink()
+        return changed
+
+    def ids(self, record: BatchRecord) -> list[str]:
+        """The ids of a batch's requests.
+
+        Raises:
+            InputError: they are gone, or are not those that were submitted.
+        """
+        path = self._ids_path(record)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise _unreadable(path, str(error.strerror or error)) from error
+        if hashlib.sha256(content).hexdigest() != record.ids_sha256:
+            raise _unreadable(path, "it is not what was written")
+        return content.decode("ascii").split()
+
+    def _ids_path(self, record: BatchRecord) -> Path:
+        return self.folder / _IDS.format(record.number)
+
+    def _write(self) -> None:
+        path = self.folder / BATCHES_FILE
+        content = _Content(batches=self.records)
+        with replaced(path) as part:
+            part.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def open_batches(folder: str | Path) -> tuple[BatchRecord, ...]:
+    """Batches of a run folder that the provider may still be at work on.
+
+    Raises:
+        InputError: `batches.json` cannot be read.
+    """
+    records = _read(Path(folder) / BATCHES_FILE)
+    return tuple(record for record in records if record.status in ("creating", "open"))
+
+
+def now() -> str:
+    """The time as it is written into records."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _read(path: Path) -> tuple[BatchRecord, ...]:
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise _unreadable(path, f"it is larger than {_MOST_BYTES} bytes")
+        return _Content.model_validate_json(path.read_bytes()).batches
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        raise _unreadable(path, str(error.strerror or error)) from error
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise _unreadable(path, f"{where}: {first['msg']}" if where else first["msg"]) from error
+
+
+def _unreadable(path: Path, why: str) -> InputError:
+    return InputError(
+        [InputFault(str(path), f"cannot be used: {why}")],
+        hint="It says which batches this run has bought. Without it they are asked for again: "
+        "restore it, or choose another folder with --out.",
+    )

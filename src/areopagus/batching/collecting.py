@@ -1,0 +1,201 @@
+"""From the results of a batch into the ledger: each answer under the key that it has online."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..errors import ProviderError
+from ..judges.budget import Purse
+from ..judges.call import worst_usd
+from ..judges.desk import Desk
+from ..judges.llm import LitellmBackend
+from ..records.ledger import CallRecord
+from ..records.reply import Reply, Usage
+from ..records.responses import ResponseRow
+from .book import BatchRecord
+from .plan import Planned, planned_judgments
+from .price import BatchPrices
+from .providers import LineResult
+from .wire_form import AnswerDesk
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+TOGETHER = 256
+"""Answers stored in one go: the ledger commits them together."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """What a batch brought.
+
+    Attributes:
+        answered: requests whose reply is in the ledger now.
+        faults: why the others have none, and how many of each.
+    """
+
+    answered: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def failed(self) -> int:
+        """Requests without a reply."""
+        return self.faults.total()
+
+
+class Collector:
+    """Takes in the results of one run's batches."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        desk: Desk,
+        rows: Callable[[], Iterable[ResponseRow]],
+        errors: dict[str, ProviderError],
+    ) -> None:
+        """Takes what there is to work with.
+
+        Args:
+            panel: who judges.
+            desk: the ledger and the counts.
+            rows: reads the responses again from the first.
+            errors: where faults go, by ledger key.
+        """
+        self._panel = panel
+        self._desk = desk
+        self._rows = rows
+        self._errors = errors
+        self._readers: dict[str, AnswerDesk] = {}
+
+    def enroll(self, backend: LitellmBackend, prices: BatchPrices | None) -> None:
+        """Makes a backend known, at its batch prices."""
+
+        def cost(usage: Usage) -> float | None:
+            return None if prices is None else prices.cost(usage)
+
+        self._readers[backend.spec.name] = AnswerDesk(backend, cost)
+
+    async def collect(
+        self,
+        record: BatchRecord,
+        ids: Sequence[str],
+        results: Iterable[LineResult],
+        purse: Purse,
+        on_step: Callable[[Collected], None],
+    ) -> Collected:
+        """Stores every answer; what is stored already stays as it is.
+
+        Args:
+            record: the batch.
+            ids: of its requests.
+            results: what the provider gives, in any order; the first about a request counts.
+            purse: pays.
+            on_step: called with what has been collected so far.
+
+        Raises:
+            StoreError: the ledger cannot be written.
+        """
+        wanted = set(ids)
+        by_id: dict[str, LineResult] = {}
+        for result in results:
+            if result.custom_id in wanted:
+                by_id.setdefault(result.custom_id, result)
+        found = Collected()
+        waiting: list[Planned] = []
+        for planned in planned_judgments(
+            self._panel,
+            self._rows(),
+            {record.backend: record.structured},
+            first_row=record.first_row,
+            last_row=record.last_row,
+            whole=True,  # it may be of a session with another rule, and is paid for
+        ):
+            mine = [item for item in planned if item.custom_id in wanted]
+            # Two responses may ask the same: the second time there is nothing left to take.
+            wanted.difference_update(item.custom_id for item in mine)
+            mine = list({item.custom_id: item for item in mine}.values())
+            stored = self._desk.ledger.lookup([item.key for item in mine])
+            found.answered += len(stored)
+            waiting += (item for item in mine if item.key not in stored)
+            if len(waiting) >= TOGETHER:
+                await self._take_all(record, waiting, by_id, purse, found)
+                waiting = []
+                on_step(found)
+        await self._take_all(record, waiting, by_id, purse, found)
+        if wanted:
+            found.faults["unknown"] += len(wanted)
+        on_step(found)
+        return found
+
+    async def _take_all(
+        self,
+        record: BatchRecord,
+        items: Sequence[Planned],
+        by_id: dict[str, LineResult],
+        purse: Purse,
+        found: Collected,
+    ) -> None:
+        taken = [self._take(record, item, by_id.pop(item.custom_id, None), purse) for item in items]
+        for error in await asyncio.gather(*taken):
+            if error is None:
+                found.answered += 1
+            else:
+                found.faults[error] += 1
+
+    async def _take(
+        self, record: BatchRecord, item: Planned, result: LineResult | None, purse: Purse
+    ) -> str | None:
+        """Stores one answer; the name of the fault where there is none."""
+        counts = self._desk.counts
+        request, name = item.request, item.judge.model
+        if result is None or result.received is None:
+            problem = None if result is None else result.problem
+            self._errors[item.key] = _no_answer(problem)
+            counts.failed += 1
+            return problem or "missing"
+        ledger = self._desk.ledger
+        try:
+            reply = await self._readers[name].reply(request, result.received)
+        except ProviderError as error:
+            counts.failed += 1
+            self._errors[item.key] = error
+            intent = await ledger.begin(item.key, backend=name)
+            await ledger.fail(
+                intent,
+                fault=error.fault,
+                detail=error.detail,
+                status=error.status,
+                attempts=1,
+                may_be_billed=False,  # what fails in a batch is not charged
+            )
+            return error.fault
+        intent = await ledger.begin(item.key, backend=name)
+        await ledger.finish(intent, _call(record, item, reply))
+        purse.pay(reply.cost_usd, worst_usd=worst_usd(item.judge.backend, request))
+        counts.answered += 1
+        counts.repeated += 1 if intent.repeats else 0
+        return None
+
+
+def _call(record: BatchRecord, item: Planned, reply: Reply) -> CallRecord:
+    request = item.request
+    return CallRecord(
+        key=item.key,
+        backend=item.judge.model,
+        endpoint=request.endpoint,
+        purpose=request.purpose,
+        request={**request.description(), "batch": record.batch_id},
+        reply=reply,
+    )
+
+
+def _no_answer(problem: str | None) -> ProviderError:
+    if problem == "expired":
+        return ProviderError("timeout", "the batch expired before this request was answered")
+    if problem is None:
+        return ProviderError("server", "the results of the batch do not mention this request")
+    return ProviderError("server", f"no answer in the batch: {problem[:80]}")

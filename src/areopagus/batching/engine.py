@@ -1,0 +1,150 @@
+"""An engine that goes through batch endpoints first and lets another one do the rest."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..engines.local import LocalEngine
+from ..errors import InputError, InputFault, ProviderError
+from ..judges.backend import Backend
+from ..judges.budget import BudgetSpentError, Purse
+from ..judges.desk import Answer, Desk
+from ..judges.request import Request
+from ..records.responses import ResponseRow, ResponseSource
+from ..scoring import Scored
+from .providers import provider_kind
+from .settings import BatchProgress, BatchSettings
+from .stage import BatchStage, Leftovers
+
+if TYPE_CHECKING:
+    from ..engines.engine import Engine
+    from ..panel import Panel
+
+
+class BatchEngine:
+    """Batches first, then the ordinary run, which finds their answers in the ledger.
+
+    Attributes:
+        notices: sentences for a person, in the order in which they were said.
+    """
+
+    def __init__(
+        self,
+        settings: BatchSettings,
+        *,
+        inner: Engine | None = None,
+        on_progress: Callable[[BatchProgress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
+    ) -> None:
+        """Takes the settings; `bind` says where the work is.
+
+        Args:
+            settings: how.
+            inner: does the rest; this process when left out.
+            on_progress: called on every change, on the package's loop: keep it short.
+            on_notice: called with every sentence that a person should read, on the same loop.
+        """
+        self.notices: list[str] = []
+        self._settings = settings
+        self._inner: Engine = inner or LocalEngine()
+        self._on_progress = on_progress
+        self._on_notice = on_notice
+        self._source: ResponseSource | None = None
+        self._folder: Path | None = None
+
+    def bind(self, source: ResponseSource, folder: Path) -> None:
+        """Says whose responses these are and where the run's records lie."""
+        self._source, self._folder = source, folder
+
+    async def require_access(
+        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+    ) -> None:
+        """See `Engine.require_access`; with `only`, every backend must take batches.
+
+        Raises:
+            InputError: as there.
+        """
+        if self._settings.only:
+            if type(self._inner) is not LocalEngine:
+                # Other machines ask by themselves, and nothing would keep them from it.
+                raise InputError("--batch-only: only this process can be kept from asking online")
+            faults = [
+                InputFault(backend.spec.name, "has no batch endpoint that is known here")
+                for backend in panel.backends
+                if provider_kind(backend) is None and not is_paid(backend)
+            ]
+            if faults:
+                raise InputError(
+                    faults, hint="Leave --batch-only out: what takes no batches is asked online."
+                )
+        await self._inner.require_access(panel, is_paid, capped=capped)
+
+    async def score(
+        self,
+        rows: Iterable[ResponseRow],
+        *,
+        panel: Panel,
+        desk: Desk,
+        is_repeated: Callable[[ResponseRow], bool],
+    ) -> AsyncGenerator[Scored, None]:
+        """See `Engine.score`."""
+        if self._source is None or self._folder is None:
+            raise RuntimeError("the engine was not told whose responses these are")
+        stage = BatchStage(
+            panel,
+            self._source.rows,
+            desk,
+            self._folder,
+            self._settings,
+            on_progress=self._on_progress,
+            on_notice=self._take_notice,
+        )
+        await stage.run()
+        asked = _LedgerOnlyDesk(desk, stage.leftovers) if self._settings.only else desk
+        verdicts = self._inner.score(rows, panel=panel, desk=asked, is_repeated=is_repeated)
+        async with aclosing(verdicts):
+            async for scored in verdicts:
+                yield scored
+
+    async def close(self) -> None:
+        """See `Engine.close`."""
+        await self._inner.close()
+
+    def _take_notice(self, sentence: str) -> None:
+        self.notices.append(sentence)
+        if self._on_notice is not None:
+            self._on_notice(sentence)
+
+
+class _LedgerOnlyDesk(Desk):
+    """Answers from the ledger; for everything else it says what became of it in the batches."""
+
+    def __init__(self, desk: Desk, leftovers: Leftovers) -> None:
+        super().__init__(desk.ledger, budget=desk.budget)
+        self.counts = desk.counts
+        self._outer = desk
+        self._leftovers = leftovers
+
+    @property
+    def stopped(self) -> bool:
+        """As of the run's own desk."""
+        return self._outer.stopped
+
+    async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
+        """See `Desk.ask`; nothing is sent."""
+        key = request.key()
+        stored = self.ledger.lookup([key]).get(key)
+        if stored is not None:
+            self.counts.from_ledger += 1
+            return Answer(stored, key, from_ledger=True)
+        left = self._leftovers
+        known = left.errors.get(key) or left.by_backend.get(backend.spec.name)
+        if known is not None:
+            # A new one each time: an error that is raised again and again keeps every trace.
+            raise ProviderError(known.fault, known.detail, status=known.status)
+        if left.capped:
+            raise BudgetSpentError("the cost cap left no room for it in a batch")
+        raise ProviderError("server", "no batch has an answer, and nothing is asked online")

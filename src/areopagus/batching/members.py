@@ -1,0 +1,134 @@
+"""Which backends of a panel take part in batches, and in what form they are asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..access import known_rung
+from ..errors import ProviderError
+from ..judges.budget import BudgetSpentError
+from ..judges.desk import Desk
+from ..judges.llm import LitellmBackend
+from ..judges.request import Request
+from ..judges.spec import Rung
+from ..records.responses import ResponseRow
+from .plan import Planned, judgments_on, planned_judgments
+from .providers import BatchProvider, provider_kind, provider_of
+from .wire_form import RequestWriter
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A backend that takes batches.
+
+    Attributes:
+        backend: who.
+        rung: the form in which structured output is asked for.
+        writer: writes its requests.
+        provider: its batch endpoint.
+    """
+
+    backend: LitellmBackend
+    rung: Rung
+    writer: RequestWriter
+    provider: BatchProvider
+
+
+@dataclass(slots=True)
+class Members:
+    """Who takes part.
+
+    Attributes:
+        members: by name.
+        refused: why others, whose provider has batches, do not; by name.
+    """
+
+    members: dict[str, Member] = field(default_factory=dict)
+    refused: dict[str, ProviderError] = field(default_factory=dict)
+
+
+async def members_of(
+    panel: Panel,
+    rows: Callable[[], Iterable[ResponseRow]],
+    desk: Desk,
+    known: Mapping[str, Rung],
+    on_notice: Callable[[str], None],
+) -> Members:
+    """The backends that take batches; the form of replies is learned where it is not known yet.
+
+    Args:
+        panel: whose backends.
+        rows: reads the responses again from the first.
+        desk: makes the one call that learning takes.
+        known: backend name to a form in which batches of it are under way.
+        on_notice: called with what a person should know.
+
+    Raises:
+        StoppedError: the run is stopping.
+    """
+    found = Members()
+    for backend in panel.backends:
+        name = backend.spec.name
+        if provider_kind(backend) is None or not isinstance(backend, LitellmBackend):
+            on_notice(f"{name}: has no batch endpoint that is known here; it is asked online.")
+            continue
+        try:
+            rung = known_rung(panel, backend) or known.get(name)
+            if rung is None:
+                rung = await _learned_rung(panel, rows, desk, backend)
+                if rung is not None:
+                    on_notice(f"{name}: one call went online, to learn the form of its replies.")
+            sample = None if rung is None else _sample(panel, rows, name, rung)
+            if rung is None or sample is None:
+                continue  # there is nothing to ask it
+            writer = RequestWriter(backend)
+            provider = provider_of(backend, writer, sample.request)
+            # Tried once here, so that a model that is asked elsewhere is known of at once.
+            provider.line(sample.custom_id, await writer.body(sample.request))
+        except (ProviderError, BudgetSpentError) as error:
+            found.refused[name] = (
+                error if isinstance(error, ProviderError) else ProviderError("quota", str(error))
+            )
+            continue
+        found.members[name] = Member(backend, rung, writer, provider)
+    return found
+
+
+def _sample(
+    panel: Panel, rows: Callable[[], Iterable[ResponseRow]], name: str, rung: Rung
+) -> Planned | None:
+    """The first judgment planned for a backend; None where the screen closes every response."""
+    return next((each[0] for each in planned_judgments(panel, rows(), {name: rung})), None)
+
+
+async def _learned_rung(
+    panel: Panel,
+    rows: Callable[[], Iterable[ResponseRow]],
+    desk: Desk,
+    backend: LitellmBackend,
+) -> Rung | None:
+    """The form of structured output, by one ordinary call, which is stored like any other.
+
+    Raises:
+        ProviderError, BudgetSpentError, StoppedError: there was no answer.
+    """
+    name = backend.spec.name
+    first = _sample(panel, rows, name, "json_schema")
+    if first is None:
+        return None
+    row = next(row for number, row in enumerate(rows()) if number == first.row)
+
+    def build(rung: Rung) -> Request:
+        return judgments_on(panel, first.row, row, {name: rung})[0].request
+
+    purse = desk.purse()
+    try:
+        _, request = await desk.ask_structured(backend, build, purse)
+    finally:
+        purse.close()
+    return request.structured

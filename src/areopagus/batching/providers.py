@@ -1,0 +1,136 @@
+"""What a batch endpoint is to a run: takes a file of requests, later gives a file of results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from ..judges.llm import LitellmBackend
+
+if TYPE_CHECKING:
+    from ..judges.backend import Backend
+    from ..judges.request import Request
+    from ..judges.wire import Received
+    from .wire_form import RequestWriter
+
+ProviderKind = Literal["openai", "anthropic"]
+"""The two ways in which providers take batches."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """What the provider says about a batch.
+
+    Attributes:
+        status: in the provider's own word.
+        is_ended: whether nothing further will come.
+        done: requests that are through, however they ended.
+        detail: why it failed as a whole; None where it did not.
+        files: where results lie, in the provider's terms.
+        is_full: whether it failed for lack of room in the provider's queue.
+    """
+
+    status: str
+    is_ended: bool
+    done: int = 0
+    detail: str | None = None
+    files: tuple[str, ...] = ()
+    is_full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LineResult:
+    """What became of one request.
+
+    Attributes:
+        custom_id: whose it is.
+        received: the answer as it would have come over the wire; None where there is none.
+        problem: why there is none: "expired", "cancelled", or the provider's code.
+    """
+
+    custom_id: str
+    received: Received | None
+    problem: str | None = None
+
+
+class BatchProvider(Protocol):
+    """Batches of one backend."""
+
+    kind: ProviderKind
+    most_requests: int
+    most_bytes: int
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """A request as it stands in the file, with what separates it from the next."""
+        ...
+
+    async def upload(self, path: Path) -> str | None:
+        """Hands the file over; nothing is asked yet. Its id; None where there is no such step.
+
+        Raises:
+            ProviderError: it was not taken.
+        """
+        ...
+
+    async def create(self, path: Path, file_id: str | None) -> str:
+        """Has the requests asked; the id of the batch.
+
+        Raises:
+            ProviderError: there is no batch, or nobody knows whether there is one
+                (`may_be_billed`).
+        """
+        ...
+
+    async def find(self, file_id: str | None) -> tuple[bool, str | None]:
+        """Whether it can be told if a batch was made of this file, and the id of that batch.
+
+        Raises:
+            ProviderError: the provider could not be asked.
+        """
+        ...
+
+    async def look(self, batch_id: str) -> BatchState:
+        """How far a batch is.
+
+        Raises:
+            ProviderError: the provider could not be asked, or knows of no such batch.
+        """
+        ...
+
+    async def results(self, batch_id: str, state: BatchState) -> Iterable[LineResult]:
+        """What became of the requests of a batch that has ended; in no order, and not of all.
+
+        Raises:
+            ProviderError: they could not be fetched.
+        """
+        ...
+
+
+def provider_kind(backend: Backend) -> ProviderKind | None:
+    """How a backend takes batches; None where it has to be asked online."""
+    if not isinstance(backend, LitellmBackend):
+        return None
+    if backend.spec.provider == "openai":
+        return "openai"
+    if backend.spec.provider == "anthropic":
+        return "anthropic"
+    return None
+
+
+def provider_of(backend: LitellmBackend, writer: RequestWriter, sample: Request) -> BatchProvider:
+    """The batch endpoint of a backend.
+
+    Args:
+        backend: one for which `provider_kind` is not None.
+        writer: writes its requests.
+        sample: any request to it: key, address and headers are taken from there.
+    """
+    if provider_kind(backend) == "openai":
+        from .openai_batches import OpenAIBatches
+
+        return OpenAIBatches(backend, writer, sample)
+    from .anthropic_batches import AnthropicBatches
+
+    return AnthropicBatches(backend, writer, sample)

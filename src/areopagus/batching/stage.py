@@ -1,0 +1,393 @@
+"""The stage before the ordinary run: what batches can answer is answered by them, into the ledger.
+
+Plan, leave out what is stored or already with a provider, submit, wait, collect. Whatever comes to
+nothing on the way is left to the ordinary run, which finds the rest in the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InputError, InputFault, ProviderError
+from ..judges.budget import Purse
+from ..judges.call import reserve_usd
+from ..judges.desk import Desk
+from ..judges.faults import TRANSIENT, redact
+from ..judges.limits import StoppedError
+from ..judges.spec import Rung
+from ..records.responses import ResponseRow
+from .book import BatchBook, BatchRecord, now
+from .collecting import Collected, Collector
+from .members import Member, members_of
+from .parcel import Parcel
+from .plan import Planned, planned_judgments
+from .price import batch_prices
+from .providers import BatchState, LineResult
+from .settings import BatchProgress, BatchSettings
+from .submitting import Submitter
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
+Rows = Callable[[], Iterable[ResponseRow]]
+"""Reads the responses again from the first."""
+
+_ROUNDING = 1e-9
+"""Sums of the same amounts in another order differ in their last digits."""
+_SHOWN_CHARACTERS = 200
+
+
+@dataclass(slots=True)
+class Leftovers:
+    """What the batches did not answer, for whoever must not ask online.
+
+    Attributes:
+        errors: ledger key to what became of its request.
+        by_backend: backend name to why no further request of it went into a batch.
+        capped: whether something found no room under the cost cap.
+    """
+
+    errors: dict[str, ProviderError] = field(default_factory=dict)
+    by_backend: dict[str, ProviderError] = field(default_factory=dict)
+    capped: bool = False
+
+
+class BatchStage:
+    """The batches of one run; used once, on the package's loop."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        rows: Rows,
+        desk: Desk,
+        folder: Path,
+        settings: BatchSettings,
+        *,
+        on_progress: Callable[[BatchProgress], None] | None = None,
+        on_notice: Callable[[str], None] | None = None,
+    ) -> None:
+        """Takes what there is to work with.
+
+        Args:
+            panel: who judges.
+            rows: reads the responses.
+            desk: ledger, budget and stop of the run.
+            folder: the run folder, locked by the run.
+            settings: how.
+            on_progress: called on every change: keep it short.
+            on_notice: called with every sentence that a person should read.
+
+        Raises:
+            InputError: the records in the folder cannot be read.
+        """
+        self.progress = BatchProgress()
+        self.leftovers = Leftovers()
+        self._panel = panel
+        self._rows = rows
+        self._desk = desk
+        self._settings = settings
+        self._on_progress = on_progress or (lambda progress: None)
+        self._notice = on_notice or (lambda sentence: None)
+        self._book = BatchBook.open(folder)
+        self._members: dict[str, Member] = {}
+        self._rungs: dict[str, Rung] = {}  # of those that still take batches
+        self._purses: dict[int, Purse] = {}
+        self._held: dict[int, float] = {}
+        self._tried: set[str] = set()
+        self._queue_was_full = False
+        self._began = time.monotonic()
+        self._collector = Collector(panel, desk, rows, self.leftovers.errors)
+        self._submitter = Submitter(self._book, desk, self._notice)
+
+    async def run(self) -> None:
+        """Submits, waits and collects until nothing is left that a batch could answer.
+
+        A desk that is stopped ends this soon; what is with a provider goes on there.
+
+        Raises:
+            InputError: a provider does not let its batches be looked at any more.
+            StoreError: ledger or folder cannot be written.
+        """
+        try:
+            await self._get_ready()
+            is_worth_another = True
+            while is_worth_another:
+                await self._submit_all()
+                answered = self.progress.answered
+                await self._wait_and_collect()
+                # Room that was not used comes free when a batch ends, in the cap and in the
+                # provider's queue; without an answer nothing will have changed.
+                is_worth_another = self.progress.answered > answered and (
+                    self.leftovers.capped or self._queue_was_full
+                )
+        except StoppedError:
+            self._say_how_to_go_on()
+        finally:
+            for purse in self._purses.values():
+                purse.close()
+
+    async def _get_ready(self) -> None:
+        self._tell("planning")
+        known: dict[str, Rung] = {r.backend: r.structured for r in self._unfinished()}
+        ready = await members_of(self._panel, self._rows, self._desk, known, self._notice)
+        self._members = ready.members
+        self._rungs = {name: member.rung for name, member in ready.members.items()}
+        for name, error in ready.refused.items():
+            self._fall_back(name, error)
+        for name, member in self._members.items():
+            prices = batch_prices(member.backend, discount=self._settings.discount)
+            self._collector.enroll(member.backend, prices)
+            if prices is None:
+                self._notice(
+                    f"{name}: nobody says what it costs in a batch; its cost stays unknown. "
+                    "State it with --batch-discount, such as 0.5 for half the price."
+                )
+        for record in self._book.of_status("uploading", "creating"):
+            taken = self._members.get(record.backend)
+            await self._submitter.settle(record, taken.provider if taken else None)
+        for record in self._book.of_status("open"):
+            # It was bought under the cap of an earlier session; here it leaves less room.
+            self._purses[record.number] = self._desk.purse()
+            self._held[record.number] = record.worst_usd or 0.0
+            self._notice(
+                f"{record.backend}: batch {record.batch_id} of {record.requests} requests was "
+                f"submitted on {record.created}; it is waited for and not submitted again."
+            )
+
+    def _unfinished(self) -> list[BatchRecord]:
+        return self._book.of_status("open", "creating")
+
+    async def _submit_all(self) -> None:
+        """Puts everything that is open into batches, as far as the cap goes."""
+        self._tell("planning")
+        self.leftovers.capped = self._queue_was_full = False
+        taken = set(self._tried)
+        for record in self._book.of_status("open"):
+            taken.update(self._book.ids(record))
+        parcels: dict[str, Parcel] = {}
+        try:
+            for planned in planned_judgments(self._panel, self._rows(), dict(self._rungs)):
+                await asyncio.sleep(0)  # a stop may be waiting for its turn
+                if self._desk.stopped:
+                    raise StoppedError
+                stored = self._desk.ledger.lookup([item.key for item in planned])
+                for item in planned:
+                    if item.key in stored or item.custom_id in taken:
+                        continue
+                    if await self._pack(item, parcels):
+                        taken.add(item.custom_id)
+            for name in list(parcels):
+                await self._submit(parcels.pop(name), self._members[name])
+        finally:
+            for parcel in parcels.values():
+                parcel.remove()
+        if self.leftovers.capped:
+            self._notice("The cost cap leaves no room for every request at its worst at once.")
+
+    async def _pack(self, item: Planned, parcels: dict[str, Parcel]) -> bool:
+        """Puts a request into the batch that is being gathered; False where it is left out."""
+        name = item.judge.model
+        if name not in self._rungs:
+            return False  # it was found meanwhile that it takes no batches
+        member = self._members[name]
+        worst = reserve_usd(member.backend, item.request)
+        if not self._fits(worst, parcels):
+            self.leftovers.capped = True
+            return False
+        try:
+            body = await member.writer.body(item.request)
+            line = member.provider.line(item.custom_id, body)
+        except ProviderError as error:
+            self.leftovers.errors[item.key] = error
+            return False
+        if name in parcels and not parcels[name].has_room_for(line):
+            await self._submit(parcels.pop(name), member)
+            if name not in self._rungs:
+                return False
+        if name not in parcels:
+            number = list(self._members).index(name)
+            parcels[name] = Parcel(self._book.input_path(number), member.provider)
+        parcels[name].add(item, line, worst)
+        return True
+
+    def _fits(self, worst: float | None, parcels: dict[str, Parcel]) -> bool:
+        budget = self._desk.budget
+        if budget.cap is None:
+            return True
+        if worst is None or budget.closed:
+            return False
+        packed = sum(parcel.worst_usd or 0.0 for parcel in parcels.values())
+        bound = budget.spent + budget.possibly_spent + sum(self._held.values()) + packed + worst
+        return bound + _ROUNDING <= budget.cap
+
+    async def _submit(self, parcel: Parcel, member: Member) -> None:
+        name = member.backend.spec.name
+        self._tell("submitting")
+        purse = self._desk.purse()
+        try:
+            parcel.seal()
+            await purse.need(parcel.worst_usd)
+            record = await self._submitter.submit(member.backend, member.rung, parcel)
+        except ProviderError as error:
+            if error.may_be_billed:
+                purse.write_off(parcel.worst_usd)
+            purse.close()
+            self._tried.update(parcel.ids)
+            self._fall_back(name, error)
+            return
+        except BaseException:
+            purse.close()
+            raise
+        finally:
+            parcel.remove()
+        self._purses[record.number] = purse
+        self._held[record.number] = parcel.worst_usd or 0.0
+        self._tell("submitting")
+
+    def _fall_back(self, name: str, error: ProviderError) -> None:
+        """No further batch of this backend; what is with the provider is still waited for."""
+        self._rungs.pop(name, None)
+        self.leftovers.by_backend[name] = error
+        self._notice(f"{name}: no batch was made ({_said(error)}). {self._what_then()}")
+
+    def _what_then(self) -> str:
+        return "They count as failed." if self._settings.only else "They are asked online."
+
+    async def _wait_and_collect(self) -> None:
+        looks = 0
+        while waiting := self._book.of_status("open"):
+            self._tell("waiting")
+            ended = await self._look_at(waiting)
+            for record, state, results in ended:
+                await self._collect(record, state, results)
+            if ended:
+                looks = 0
+                continue
+            backend = self._members[waiting[0].backend].backend
+            await self._desk.limiter(backend).pause(self._settings.pause_after(looks))
+            looks += 1
+
+    async def _look_at(
+        self, waiting: list[BatchRecord]
+    ) -> list[tuple[BatchRecord, BatchState, Iterable[LineResult]]]:
+        """The batches that have ended, with their results."""
+        ended: list[tuple[BatchRecord, BatchState, Iterable[LineResult]]] = []
+        done = 0
+        trouble: str | None = None
+        for record in waiting:
+            if self._desk.stopped:
+                raise StoppedError
+            member = self._members.get(record.backend)
+            if member is None or record.batch_id is None:
+                raise _cannot_look(record, self.leftovers.by_backend.get(record.backend))
+            try:
+                state = await member.provider.look(record.batch_id)
+                results: Iterable[LineResult] = ()
+                if state.is_ended:
+                    results = await member.provider.results(record.batch_id, state)
+            except ProviderError as error:
+                trouble = self._bear(record, error) or trouble
+                continue
+            done += state.done
+            seen = record
+            if state.status != record.provider_status:
+                seen = self._book.change(record, provider_status=state.status)
+            if state.is_ended:
+                ended.append((seen, state, results))
+        self.progress.done, self.progress.trouble = done, trouble
+        self._tell("waiting")
+        return ended
+
+    def _bear(self, record: BatchRecord, error: ProviderError) -> str | None:
+        """Trouble that passes, in words; a batch that is gone is closed.
+
+        Raises:
+            InputError: somebody has to see to it.
+        """
+        if error.fault in TRANSIENT or error.fault == "bad_reply":
+            return _said(error)
+        if error.fault != "not_found":
+            raise _cannot_look(record, error)
+        self._purses[record.number].write_off(record.worst_usd)
+        self._notice(
+            f"{record.backend}: the provider knows no batch {record.batch_id} any more; its "
+            f"{record.requests} requests may have been paid. {self._what_then()}"
+        )
+        self._tried.update(self._book.ids(record))
+        self._close(record)
+        self._book.change(record, status="lost", ended=now(), provider_status="not found")
+        return None
+
+    async def _collect(
+        self, record: BatchRecord, state: BatchState, results: Iterable[LineResult]
+    ) -> None:
+        answered, failed = self.progress.answered, self.progress.failed
+
+        def on_step(found: Collected) -> None:
+            self.progress.answered = answered + found.answered
+            self.progress.failed = failed + found.failed
+            self._tell("collecting")
+
+        ids = self._book.ids(record)
+        if state.is_full:
+            self._queue_was_full = True  # asked again when others have ended
+        else:
+            self._tried.update(ids)
+        purse = self._purses[record.number]
+        found = await self._collector.collect(record, ids, results, purse, on_step)
+        self._close(record)
+        self._book.change(
+            record,
+            status="collected",
+            ended=now(),
+            answered=found.answered,
+            failed=found.failed,
+            faults=dict(found.faults),
+        )
+        if found.failed:
+            why = ", ".join(f"{redact(name)} {n}" for name, n in found.faults.most_common())
+            told = f": {redact(state.detail, limit=_SHOWN_CHARACTERS)}" if state.detail else ""
+            self._notice(
+                f"{record.backend}: {found.failed} of the {record.requests} requests of batch "
+                f"{record.batch_id} came to nothing ({why}){told}. {self._what_then()}"
+            )
+
+    def _close(self, record: BatchRecord) -> None:
+        self._purses.pop(record.number).close()
+        self._held.pop(record.number, None)
+
+    def _say_how_to_go_on(self) -> None:
+        waiting = self._book.of_status("open")
+        if waiting:
+            number = sum(record.requests for record in waiting)
+            self._notice(
+                f"{len(waiting)} submitted batches with {number} requests go on at the provider. "
+                "The same command waits for them; without --batch it would pay for them again."
+            )
+
+    def _tell(self, phase: str) -> None:
+        waiting = self._book.of_status("open")
+        self.progress.phase = phase
+        self.progress.open_batches = len(waiting)
+        self.progress.requests = sum(record.requests for record in waiting)
+        self.progress.elapsed_s = time.monotonic() - self._began
+        self._on_progress(self.progress)
+
+
+def _said(error: ProviderError) -> str:
+    """A fault in a few words; details come from outside, and keys are out of them already."""
+    return redact(str(error), limit=_SHOWN_CHARACTERS)
+
+
+def _cannot_look(record: BatchRecord, error: ProviderError | None) -> InputError:
+    why = _said(error) if error is not None else "the backend takes no batches"
+    return InputError(
+        [InputFault(record.backend, f"batch {record.batch_id} cannot be looked at: {why}")],
+        hint="What is submitted goes on at the provider and is kept in batches.json of the run "
+        "folder. Once that is mended, give the same command again.",
+    )

@@ -1,0 +1,107 @@
+"""What `Panel.score_many` may be told beside its source, and the job that it makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from .errors import InputError
+from .graphs.stopping import StoppingRule
+
+if TYPE_CHECKING:
+    from .batching import BatchEngine, BatchProgress, BatchSettings
+    from .engines import Engine
+    from .job import Progress, ScoreJob
+    from .panel import Panel
+
+
+class JobOptions(TypedDict, total=False):
+    """The options; each is described at `Panel.score_many`."""
+
+    columns: Mapping[str, str] | None
+    limit: int | None
+    resume: bool
+    max_cost: float | None
+    precision: float | None
+    judges_per_response: int | None
+    order_seed: int
+    batch: bool | BatchSettings
+    on_progress: Callable[[Progress], None] | None
+    on_batch: Callable[[BatchProgress], None] | None
+    on_notice: Callable[[str], None] | None
+    engine: Engine | None
+
+
+def rule_of(
+    precision: float | None, judges_per_response: int | None, order_seed: int
+) -> StoppingRule | None:
+    """The rule that these options make; None where neither of the first two is given.
+
+    Raises:
+        InputError: values that make no sense.
+    """
+    if precision is None and judges_per_response is None:
+        return None
+    return StoppingRule(precision, judges_per_response, order_seed)
+
+
+def job_of(
+    panel: Panel, source: Any, out: str | Path | None, **options: Unpack[JobOptions]
+) -> ScoreJob:
+    """A checked job; nothing is asked before it runs.
+
+    Raises:
+        InputError: everything wrong with the input.
+        StoreError: the folder cannot be written.
+    """
+    from .engines.local import LocalEngine
+    from .job import ScoreJob
+    from .records.responses import open_responses
+
+    rule = rule_of(
+        options.get("precision"), options.get("judges_per_response"), options.get("order_seed", 0)
+    )
+    engine: Engine = options.get("engine") or LocalEngine()
+    batches = _batch_engine(options, engine, rule)
+    engine = batches or engine
+    if rule is not None:
+        from .precision import PrecisionEngine, panel_with_rule
+
+        panel, tally = panel_with_rule(panel, rule)
+        engine = PrecisionEngine(tally, inner=engine)
+    job = ScoreJob(
+        panel,
+        open_responses(source, columns=options.get("columns"), limit=options.get("limit")),
+        out=out,
+        resume=options.get("resume", False),
+        max_cost=options.get("max_cost"),
+        on_progress=options.get("on_progress"),
+        engine=engine,
+    )
+    if batches is not None:
+        batches.bind(job.source, job.folder.path)
+    return job
+
+
+def _batch_engine(
+    options: JobOptions, inner: Engine, rule: StoppingRule | None
+) -> BatchEngine | None:
+    batch = options.get("batch", False)
+    if batch is False:
+        return None
+    from .batching import BatchEngine, BatchSettings
+
+    settings = BatchSettings() if batch is True else batch
+    if settings.only and rule is not None and rule.half_width is not None:
+        raise InputError(
+            "--batch-only and --precision do not go together: whom the rule asks next depends on "
+            "the answers. Give --batch, which has the first judges asked in batches, or "
+            "--judges-per-response."
+        )
+    return BatchEngine(
+        settings,
+        inner=inner,
+        on_progress=options.get("on_batch"),
+        on_notice=options.get("on_notice"),
+    )

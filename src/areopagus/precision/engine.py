@@ -1,0 +1,72 @@
+"""An engine around another one that counts what a stopping rule spares."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..graphs.stopping import StoppingRule
+from ..judges.backend import Backend
+from ..judges.desk import Desk
+from ..records.responses import ResponseRow
+from ..scoring import Scored
+from .tally import PrecisionTally
+
+if TYPE_CHECKING:
+    from ..engines.engine import Engine
+    from ..panel import Panel
+
+
+def panel_with_rule(panel: Panel, rule: StoppingRule) -> tuple[Panel, PrecisionTally]:
+    """The same panel, over the same ledger and connections, that asks by a rule; and its tally.
+
+    Its requests and their keys are those of the panel without one.
+    """
+    # Opened before the copy is made, so that both have the same and one of them closes it.
+    _ = panel.ledger
+    ruled = copy.copy(panel)
+    ruled.bench = replace(panel.bench, rule=rule)
+    ruled.precision = tally = PrecisionTally(
+        rule,
+        personas=[persona.id for persona in panel.personas],
+        models=[backend.spec.name for backend in panel.backends],
+        repeats=panel.bench.repeats,
+        grain=panel.bench.grain,
+    )
+    return ruled, tally
+
+
+class PrecisionEngine:
+    """Hands everything on, and every verdict to the tally as it passes."""
+
+    def __init__(self, tally: PrecisionTally, *, inner: Engine) -> None:
+        self._tally = tally
+        self._inner = inner
+
+    async def require_access(
+        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+    ) -> None:
+        """See `Engine.require_access`."""
+        await self._inner.require_access(panel, is_paid, capped=capped)
+
+    async def score(
+        self,
+        rows: Iterable[ResponseRow],
+        *,
+        panel: Panel,
+        desk: Desk,
+        is_repeated: Callable[[ResponseRow], bool],
+    ) -> AsyncGenerator[Scored, None]:
+        """See `Engine.score`."""
+        verdicts = self._inner.score(rows, panel=panel, desk=desk, is_repeated=is_repeated)
+        async with aclosing(verdicts):
+            async for scored in verdicts:
+                self._tally.add(scored.verdict)
+                yield scored
+
+    async def close(self) -> None:
+        """See `Engine.close`."""
+        await self._inner.close()

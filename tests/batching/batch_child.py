@@ -1,0 +1,19 @@
+"""A run in a process of its own, to be killed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from areopagus import Panel
+from areopagus.batching import BatchSettings
+from areopagus.job import ScoreJob, run_job
+
+
+def score(folder: Path, key: str) -> None:
+    """Scores `responses.jsonl` with the panel of `panel.yaml` into `run`."""
+    os.chdir(folder)
+    os.environ |= {"AREOPAGUS_HOME": str(folder / "home"), "BATCH_TEST_KEY": key}
+    ScoreJob._write_report = lambda job: None  # type: ignore[method-assign, assignment]
+    with Panel.from_file("panel.yaml") as panel:
+        run_job(panel.job("responses.jsonl", out="run", batch=BatchSettings(poll_s=0.005)))

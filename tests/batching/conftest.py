@@ -1,0 +1,24 @@
+"""Fixtures of the tests of batch runs."""
+
+from __future__ import annotations
+
+import pytest
+from batch_material import CANARY
+
+from areopagus.batching import BatchSettings
+
+FAST = BatchSettings(poll_s=0.005)
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BATCH_TEST_KEY", CANARY)
+    # The report is no part of what is tested here, and takes longer than all the rest.
+    monkeypatch.setattr("areopagus.job.ScoreJob._write_report", lambda job: None)
+
+
+@pytest.fixture(scope="module")
+def personas() -> list[str]:
+    from areopagus.personas import list_personas
+
+    return [item.name for item in list_personas()][:2]

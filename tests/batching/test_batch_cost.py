@@ -1,0 +1,95 @@
+"""What runs through batches cost, and how the cap holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from batch_material import models, rows, run_batch
+from batch_server import BatchServer
+
+from areopagus import InputError, Panel
+from areopagus.batching import BatchSettings, batch_costs
+
+
+def test_the_cost_is_that_of_the_batch_where_the_list_has_it(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        with Panel(models(server)[:1], personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run")
+    # litellm's list for gpt-4o-mini: 0.075 and 0.30 dollars a million tokens in a batch.
+    for vote in run.judgments():
+        expected = (vote["input_tokens"] * 0.075 + vote["output_tokens"] * 0.30) / 1e6
+        assert vote["cost_usd"] == pytest.approx(expected)
+
+
+def test_a_price_that_nobody_states_stays_unknown(tmp_path: Path, personas: list[str]) -> None:
+    said: list[str] = []
+    with BatchServer() as server:
+        priced = models(server, prices={"input": 3.0, "output": 15.0})[:1]
+        with Panel(priced, personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run", said=said)
+        assert {vote["cost_usd"] for vote in run.judgments()} == {None}
+        assert any("--batch-discount" in sentence for sentence in said)
+        with Panel(priced, personas=personas, ledger=tmp_path / "other.sqlite") as panel:
+            half = run_batch(
+                panel, tmp_path / "half", batch=BatchSettings(poll_s=0.005, discount=0.5)
+            )
+    for vote in half.judgments():
+        expected = (vote["input_tokens"] * 3.0 + vote["output_tokens"] * 15.0) / 2e6
+        assert vote["cost_usd"] == pytest.approx(expected)
+
+
+def test_what_does_not_fit_under_the_cap_waits_until_a_batch_has_ended(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        small = models(server, max_tokens=200)[:1]
+        with Panel(small, personas=personas) as panel:
+            worst = panel.estimate(rows()).most_usd
+            assert worst is not None
+            # Half of the requests fit at their worst, and they cost far less than that.
+            run = run_batch(panel, tmp_path / "run", max_cost=worst / 2)
+    sizes = [len(batch.bodies) for batch in server.batches]
+    assert len(sizes) > 1
+    assert sizes[0] in (5, 6)
+    assert sum(sizes) == 12 == len(set(server.asked_in_batches))
+    assert server.online == []
+    assert run.state == "complete"
+    session = json.loads((tmp_path / "run" / "run.json").read_text())["sessions"][-1]
+    assert 0 < session["spent_usd"] <= worst / 2
+
+
+def test_a_cap_for_nothing_submits_nothing(tmp_path: Path, personas: list[str]) -> None:
+    with BatchServer() as server:
+        with Panel(models(server), personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run", max_cost=0.0)
+        with Panel(models(server), personas=personas) as panel:
+            only = run_batch(panel, tmp_path / "only", max_cost=0.0, batch=BatchSettings(only=True))
+    assert server.batches == []
+    assert server.online == []
+    assert run.exit_code == only.exit_code == 4
+
+
+def test_the_dry_run_knows_batch_prices(tmp_path: Path, personas: list[str]) -> None:
+    with BatchServer() as server:
+        own = {**models(server, prices={"input": 1.0, "output": 1.0})[0], "name": "own"}
+        with Panel([*models(server), own, "offline/lexical"], personas=personas) as panel:
+            found = panel.estimate(rows())
+            costs = batch_costs(panel, found)
+            halved = batch_costs(panel, found, discount=0.5)
+    assert set(costs) == {"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "own"}
+    likely = {item.name: item.likely_usd for item in found.backends}
+    for name in ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"):
+        assert costs[name] == pytest.approx((likely[name] or 0) / 2)
+    assert costs["own"] is None
+    assert halved["own"] == pytest.approx((likely["own"] or 0) / 2)
+    assert server.batches == []
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(InputError, match=r"(?s)batch_poll.*batch_discount"):
+        BatchSettings(poll_s=0.0, discount=1.0)
+    assert [round(BatchSettings().pause_after(n)) for n in (0, 1, 2, 50)] == [15, 22, 34, 300]

@@ -1,0 +1,283 @@
+"""Writing and reading without sending, batch prices, the book and the parcels."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import InputError
+from areopagus.batching import BatchProgress, batch_prices, batch_sentence, open_batches, wire_form
+from areopagus.batching.book import BatchBook, BatchRecord, now
+from areopagus.batching.parcel import Parcel
+from areopagus.batching.submitting import Submitter
+from areopagus.errors import ProviderError
+from areopagus.judges.desk import Desk
+from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.request import Request
+from areopagus.judges.spec import BackendSpec
+from areopagus.judges.wire import Received
+from areopagus.loop import run_sync
+from areopagus.records.ledger import Ledger
+from areopagus.records.reply import Usage
+from areopagus.testing import ProviderServer
+
+JSON = ((b"content-type", b"application/json"),)
+
+
+def backend(model: str = "openai/gpt-4o-mini", **settings: Any) -> LitellmBackend:
+    base = {"openai": "http://127.0.0.1:9/v1", "anthropic": "http://127.0.0.1:9"}
+    address = base[model.partition("/")[0]]
+    return LitellmBackend(BackendSpec(model=model, **{"api_base": address, **settings}))
+
+
+def request(text: str, of: LitellmBackend) -> Request:
+    return Request(
+        backend=of.spec.model,
+        endpoint=of.spec.api_base or "",
+        messages=(
+            {"role": "system", "content": "You judge."},
+            {"role": "user", "content": text},
+        ),
+        params=of.spec.parameters(),
+    )
+
+
+def test_bodies_that_are_filled_in_are_those_that_litellm_writes() -> None:
+    texts = [
+        "plain",
+        "plain too",
+        "müde “quotes” \\ / \n\t\x00 \u2028",
+        "another ü",
+        "still ß",
+        "日本語 🙂",
+        " leading",
+        " another leading",
+        "x" * 5000,
+    ] * 3
+    with ProviderServer() as server:
+        for model, base in (
+            ("openai/gpt-4o-mini", server.openai_base),
+            ("anthropic/claude-sonnet-4-5", server.anthropic_base),
+        ):
+            here = backend(model, api_base=base, lane="litellm")
+            writer = wire_form.RequestWriter(here)
+
+            async def both(here: LitellmBackend = here, writer: Any = writer) -> None:
+                for text in texts:
+                    asked = request(text, here)
+                    body = await writer.body(asked)
+                    await here.send(asked)
+                    # The provider keeps what was sent as values; equal bytes are tested on whole
+                    # runs, here it is the texts that are many.
+                    assert json.loads(body) == server.requests[-1].params
+
+            run_sync(both())
+            assert writer.filled > 0
+            assert writer.by_litellm + writer.filled == len(texts)
+
+
+def test_litellm_is_asked_again_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire_form, "CHECKED_EVERY", 5)
+    here = backend()
+    writer = wire_form.RequestWriter(here)
+
+    async def write() -> None:
+        for number in range(23):
+            await writer.body(request(f"text {number}", here))
+
+    run_sync(write())
+    # One that shows how, two that prove it; then four filled in and one by litellm, four times.
+    assert (writer.by_litellm, writer.filled) == (3 + 4, 16)
+
+
+def test_a_body_that_litellm_writes_otherwise_ends_the_filling() -> None:
+    pattern = wire_form._Pattern()
+    here = backend()
+    writer = wire_form.RequestWriter(here)
+
+    async def sent_for(text: str) -> Any:
+        await writer._caught(wire_form.arguments_of(here, request(text, here)))
+        return await writer._caught(wire_form.arguments_of(here, request(text, here)))
+
+    async def learn() -> None:
+        for text in ("one", "two", "three"):
+            pattern.learn(await sent_for(text), [text])
+        assert pattern.fill(["four"]) is not None
+        pattern.learn(await sent_for("four"), ["not four"])
+        assert pattern.fill(["five"]) is None
+
+    run_sync(learn())
+
+
+def test_answers_are_read_as_online_and_errors_are_the_same_faults() -> None:
+    here = backend()
+    reader = wire_form.AnswerDesk(here, lambda usage: 0.5)
+    asked = request("text", here)
+    body = {
+        "id": "x",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "gpt-4o-mini-2024",
+        "choices": [
+            {"index": 0, "message": {"role": "assistant", "content": "7"}, "finish_reason": "stop"}
+        ],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14},
+    }
+
+    async def read() -> None:
+        for _ in range(6):  # the first by litellm's call, later ones without it
+            reply = await reader.reply(asked, Received(200, JSON, json.dumps(body).encode()))
+            assert (reply.text, reply.finish_reason) == ("7", "stop")
+            assert reply.usage == Usage(11, 3, reply.usage.cached_input_tokens)
+            assert (reply.cost_usd, reply.latency_s) == (0.5, None)
+            assert reply.answered_by == "gpt-4o-mini-2024"
+        cut = {**body, "choices": [{**body["choices"][0], "finish_reason": "length"}]}  # type: ignore[index]
+        reply = await reader.reply(asked, Received(200, JSON, json.dumps(cut).encode()))
+        assert reply.finish_reason == "length"
+        said = json.dumps({"error": {"message": "context_length_exceeded", "type": "x"}}).encode()
+        for status, fault in ((400, "context_length"), (429, "rate_limit"), (500, "server")):
+            with pytest.raises(ProviderError) as raised:
+                await reader.reply(asked, Received(status, JSON, said))
+            assert raised.value.fault == fault
+
+    run_sync(read())
+
+
+def test_batch_prices_come_from_the_user_then_from_the_list_and_are_unknown_else() -> None:
+    usage = Usage(input_tokens=1_000_000 // 20, output_tokens=1000, cached_input_tokens=10_000)
+    listed = batch_prices(backend(), discount=None)
+    assert listed is not None
+    # gpt-4o-mini in a batch: 0.075 dollars a million in, 0.30 out; cached input has no price of
+    # its own there: 50,000 × 0.075e-6 + 1,000 × 0.3e-6 = 0.00405.
+    assert listed.cost(usage) == pytest.approx(0.00405)
+    assert listed.cost(Usage(None, 5)) is None
+    halved = batch_prices(backend(), discount=0.5)
+    assert halved is not None
+    # Online 0.15, 0.60 and 0.075 for what was cached, each by half:
+    # 40,000 × 0.075e-6 + 10,000 × 0.0375e-6 + 1,000 × 0.3e-6 = 0.003675.
+    assert halved.cost(usage) == pytest.approx(0.003675)
+    unlisted = backend("openai/of-my-own")
+    assert batch_prices(unlisted, discount=None) is None
+    assert batch_prices(unlisted, discount=0.5) is None
+    free = backend("openai/of-my-own", prices={"input": 0, "output": 0})
+    costs_nothing = batch_prices(free, discount=None)
+    assert costs_nothing is not None
+    assert costs_nothing.cost(usage) == 0.0
+    priced = backend("openai/of-my-own", prices={"input": 2.0, "output": 8.0})
+    assert batch_prices(priced, discount=None) is None
+
+
+def record(**values: Any) -> BatchRecord:
+    given: dict[str, Any] = {
+        "number": 1,
+        "backend": "openai/gpt-4o-mini",
+        "provider": "openai",
+        "structured": "prompt",
+        "status": "uploading",
+        "requests": 0,
+        "first_row": 0,
+        "last_row": 0,
+        "ids_sha256": "",
+        "created": now(),
+    }
+    return BatchRecord(**{**given, **values})
+
+
+def test_the_book_is_there_again_after_a_kill_and_texts_are_swept(tmp_path: Path) -> None:
+    book = BatchBook.open(tmp_path)
+    first = book.add(record(), ["a" * 32, "b" * 32])
+    second = book.add(record(), ["c" * 32])
+    assert (first.number, second.number, first.requests) == (1, 2, 2)
+    book.change(first, status="open", batch_id="batch_1")
+    left = book.input_path(0)
+    left.write_text("a text")
+    again = BatchBook.open(tmp_path)
+    assert not left.exists()
+    assert [r.status for r in again.records] == ["open", "uploading"]
+    assert again.ids(again.records[0]) == ["a" * 32, "b" * 32]
+    assert [r.number for r in open_batches(tmp_path)] == [1]
+    again.change(again.records[0], status="collected")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["batch-0002.ids", "batches.json"]
+
+
+def test_ids_that_were_changed_are_refused(tmp_path: Path) -> None:
+    book = BatchBook.open(tmp_path)
+    entered = book.add(record(), ["a" * 32])
+    (tmp_path / "batch-0001.ids").write_text("b" * 32)
+    with pytest.raises(InputError, match="not what was written"):
+        book.ids(entered)
+    (tmp_path / "batch-0001.ids").unlink()
+    with pytest.raises(InputError, match="cannot be used"):
+        book.ids(entered)
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 2}', '{"format": 1, "batches": 3}'])
+def test_a_book_of_something_else_is_refused(content: str, tmp_path: Path) -> None:
+    (tmp_path / "batches.json").write_text(content)
+    with pytest.raises(InputError, match=r"batches\.json"):
+        BatchBook.open(tmp_path)
+    assert open_batches(tmp_path / "nowhere") == ()
+
+
+class _Provider:
+    kind = "anthropic"
+    most_requests, most_bytes = 3, 1000
+
+    def __init__(self, found: tuple[bool, str | None] | ProviderError) -> None:
+        self.found = found
+
+    async def find(self, file_id: str | None) -> tuple[bool, str | None]:
+        if isinstance(self.found, ProviderError):
+            raise self.found
+        return self.found
+
+
+@pytest.mark.parametrize(
+    ("status", "found", "then", "repeated"),
+    [
+        ("uploading", (True, None), "dropped", 0),
+        ("creating", (True, None), "dropped", 0),
+        ("creating", (True, "batch_7"), "open", 0),
+        ("creating", (False, None), "lost", 2),
+        ("creating", ProviderError("connection", "down"), "lost", 2),
+    ],
+)
+def test_a_submission_that_was_cut_off_is_settled(
+    status: Any, found: Any, then: str, repeated: int, tmp_path: Path
+) -> None:
+    said: list[str] = []
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        desk = Desk(ledger)
+        book = BatchBook.open(tmp_path)
+        entered = book.add(record(status=status), ["a" * 32, "b" * 32])
+        submitter = Submitter(book, desk, said.append)
+        asyncio.run(submitter.settle(entered, _Provider(found)))  # type: ignore[arg-type]
+        assert book.records[0].status == then
+        assert desk.counts.repeated == repeated
+    assert bool(said) == bool(repeated)
+
+
+def test_a_parcel_is_for_its_owner_only_and_knows_its_limits(tmp_path: Path) -> None:
+    parcel = Parcel(tmp_path / "parcel", _Provider((False, None)))  # type: ignore[arg-type]
+    assert stat.S_IMODE((tmp_path / "parcel").stat().st_mode) == 0o600
+    assert parcel.has_room_for(b"x" * 936)
+    assert not parcel.has_room_for(b"x" * 937)
+    parcel.seal()
+    parcel.remove()
+    parcel.remove()
+    assert not (tmp_path / "parcel").exists()
+
+
+def test_the_progress_in_a_line_holds_nothing_that_a_terminal_obeys() -> None:
+    progress = BatchProgress(
+        phase="waiting", open_batches=2, requests=2400, done=7, answered=3, elapsed_s=61.0
+    )
+    progress.trouble = "server: \x1b[2J"
+    said = batch_sentence(progress)
+    assert said.startswith("waiting · 2 batches, 7 of 2,400 done · 3 answered, 0 not · 0:01:01 · ")
+    assert "\x1b" not in said

@@ -1,0 +1,207 @@
+"""Runs that are interrupted or killed while batches are under way."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import signal
+import time
+from multiprocessing import forkserver
+from pathlib import Path
+from typing import Any
+
+import batch_child
+import pytest
+from batch_material import CANARY, FAST, book, models, rows, run_batch
+from batch_server import BatchServer
+
+from areopagus import InputError, Panel, Run
+from areopagus.batching import open_batches
+from areopagus.job import run_job
+from areopagus.judges.quiet_litellm import litellm_module
+
+
+def test_a_second_run_submits_nothing(tmp_path: Path, personas: list[str]) -> None:
+    with BatchServer() as server:
+        for _ in range(2):
+            with Panel(models(server), personas=personas) as panel:
+                run = run_batch(panel, tmp_path / "run")
+        assert len(server.batches) == 2
+        assert server.online == []
+    assert run.state == "complete"
+
+
+def test_a_creation_whose_answer_is_lost_is_found_again(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        server.create_then_break = True
+        with Panel(models(server)[:1], personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run")
+    assert len(server.batches) == 1
+    assert server.online == []
+    assert run.state == "complete"
+
+
+def test_a_creation_that_nobody_can_find_again_is_counted_and_asked_online(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        server.create_then_break = True
+        with Panel(models(server)[1:], personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run")
+    assert len(server.batches) == 1
+    assert len(server.online) == 12
+    assert book(tmp_path / "run")[0]["status"] == "lost"
+    session = json.loads((tmp_path / "run" / "run.json").read_text())["sessions"][-1]
+    assert session["possibly_spent_usd"] > 0
+    assert run.state == "complete"
+
+
+def test_an_interrupt_leaves_the_batches_running_and_the_same_command_goes_on(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    said: list[str] = []
+    with BatchServer() as server:
+        server.hold.clear()
+        with Panel(models(server), personas=personas) as panel:
+            job = panel.job(
+                rows(),
+                out=tmp_path / "run",
+                batch=FAST,
+                on_notice=said.append,
+                on_batch=lambda progress: job.stop() if progress.phase == "waiting" else None,
+            )
+            run = run_job(job)
+        assert run.state == "interrupted"
+        assert any("2 submitted batches with 24 requests go on" in sentence for sentence in said)
+        assert len(open_batches(tmp_path / "run")) == 2
+        server.hold.set()
+        with Panel(models(server), personas=personas) as panel:
+            again = run_batch(panel, tmp_path / "run")
+        assert len(server.batches) == 2
+        assert server.online == []
+    assert again.n_scored == 24
+    assert open_batches(tmp_path / "run") == ()
+
+
+def test_a_batch_that_the_provider_knows_no_more_is_asked_online(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    said: list[str] = []
+    with BatchServer() as server:
+        server.hold.clear()
+        with Panel(models(server)[:1], personas=personas) as panel:
+            job = panel.job(
+                rows(),
+                out=tmp_path / "run",
+                batch=FAST,
+                on_batch=lambda progress: job.stop() if progress.phase == "waiting" else None,
+            )
+            run_job(job)
+        server.batches.clear()
+        with Panel(models(server)[:1], personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run", said=said)
+    assert run.n_scored == 12
+    assert len(server.online) == 12
+    assert any("knows no batch" in sentence for sentence in said)
+
+
+def test_a_damaged_book_is_refused_before_anything_is_asked(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        with Panel(models(server), personas=personas) as panel:
+            run_batch(panel, tmp_path / "run")
+        (tmp_path / "run" / "batches.json").write_text('{"format": 1, "batches": [{}]}')
+        with Panel(models(server), personas=personas) as panel:
+            with pytest.raises(InputError, match=r"batches\.json"):
+                run_batch(panel, tmp_path / "run", source=rows())
+        assert len(server.batches) == 2
+
+
+# Forked from a process that has loaded litellm: loading it takes longer than all the rest.
+_FORKS = multiprocessing.get_context("forkserver")
+_FORKS.set_forkserver_preload(
+    ["litellm", "areopagus.graphs.panel", "areopagus.batching.engine", "pyarrow.parquet"]
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _forks_ready() -> None:
+    """It loads while the tests before the first that needs it are at work."""
+    litellm_module()  # what keeps it from the network stands in the environment that it gets
+    forkserver.ensure_running()
+
+
+def _start(folder: Path) -> multiprocessing.process.BaseProcess:
+    process = _FORKS.Process(target=batch_child.score, args=(folder, CANARY))
+    process.start()
+    return process
+
+
+def _kill(process: multiprocessing.process.BaseProcess) -> None:
+    process.kill()
+    process.join(60)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def _set_up(folder: Path, server: BatchServer, personas: list[str], which: slice) -> None:
+    (folder / "responses.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
+    settings = {"models": models(server)[which], "personas": personas}
+    (folder / "panel.yaml").write_text(json.dumps(settings))
+
+
+def _until(condition: Any, limit_s: float = 60.0) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_killed_while_it_waits_a_run_polls_the_same_batches_and_submits_nothing(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        _set_up(tmp_path, server, personas, slice(None))
+        server.hold.clear()
+        process = _start(tmp_path)
+        _until(lambda: sum(server.looks.values()) >= 3)
+        _kill(process)
+        assert [batch.id for batch in server.batches] == ["batch_0", "msgbatch_1"]
+        server.hold.set()
+        again = _start(tmp_path)
+        again.join(60)
+        assert again.exitcode == 0
+        assert len(server.batches) == 2
+        assert server.online == []
+    run = Run(tmp_path / "run")
+    assert run.n_scored == 24
+    session = json.loads((tmp_path / "run" / "run.json").read_text())["sessions"][-1]
+    assert session["calls"]["repeated"] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("which", "submissions"), [(slice(0, 1), 1), (slice(1, 2), 2)])
+def test_killed_while_it_submits_a_run_repeats_at_most_that_batch_and_counts_it(
+    which: slice, submissions: int, tmp_path: Path, personas: list[str]
+) -> None:
+    # An OpenAI-style batch is found again by the file that it was made of; in an Anthropic-style
+    # one nothing says what it was made of, so it is submitted again.
+    with BatchServer() as server:
+        _set_up(tmp_path, server, personas, which)
+        server.slow_creation.set()
+        process = _start(tmp_path)
+        _until(lambda: len(server.batches) == 1)
+        _kill(process)
+        server.slow_creation.clear()
+        again = _start(tmp_path)
+        again.join(60)
+        assert again.exitcode == 0
+        assert len(server.batches) == submissions
+        assert server.online == []
+    assert Run(tmp_path / "run").n_scored == 12
+    assert not list((tmp_path / "run").glob(".batch*"))
+    session = json.loads((tmp_path / "run" / "run.json").read_text())["sessions"][-1]
+    assert session["calls"]["repeated"] == (12 if submissions == 2 else 0)
