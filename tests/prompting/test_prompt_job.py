@@ -80,7 +80,7 @@ def diversity(run: PromptRun, first: str | None, second: str | None) -> dict[str
 
 def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -> None:
     bench = play(n=2)
-    run = bench.run()
+    run = bench.run(plan=PromptPlan(cross_pairs=4))
     assert run.state == "complete"
     assert run.exit_code == 0
     rows = rows_of(run.prompts_path)
@@ -100,8 +100,8 @@ def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -
     again = write_prompt_page(run.path / "again.html", prompt_page_of(run.path))
     assert again.read_text(encoding="utf-8") == page, "the folder alone makes the page"
     assert any("stereotypes of social groups" in notice for notice in run.record["notices"])
-    # write: 3 a scenario; filter: 15 prompts x 2; compare: 3 x C(5,2) x 2 within, 3 x 25 x 1 across
-    assert bench.server.counts.total == 2 * (3 + 30 + 60 + 75)
+    # write: 3 a scenario; filter: 15 prompts x 2; compare: 3 x C(5,2) x 2 within, 3 x 4 x 1 across
+    assert bench.server.counts.total == 2 * (3 + 30 + 60 + 12)
 
 
 def test_the_scratchpad_is_shown_to_nobody_and_stored_in_no_table(play: Play) -> None:
@@ -396,19 +396,20 @@ def test_another_plan_in_the_same_folder_is_refused(play: Play) -> None:
 def test_a_cost_cap_is_not_passed_and_the_next_run_goes_on(play: Play) -> None:
     bench = play(n=2)
     prices = {"settings": {"prices": {"input": 1000.0, "output": 1000.0}, "max_tokens": 900}}
-    run = bench.run(**prices, max_cost=20.0)
+    plan = PromptPlan(cross_pairs=0)
+    run = bench.run(**prices, plan=plan, max_cost=20.0)
     assert run.state == "budget"
     assert run.exit_code == 4
     session = run.record["sessions"][-1]
     assert 0 < session["spent_usd"] + session["possibly_spent_usd"] <= 20.0
     stages = run.record["stages"]["construct"]
     assert stages["bundles"]["not_asked"] or stages["votes"].get("not_asked")
-    done = bench.run(**prices)
+    done = bench.run(**prices, plan=plan)
     assert done.state == "complete"
     assert done.exit_code == 0
     assert len(rows_of(done.prompts_path)) == 30
     # Nothing was paid twice.
-    assert bench.server.counts.total == 2 * (3 + 30 + 60 + 75)
+    assert bench.server.counts.total == 2 * (3 + 30 + 60)
 
 
 def test_a_scenario_of_concepts_asks_for_technology_and_allows_one(play: Play) -> None:

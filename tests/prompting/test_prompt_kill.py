@@ -12,16 +12,17 @@ from prompt_world import PromptWorld, model
 from areopagus.prompting import PromptPlan
 from areopagus.testing import ProviderServer
 
-IN_FLIGHT = 8
+IN_FLIGHT = 4
 MODELS = ("alpha", "beta", "gamma")
 KILLS = (0.03, 0.3, 0.8)
 """While they write, while they vote, while they compare: shares of all calls."""
 WORLD = PromptWorld(
     n=4,
+    count=3,
     malformed={("beta", "s1"): (2,)},
     refusing={("alpha", "s3")},
     flaws={("gamma", 2): "judgmental"},
-    same={"alpha": (frozenset({1, 4}),)},
+    same={"alpha": (frozenset({1, 3}),)},
 )
 
 
@@ -34,7 +35,7 @@ def test_killed_again_and_again_a_construction_ends_like_an_undisturbed_one(tmp_
             return {
                 "scenarios": tmp_path / "own.jsonl",
                 "models": [model(server, name) | {"concurrency": IN_FLIGHT} for name in MODELS],
-                "plan": PromptPlan(cross_pairs=5),
+                "plan": PromptPlan(per_scenario=3, cross_pairs=3),
                 "out": tmp_path / out,
                 "ledger": tmp_path / ledger,
             }
