@@ -15,7 +15,7 @@ from ..records.run_tables import read_scores
 from ..records.run_texts import read_texts
 from .asked import cost_of, settings_of
 from .frame import Page, write_page
-from .numbers import count, dollars, span, words
+from .numbers import count, dollars, limits, words
 from .pairing import Difference, Pairs, differences, pairs_of
 from .panel_figures import MOST_MARKED, draw_differences
 from .parts import Cell, Column, Figure, Paragraph, Part, Points, Records, Scalar, Section, Table
@@ -34,7 +34,9 @@ class ComparedRun:
     scores: Sequence[Mapping[str, str]]
 
 
-def write_comparison(folders: Sequence[str | Path], path: str | Path) -> Path:
+def write_comparison(
+    folders: Sequence[str | Path], path: str | Path, *, figures: bool = True
+) -> Path:
     """The path of a page that compares panel runs, written at once or not at all.
 
     Each run is held against the first: by response where they scored the same ones (the same
@@ -45,6 +47,7 @@ def write_comparison(folders: Sequence[str | Path], path: str | Path) -> Path:
     Args:
         folders: two to twelve run folders, the first is what the others are compared with.
         path: the .html file to write.
+        figures: whether to draw pictures.
 
     Raises:
         InputError: a folder holds no panel run, they are fewer than two or more than twelve, or
@@ -56,7 +59,7 @@ def write_comparison(folders: Sequence[str | Path], path: str | Path) -> Path:
     runs = _read(folders)
     criteria = _shared_criteria(runs)
     path = Path(path)
-    drawn = path.with_name(f"{path.stem}_figures") if find_spec("matplotlib") else None
+    drawn = path.with_name(f"{path.stem}_figures") if figures and find_spec("matplotlib") else None
     columns = ["composite", *criteria] if criteria else ["composite"]
     others = runs[1:]
     different = [_different_texts(runs[0], other) for other in others]
@@ -168,7 +171,7 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
                 ", ".join(str(model["name"]) for model in record["panel"]["models"]),
                 record["counts"].get("scored", 0),
                 record["n_planned"],
-                Cell(total["composite"], note=span(low, high)),
+                Cell(total["composite"], note=limits(low, high)),
                 dollars(cost.replies) + (" and unknown prices" if cost.unknown else ""),
             ]
         )
@@ -211,7 +214,7 @@ def _respondents_table(runs: Sequence[ComparedRun]) -> Table:
         for item in run.record["respondents"]:
             low, high = item["interval"] or (None, None)
             line = found.setdefault(str(item["respondent_id"]), [Cell(None) for _ in runs])
-            line[place] = Cell(item["composite"], note=span(low, high))
+            line[place] = Cell(item["composite"], note=limits(low, high))
     return Table(
         caption="Mean composite over prompts by respondent, with its 95% interval. A respondent's "
         "means stand side by side; whether they differ is told by the paired differences below.",
@@ -231,28 +234,9 @@ def _difference_parts(
     names = [words(name) for name in columns]
     labels = [f"{run.name} minus {runs[0].name}" for run in runs[1:]]
     parts: list[Part] = []
-    drawn = [place for place, pair in enumerate(pairs) if pair.keys][:MOST_MARKED]
-    if figures is not None and drawn:
-
-        def numbers(limit: str) -> list[list[float]]:
-            return [[getattr(one.interval, limit) for one in found[k]] for k in drawn]
-
-        draw_differences(
-            figures / "differences",
-            labels=[labels[k] for k in drawn],
-            criteria=names,
-            mean=numbers("value"),
-            low=numbers("low"),
-            high=numbers("high"),
-        )
-        parts.append(
-            Figure(
-                figures / "differences.svg",
-                "Differences",
-                "Mean differences over prompts with their 95% intervals; a marker without a bar "
-                "has none. To the right of the line the later run scored higher.",
-            )
-        )
+    if figures is not None:
+        paired = [place for place, pair in enumerate(pairs) if pair.keys]
+        parts += _pictures(figures, paired, labels, names, found)
     has_why = any(one.interval.reason for each in found for one in each)
     rows: list[list[Scalar | Cell]] = [
         [
@@ -290,8 +274,47 @@ def _difference_parts(
     return parts
 
 
+def _pictures(
+    folder: Path,
+    places: Sequence[int],
+    labels: Sequence[str],
+    criteria: Sequence[str],
+    found: Sequence[Sequence[Difference]],
+) -> list[Part]:
+    """The differences drawn; more than one picture can tell apart are dealt out to several."""
+    n_pictures = -(-len(places) // MOST_MARKED)
+    parts: list[Part] = []
+    for k in range(n_pictures):
+        drawn = places[k * len(places) // n_pictures : (k + 1) * len(places) // n_pictures]
+        name = "differences" if k == 0 else f"differences-{k + 1}"
+
+        def numbers(limit: str, drawn: Sequence[int] = drawn) -> list[list[float]]:
+            return [[getattr(one.interval, limit) for one in found[place]] for place in drawn]
+
+        draw_differences(
+            folder / name,
+            labels=[labels[place] for place in drawn],
+            criteria=criteria,
+            mean=numbers("value"),
+            low=numbers("low"),
+            high=numbers("high"),
+        )
+        parts.append(
+            Figure(
+                folder / f"{name}.svg",
+                "Differences" if n_pictures == 1 else f"Differences, {k + 1} of {n_pictures}",
+                "Mean differences over prompts with their 95% intervals; a marker without a bar "
+                "has none. To the right of the line the later run scored higher.",
+            )
+        )
+    return parts
+
+
 def _pair_records(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Records:
-    """Composites pair by pair, of the first run and every other that shares the pair."""
+    """Composites pair by pair, of the first run and every other that shares a pair with it."""
+    shared = [place for place, pair in enumerate(pairs) if pair.keys]
+    runs = [runs[0], *(runs[place + 1] for place in shared)]
+    pairs = [pairs[place] for place in shared]
     keys = list(dict.fromkeys(key for pair in pairs for key in pair.keys))
     first: dict[tuple[str, str, str], float] = {}
     others: list[dict[tuple[str, str, str], float]] = []
@@ -358,7 +381,7 @@ def _meaning() -> Points:
 
 
 def _limits(one: Difference) -> str:
-    return span(_finite(one.interval.low), _finite(one.interval.high))
+    return limits(_finite(one.interval.low), _finite(one.interval.high))
 
 
 def _finite(value: float) -> float | None:

@@ -20,17 +20,17 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..records.run_folder import replaced
 from .inline_svg import inline_svg
-from .numbers import UNDEFINED, count, shown
+from .numbers import UNDEFINED, count, p_shown, shown
 from .parts import Cell, Column, Figure, Records, Section
 from .records_data import MOST_PACKED_CHARS, PackedRecords, pack_records
-from .visible import visible, visible_plain
+from .visible import breakable, visible, visible_plain
 
 if TYPE_CHECKING:
     import jinja2
@@ -66,6 +66,14 @@ class Page:
     notices: Sequence[str] = ()
     is_demonstration: bool = False
     demonstration: str = DEMONSTRATION
+
+    def without_figures(self) -> Page:
+        """The same page without its figures; sections that hold nothing else go as well."""
+        kept = [
+            replace(section, parts=[p for p in section.parts if not isinstance(p, Figure)])
+            for section in self.sections
+        ]
+        return replace(self, sections=[section for section in kept if section.parts])
 
 
 def write_page(path: str | Path, page: Page) -> Path:
@@ -137,7 +145,7 @@ def _raw(source: str) -> Markup:
 def _cell(given: Any, column: Column) -> tuple[Cell, str, str, str]:
     """A cell, its text ("" for text that has to be escaped), its sorting value, its classes."""
     cell = given if isinstance(given, Cell) else Cell(given)
-    names = {"number": "n", "count": "n", "wide": "w", "id": "id", "text": ""}[column.kind]
+    names = {"wide": "w", "id": "id", "text": ""}.get(column.kind, "n")
     names += " bold" if cell.is_bold else ""
     names += "" if cell.shade is None else f" s{cell.shade}"
     if not column.is_numeric or isinstance(cell.value, str):
@@ -146,7 +154,7 @@ def _cell(given: Any, column: Column) -> tuple[Cell, str, str, str]:
         return cell, UNDEFINED, "", names.strip()
     if column.kind == "count":
         return cell, count(cell.value), str(cell.value), names.strip()
-    text = shown(cell.value, column.digits)
+    text = p_shown(cell.value) if column.kind == "p" else shown(cell.value, column.digits)
     order = "" if text == UNDEFINED else repr(float(cell.value))
     return cell, text, order, names.strip()
 
@@ -175,6 +183,8 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters.update(visible=visible, visible_plain=visible_plain, count=count)
+    environment.filters.update(
+        visible=visible, visible_plain=visible_plain, breakable=breakable, count=count
+    )
     environment.globals.update(cell_of=_cell, kind_of=lambda part: type(part).__name__)
     return environment

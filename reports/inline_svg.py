@@ -30,6 +30,9 @@ _REFERENCE: Final = re.compile(r"url\(\s*#([\w.-]+)\s*\)")
 _PLAIN: Final = re.compile(r"[\w\s.,:;#%()+/-]*\Z")
 _FONT: Final = re.compile(r"(?:(bold|italic|oblique|\d{3})\s+)*([\d.]+px)")
 
+_SIZES: Final = (("small", 330), ("narrow", 420), ("wide", 520), ("widest", float("inf")))
+"""Classes of the frame's style, by the points of a drawing's width."""
+
 
 def inline_svg(path: Path, *, key: str, label: str) -> Markup:
     """The drawing of an SVG file as one <svg> element, without anything that acts or loads.
@@ -62,7 +65,7 @@ def inline_svg(path: Path, *, key: str, label: str) -> Markup:
         "role": "img",
         "aria-label": label,
         "fill": "currentColor",
-        "class": "wide" if width > 420 else "narrow" if width > 330 else "small",
+        "class": next(name for name, most in _SIZES if width <= most),
     }
     return Markup(ET.tostring(kept, encoding="unicode"))  # noqa: S704  rebuilt from a list
 

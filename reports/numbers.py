@@ -18,18 +18,30 @@ def parsed(cell: str | None) -> float | None:
 
 
 def shown(value: float | None, digits: int = 2) -> str:
-    """The number with so many decimals, or the dash."""
+    """The number with so many decimals, or the dash; what rounds to nought has no sign."""
     if value is None or not math.isfinite(value):
         return UNDEFINED
     text = f"{value:.{digits}f}"
+    if not text.strip("-0."):
+        return text.removeprefix("-")
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
-def span(low: float | None, high: float | None) -> str:
+def p_shown(value: float | None) -> str:
+    """A p-value with four decimals, below that "<0.0001", or the dash."""
+    return "<0.0001" if value is not None and value < 0.0001 else shown(value, 4)
+
+
+def span(low: float | None, high: float | None, digits: int = 2) -> str:
     """An interval as "low to high", or the dash."""
     if low is None or high is None:
         return UNDEFINED
-    return f"{shown(low)} to {shown(high)}"
+    return f"{shown(low, digits)} to {shown(high, digits)}"
+
+
+def limits(low: float | None, high: float | None, digits: int = 2) -> str:
+    """What stands below a value in a table: its interval, or nothing."""
+    return "" if low is None or high is None else span(low, high, digits)
 
 
 def count(value: Any) -> str:

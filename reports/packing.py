@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -103,8 +104,10 @@ def rounded(values: Sequence[float | None], digits: int = 4) -> list[float | int
     """Numbers as short as JSON can say them; nan and infinite ones as None."""
     found: list[float | int | None] = []
     for value in values:
-        if value is None or value != value or value in (float("inf"), float("-inf")):
+        if value is None or not math.isfinite(value):
             found.append(None)
+        elif value == (whole := int(value)):  # votes are whole: most values are
+            found.append(whole)
         else:
             short = round(value, digits)
             found.append(int(short) if short == int(short) else short)

@@ -1,6 +1,13 @@
 "use strict";
 /* A long table: only the rows in sight are in the document; each row has a view. */
 
+/* Rem that a column takes: what its kind needs, and room for the longest word of its head. */
+function columnWidth(column, place) {
+  const longest = Math.max(...column.title.split(/\s+/).map((word) => word.length));
+  const least = place === 0 && column.kind === "wide" ? 24 : WIDTHS[column.kind];
+  return Math.max(least, Math.min(18, 0.58 * longest + 2));
+}
+
 class Records {
   constructor(root, table) {
     this.root = root;
@@ -24,7 +31,7 @@ class Records {
 
   tools() {
     const { columns, filters, view } = this.table;
-    const bar = make("form", { class: "records-tools", role: "search", "aria-label": this.table.label });
+    const bar = make("form", { class: "records-tools", role: "search", "aria-label": visible(this.table.label).textContent });
     bar.addEventListener("submit", (event) => event.preventDefault());
     this.query = make("input", { type: "search", autocomplete: "off", spellcheck: "false" });
     bar.append(make("label", {}, "search", this.query));
@@ -42,14 +49,14 @@ class Records {
         const name = value === "" || value === null ? "(none)" : visible(value, { most: 60 }).textContent;
         select.append(make("option", { value: at }, `${name} (${values.get(value)})`));
       });
-      bar.append(make("label", {}, columns[place].title, select));
+      bar.append(make("label", {}, visible(columns[place].title), select));
       select.addEventListener("change", () => this.update());
       return [place, select, listed];
     });
     const numeric = columns.map((column, place) => [column, place]).filter(([column]) => isNumeric(column));
     if (numeric.length) {
       this.range = {
-        column: make("select", {}, ...numeric.map(([column, place]) => make("option", { value: place }, column.title))),
+        column: make("select", {}, ...numeric.map(([column, place]) => make("option", { value: place }, visible(column.title, { most: 60 }).textContent))),
         low: make("input", { type: "number", step: "any" }),
         high: make("input", { type: "number", step: "any" }),
       };
@@ -79,11 +86,12 @@ class Records {
   }
 
   viewport() {
-    const { columns, label } = this.table;
+    const { columns } = this.table;
+    const label = visible(this.table.label).textContent;
     const head = make("tr");
     columns.forEach((column, place) => {
       const cell = make("th", { scope: "col", class: isNumeric(column) ? "n" : null }, visible(column.title));
-      cell.style.width = `${WIDTHS[column.kind]}rem`;
+      cell.style.width = `${columnWidth(column, place)}rem`;
       sortButton(cell, (direction) => {
         this.sort = { place, direction };
         this.update();
@@ -92,8 +100,9 @@ class Records {
     });
     this.body = make("tbody");
     const table = make("table", { "aria-label": label, "aria-rowcount": this.n + 1 }, make("thead", {}, head), this.body);
-    table.style.width = `${columns.reduce((sum, column) => sum + WIDTHS[column.kind], 0)}rem`;
+    table.style.width = `${columns.reduce((sum, column, place) => sum + columnWidth(column, place), 0)}rem`;
     this.port = make("div", { class: "records-view", role: "region", tabindex: "0", "aria-label": label }, table);
+    announceMore(this.port);
     this.port.addEventListener("scroll", () => {
       if (this.frame) return;
       this.frame = requestAnimationFrame(() => {
@@ -155,7 +164,8 @@ class Records {
     this.order = rows;
     const count = { kind: "count" };
     const total = numberText(this.n, count);
-    this.status.textContent = rows.length === this.n ? `${total} rows` : `${numberText(rows.length, count)} of ${total} rows`;
+    const noun = this.n === 1 ? "row" : "rows";
+    this.status.textContent = rows.length === this.n ? `${total} ${noun}` : `${numberText(rows.length, count)} of ${total} ${noun}`;
     this.port.scrollTop = 0;
     this.render(true);
   }
@@ -233,7 +243,7 @@ class Records {
       view.texts.forEach((name, at) => {
         if (texts[at] === null) return;
         const text = texts[at] === "" ? make("p", { class: "quiet" }, "(empty)") : visible(texts[at], { isProse: true });
-        parts.push(make("section", {}, make("h3", {}, name), make("div", { class: "prose" }, text)));
+        parts.push(make("section", {}, make("h3", {}, visible(name)), make("div", { class: "prose" }, text)));
       });
     } else if (view) {
       parts.push(make("p", { class: "quiet" }, "Its texts are not in this page."));
@@ -253,7 +263,7 @@ class Records {
     const [low, high] = view.scale;
     const lines = view.judges.map((labels, judge) => {
       const line = make("tr");
-      labels.forEach((label, at) => line.append(make(at ? "td" : "th", { scope: at ? null : "row" }, visible(label))));
+      labels.forEach((label, at) => line.append(make(at ? "td" : "th", { scope: at ? null : "row" }, visible(label, { isName: true }))));
       for (let at = 0; at < width; at += 1) {
         const value = numbers[judge * width + at];
         const shade = value === null ? null : Math.min(7, Math.max(0, Math.floor((8 * (value - low)) / (high - low))));
@@ -269,12 +279,14 @@ class Records {
       make("caption", {}, make("span", {}, "Every judge's scores on this response; abstained ones enter no mean.")),
       make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...lines));
     makeSortable(table);
+    const scroll = make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Judgments" }, table);
+    announceMore(scroll);
     const given = view.judges.flatMap((labels, judge) => (reasons[judge] === undefined ? [] : [
       make("dt", {}, visible(labels.join(", "))),
       make("dd", { class: "prose reason" }, visible(reasons[judge], { isProse: true })),
     ]));
     return make("section", {}, make("h3", {}, "Judgments"),
-      make("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "Judgments" }, table),
+      scroll,
       ...(given.length ? [make("h3", {}, "Rationales"), make("dl", {}, ...given)] : []));
   }
 }

@@ -5,6 +5,13 @@ const all = new Map();
 const dialog = document.getElementById("record");
 let opener = null;
 
+/* Marks what scrolls sideways for as long as more stands beyond its right edge. */
+function announceMore(element) {
+  const look = () => element.classList.toggle("more", element.scrollLeft + element.clientWidth < element.scrollWidth - 4);
+  element.addEventListener("scroll", look, { passive: true });
+  new ResizeObserver(look).observe(element);
+}
+
 function followAddress() {
   const match = /^#([\w-]+)\/(\d+)$/.exec(location.hash);
   const records = match && all.get(match[1]);
@@ -27,6 +34,7 @@ dialog.addEventListener("close", () => {
 
 async function start() {
   for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+  for (const wide of document.querySelectorAll(".scroll, .drawing")) announceMore(wide);
   for (const root of document.querySelectorAll(".records")) {
     try {
       const records = new Records(root, await unpack(`${root.dataset.name}-table`));

@@ -26,23 +26,29 @@ function isPlain(character, before, isProse) {
   return character === "\ufe0f" && /\p{Extended_Pictographic}$/u.test(before);
 }
 
-function visible(value, { isProse = false, most = Infinity } = {}) {
+/* A name may be broken behind its underscores. */
+function breakable(text) {
+  return text.split(/(?<=_)/).flatMap((part, at) => (at ? [make("wbr"), part] : [part]));
+}
+
+function visible(value, { isProse = false, isName = false, most = Infinity } = {}) {
   let text = String(value);
   if (text.length > most) text = `${text.slice(0, most - 21)}\u2026${text.slice(-20)}`;
   if (isProse) text = text.replaceAll("\r\n", "\n");
   const shown = make("bdi", { class: "text", dir: "auto" });
+  const parts = (plain) => (isName ? breakable(plain) : [plain]);
   let end = 0;
   for (const match of text.matchAll(SPECIAL)) {
     const found = match[0];
     if (isPlain(found, text.slice(Math.max(0, match.index - 2), match.index), isProse)) continue;
-    shown.append(text.slice(end, match.index));
+    shown.append(...parts(text.slice(end, match.index)));
     for (const character of found) {
       const code = character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
       shown.append(make("span", { class: "code", title: "hidden character" }, `U+${code}`));
     }
     end = match.index + found.length;
   }
-  shown.append(text.slice(end));
+  shown.append(...parts(text.slice(end)));
   return shown;
 }
 
@@ -52,7 +58,7 @@ function numberText(value, column) {
   const text = column.kind === "count"
     ? String(value).replace(/\B(?=(\d{3})+(?!\d))/g, ",")
     : value.toFixed(column.digits);
-  return text.replace(/^-/, "\u2212");
+  return text.replace(/^-(?=0[.0]*$)/, "").replace(/^-/, "\u2212");
 }
 
 function isNumeric(column) {

@@ -36,7 +36,7 @@ MOST_LINES = 40
 _MODELS = tuple(colour for colour in PALETTE[1:] if colour != ORANGE)
 """Colours of models: orange is for people."""
 
-_WIDTH = 5.6  # with a phone's width its letters are still read
+_WIDTH = 5.2  # with a phone's width its letters are still read
 
 
 def draw_scorecard(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-ColumnKind = Literal["text", "wide", "id", "number", "count"]
+ColumnKind = Literal["text", "wide", "id", "number", "count", "p"]
 Scalar = str | int | float | None
 
 SHADES: Final = 8
@@ -24,7 +24,8 @@ class Column:
     Attributes:
         title: its head.
         kind: "text", "wide" (sentences), "id" (names of responses, models, …), "number" (with
-            `digits` decimals; None and nan are a dash) or "count" (whole).
+            `digits` decimals; None and nan are a dash), "count" (whole) or "p" (a p-value; not in
+            `Records`).
         digits: decimals of a number.
     """
 
@@ -35,7 +36,7 @@ class Column:
     @property
     def is_numeric(self) -> bool:
         """Whether it stands to the right and sorts by size."""
-        return self.kind in ("number", "count")
+        return self.kind in ("number", "count", "p")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def _view_streams(view: View, n_rows: int, most_chars: int) -> dict[str, Chunked
     texts, rationales = ChunkedStream(most_chars), ChunkedStream(most_chars)
     has_text = has_rationale = False
     for entry in islice(view.entries, n_rows):
-        flat = [value for row in entry.scores for value in rounded(row)]
+        flat = rounded([value for row in entry.scores for value in row])
         remarks = {str(place): text for place, text in entry.remarks.items()}
         given = {str(place): text for place, text in entry.rationales.items()}
         has_text = has_text or any(text is not None for text in entry.texts)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .asked import Cost
-from .numbers import count, dollars, shown, span
+from .numbers import count, dollars, limits, shown, span
 from .panel_figures import MOST_LINES, MOST_MARKED, draw_distribution, draw_ranking, draw_scorecard
 from .parts import Cell, Column, Figure, Paragraph, Part, Section, Table, Tile, Tiles
 from .responses import Responses
@@ -132,10 +132,10 @@ def ranking(
         lines.append(
             [
                 Cell(row.name),
-                Cell(first.mean, note=span(first.low, first.high)),
+                Cell(first.mean, note=limits(first.low, first.high)),
                 Cell(
                     rank.value if rank else None,
-                    note=span(_finite(rank.low), _finite(rank.high)) if rank else "",
+                    note=limits(_finite(rank.low), _finite(rank.high)) if rank else "",
                 ),
                 *(None if quarter is None else float(quarter) for quarter in quarters),
             ]
@@ -258,7 +258,7 @@ def _score_line(row: RespondentRow, name: str, has_why: bool) -> list[Any]:
         row.n_scored,
         row.n_responses,
         row.n_prompts,
-        *(Cell(one.mean, note=span(one.low, one.high)) for one in row.estimates),
+        *(Cell(one.mean, note=limits(one.low, one.high)) for one in row.estimates),
         *([row.why] if has_why else []),
     ]
 

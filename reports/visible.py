@@ -53,6 +53,13 @@ def visible(value: Any, *, most: int = MOST_SHOWN) -> Markup:
     )
 
 
+def breakable(markup: Markup) -> Markup:
+    """The markup of `visible`, in which a name may be broken behind its underscores."""
+    from markupsafe import Markup
+
+    return Markup(str(markup).replace("_", "_<wbr>"))  # noqa: S704  only text has underscores
+
+
 def visible_plain(value: Any, *, most: int) -> str:
     """The same without markup, for titles and drawings: hidden characters as ⟨U+202E⟩.
 

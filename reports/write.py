@@ -6,16 +6,16 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ..errors import InputError, InputFault
-from ..records.run_folder import REPORT_FILE, RUN_FILE, read_run_file
+from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, RUN_FILE, read_run_file
 from ..records.run_tables import read_scores
 from .frame import write_page
 from .panel import panel_page
 
-FIGURES_FOLDER = "figures"
 
-
-def write_report(folder: str | Path, *, figures: bool = True) -> Path:
-    """The path of a panel run's report.html, written anew, at once or not at all.
+def write_report(
+    folder: str | Path, *, out: str | Path | None = None, figures: bool = True
+) -> Path:
+    """The path of a panel run's report, written anew, at once or not at all.
 
     One self-contained page: its own style, script and data, nothing loaded from elsewhere.
     Everything in it that a model or a user wrote is escaped, and hidden characters are shown as
@@ -25,6 +25,7 @@ def write_report(folder: str | Path, *, figures: bool = True) -> Path:
     Args:
         folder: a run folder with run.json, scores.csv, judgments.parquet and, for the texts of
             the responses, texts.parquet.
+        out: the file to write; report.html in the folder when left out.
         figures: whether to draw pictures; without them the report is written much faster.
 
     Raises:
@@ -47,4 +48,4 @@ def write_report(folder: str | Path, *, figures: bool = True) -> Path:
         raise InputError(
             [InputFault(str(folder), f"run.json and its tables do not fit together: {error!r}")]
         ) from error
-    return write_page(folder / REPORT_FILE, page)
+    return write_page(out or folder / REPORT_FILE, page)

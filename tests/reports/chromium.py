@@ -28,7 +28,7 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """One browser with one page.
+    """One browser with one page at a time; `fresh` puts a new one in its place.
 
     Attributes:
         complaints: what the console, the page or its content policy said.
@@ -71,12 +71,18 @@ class Chromium:
             os.close(descriptor)
         self._buffer = b""
         self._number = 0
-        self._events: list[dict[str, Any]] = []
-        self._session = ""
+        self._session = self._target = ""
+        self.fresh(width=width, height=height, dark=dark)
+
+    def fresh(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """A new page: nothing of the one before is left, neither settings nor complaints."""
+        before, self._session = self._target, ""
         self.complaints: list[str] = []
         self.requests: dict[str, str] = {}
-        target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        attached = self.send("Target.attachToTarget", targetId=target, flatten=True)
+        self._target = self.send("Target.createTarget", url="about:blank")["targetId"]
+        if before:
+            self.send("Target.closeTarget", targetId=before)
+        attached = self.send("Target.attachToTarget", targetId=self._target, flatten=True)
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
@@ -185,7 +191,8 @@ class Chromium:
         *whole, self._buffer = (self._buffer + read).split(b"\0")
         found = [json.loads(message) for message in whole]
         for message in found:
-            self._note(message)
+            if message.get("sessionId") == self._session:
+                self._note(message)
         return found
 
     def _note(self, message: dict[str, Any]) -> None:

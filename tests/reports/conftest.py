@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from report_runs import (
-    CRITERIA,
-    HOSTILE,
-    hostile_verdicts,
-    make_run,
-    plain_verdicts,
-    respondent,
-    write_texts,
-)
+from chromium import Chromium, find_chromium
+from report_runs import WrittenReport, make_hostile_run, make_large_run, make_run, plain_verdicts
+
+from areopagus.reports import write_report
+
+
+@pytest.fixture(scope="session")
+def large_report(tmp_path_factory: pytest.TempPathFactory) -> WrittenReport:
+    """10,000 responses by 30 judges, pictures drawn."""
+    run = make_large_run(
+        tmp_path_factory.mktemp("large") / "run", n_responses=10_000, n_personas=10, n_models=3
+    )
+    began = time.monotonic()
+    path = write_report(run)
+    return WrittenReport(path, time.monotonic() - began)
+
+
+@pytest.fixture(scope="session")
+def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of a run full of attacks, pictures drawn."""
+    return write_report(make_hostile_run(tmp_path_factory.mktemp("hostile") / "run"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    if find_chromium() is None:
+        pytest.skip("no Chromium on this machine")
+    with Chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def browser(chromium: Chromium) -> Iterator[Chromium]:
+    """A new page in the one browser; whatever test: nothing was asked of the network."""
+    chromium.fresh()
+    yield chromium
+    assert chromium.requests == {}
 
 
 @pytest.fixture
@@ -23,29 +53,4 @@ def plain_run(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hostile_run(tmp_path: Path) -> Path:
-    """Everything that a model or a user can name or write holds an attack."""
-    verdicts = hostile_verdicts()
-    run = make_run(
-        tmp_path / "hostile",
-        verdicts,
-        demonstration=True,
-        source=HOSTILE[1],
-        notices=[HOSTILE[0], HOSTILE[4]],
-        respondents=[
-            respondent(HOSTILE[0]),
-            respondent(HOSTILE[1], interval=None, reason="fewer than 6 prompts"),
-            respondent(HOSTILE[4]),
-            respondent(HOSTILE[6]),
-            respondent("nobody", composite=None, interval=None, reason=HOSTILE[2], n_scored=0)
-            | {"dimensions": {name: [None, None, None] for name in CRITERIA}},
-        ],
-        cost={"replies_usd": 0.0, "judgments_with_unknown_price": 6, "note": ""},
-    )
-    write_texts(
-        run,
-        {
-            item.response_id: (f"asked: {item.prompt_id}", "</script>" + item.prompt_id * 2)
-            for item in verdicts
-        },
-    )
-    return run
+    return make_hostile_run(tmp_path / "hostile")

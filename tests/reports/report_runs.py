@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,14 @@ HOSTILE = (
     "zero\u200bwidth\x07bell\nline",
     "i" * 300,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """A report, and the seconds it took to write."""
+
+    path: Path
+    seconds: float
 
 
 def judgment(response: str, prompt: str, respondent: str, **changes: Any) -> Judgment:
@@ -341,3 +349,32 @@ def make_large_run(path: Path, *, n_responses: int, n_personas: int, n_models: i
     content["total"] = respondent("run", dimensions=means)
     (path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+def make_hostile_run(path: Path) -> Path:
+    """Everything that a model or a user can name or write holds an attack."""
+    verdicts = hostile_verdicts()
+    run = make_run(
+        path,
+        verdicts,
+        demonstration=True,
+        source=HOSTILE[1],
+        notices=[HOSTILE[0], HOSTILE[4]],
+        respondents=[
+            respondent(HOSTILE[0]),
+            respondent(HOSTILE[1], interval=None, reason="fewer than 6 prompts"),
+            respondent(HOSTILE[4]),
+            respondent(HOSTILE[6]),
+            respondent("nobody", composite=None, interval=None, reason=HOSTILE[2], n_scored=0)
+            | {"dimensions": {name: [None, None, None] for name in CRITERIA}},
+        ],
+        cost={"replies_usd": 0.0, "judgments_with_unknown_price": 6, "note": ""},
+    )
+    write_texts(
+        run,
+        {
+            item.response_id: (f"asked: {item.prompt_id}", "</script>" + item.prompt_id * 2)
+            for item in verdicts
+        },
+    )
+    return run

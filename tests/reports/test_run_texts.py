@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from pathlib import Path
 
 import pytest
 
+from areopagus import Panel
 from areopagus.errors import InputError, StoreError
 from areopagus.records.run_texts import TEXTS_FILE, TextWriter, read_texts
 
@@ -64,3 +68,69 @@ def test_many_texts_are_written_in_parts(tmp_path: Path, monkeypatch: pytest.Mon
     found = read_texts(tmp_path, (f"r{k}" for k in range(50)))
     assert found["r49"] == ("the same prompt", "response 49")
     assert len(found) == 50
+
+
+ROWS = [
+    {
+        "response_id": f"r{k}",
+        "prompt_id": f"p{k}",
+        "prompt_text": f"What of {k}?",
+        "response_text": f"Of {k} much can be said </script>",
+        "respondent_id": "somebody",
+    }
+    for k in range(4)
+]
+
+
+def test_a_scored_run_holds_its_texts_and_its_report_shows_them(tmp_path: Path) -> None:
+    run = Panel(personas=["historian"], ledger=tmp_path / "ledger").score_many(
+        ROWS, out=tmp_path / "run"
+    )
+    texts = read_texts(run.path, [row["response_id"] for row in ROWS])
+    assert texts == {row["response_id"]: (row["prompt_text"], row["response_text"]) for row in ROWS}
+    source = run.report_path.read_text(encoding="utf-8")
+    packed = source.partition('id="responses-table">')[2].partition("<")[0]
+    assert json.loads(gzip.decompress(base64.b64decode(packed)))["kept"]["texts"] == len(ROWS)
+
+
+def test_what_a_killed_run_left_is_swept_and_the_rerun_is_whole(tmp_path: Path) -> None:
+    panel = Panel(personas=["historian"], ledger=tmp_path / "ledger")
+    folder = tmp_path / "run"
+    panel.score_many(ROWS, out=folder)
+    whole = (folder / TEXTS_FILE).read_bytes()
+    (folder / TEXTS_FILE).unlink()
+    (folder / f".{TEXTS_FILE}.0badc0de").write_bytes(whole[:40])
+    panel.score_many(ROWS, out=folder)
+    assert (folder / TEXTS_FILE).read_bytes() == whole
+    assert not list(folder.glob(f".{TEXTS_FILE}.*"))
+
+
+def test_a_run_that_breaks_off_leaves_the_texts_that_were_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = Panel(personas=["historian"], ledger=tmp_path / "ledger")
+    folder = tmp_path / "run"
+    panel.score_many(ROWS, out=folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"
+              and path.is_file()}  # fmt: skip
+
+    def full(self: TextWriter, *texts: str) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(TextWriter, "add", full)
+    with pytest.raises(StoreError, match="the disk is full"):
+        panel.score_many(ROWS, out=folder)
+    after = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"
+             and path.is_file()}  # fmt: skip
+    assert after == before
+
+
+def test_texts_without_a_letter_are_not_held_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.records.run_texts._GROUP_CHARS", 1000)
+    writer = TextWriter(tmp_path)
+    for k in range(100):
+        writer.add(str(k), "", "")
+        assert len(writer._rows) <= 5
+    writer.abandon()

@@ -52,7 +52,7 @@ def attack_lines(
         *_benign(figures),
         *_detectors(figures),
         "",
-        *_reading(figures, plan),
+        *(line for said in reading_sentences(figures, plan) for line in _wrapped(said)),
     ]
     return lines
 
@@ -137,7 +137,8 @@ def _detectors(figures: AttackFigures) -> list[str]:
     )
 
 
-def _reading(figures: AttackFigures, plan: AttackPlan) -> list[str]:
+def reading_sentences(figures: AttackFigures, plan: AttackPlan) -> tuple[str, str]:
+    """What can be said of the families, and the caution that goes with it."""
     tested = [f for f in figures.families if f.p_holm is not None]
     sure = [f.id for f in tested if f.p_holm is not None and f.p_holm < plan.alpha]
     said = (
@@ -148,7 +149,7 @@ def _reading(figures: AttackFigures, plan: AttackPlan) -> list[str]:
         "A family that moved nothing here has not been shown harmless: the texts are fixed, few "
         "and known. Whoever may adapt to a judge does better."
     )
-    return [*_wrapped(said), *_wrapped(caution)]
+    return said, caution
 
 
 def _is_alone(cell: Cell, name: str) -> bool:

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..calibration.text_lines import units
-from ..records.run_folder import replaced
+from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, replaced
 from .figures import AttackFigures
 from .lines import attack_lines
 from .measure import measure
+from .page import AttackPage, write_attack_page
+from .pictures import draw_attack
 from .scores import read_scores_matrix
 from .table import write_table
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
-    """Measures, and writes attack.json, attack.csv and attack.txt.
+    """Measures, and writes attack.json, attack.csv, attack.txt, the pictures and report.html.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -56,7 +58,20 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         judges=judges,
         demonstration=job.is_demonstration,
     )
+    figures_folder = job.path / FIGURES_FOLDER
+    if not draw_attack(figures_folder, figures):
+        lines += ["", "No pictures: they need matplotlib (pip install 'areopagus[figures]')."]
     write_text(job.path / "attack.txt", "\n".join(lines))
+    page = AttackPage(
+        figures=figures,
+        plan=job.plan,
+        judges=judges,
+        source=job.bases.name,
+        notices=tuple(job.notices),
+        is_demonstration=job.is_demonstration,
+        figures_folder=figures_folder,
+    )
+    write_attack_page(job.path / REPORT_FILE, page)
     return figures
 
 

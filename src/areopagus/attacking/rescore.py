@@ -23,7 +23,7 @@ from ..graphs.screen import screen
 from ..job import default_folder
 from ..records.csv_lines import CsvLines, writable
 from ..records.responses import ResponseRow, open_responses
-from ..records.run_folder import replaced
+from ..records.run_folder import REPORT_FILE, replaced
 from ..staged import StageProgress
 from .lines import DEMONSTRATION
 from .neutralise import Neutralised, neutralised
@@ -168,9 +168,11 @@ class RescoreJob(PanelStage):
                 }
 
     def finished(self, result: Path | None) -> RescoreRun:
-        """Writes the figures and returns the run."""
+        """Writes the figures and the page, and returns the run."""
+        from .rescore_page import RescorePage, write_rescore_page
+
         figures = self._figures(result)
-        head = {
+        head: dict[str, Any] = {
             "demonstration": self.is_demonstration,
             "judges": judges_line(self.panel),
             "source": self.name,
@@ -178,6 +180,10 @@ class RescoreJob(PanelStage):
         write_json(self.path / "rescore.json", head | as_json(figures))
         _write_table(self.path / "rescore.csv", figures)
         write_text(self.path / "rescore.txt", "\n".join(_lines(figures, head)))
+        page = RescorePage(
+            figures, head["judges"], self.name, tuple(self.notices), self.is_demonstration
+        )
+        write_rescore_page(self.path / REPORT_FILE, page)
         return RescoreRun(self.path)
 
     def describe(self) -> dict[str, Any]:

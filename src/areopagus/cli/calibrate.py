@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, InputFault
+from ..records.run_folder import REPORT_FILE
 from .humans import human_options, reading_from
 
 if TYPE_CHECKING:
@@ -163,6 +164,8 @@ def _write_folder(result: Calibration, lines: list[str], folder: Path | None) ->
     if folder is None:
         return ["Nothing is written without --out, since RUN is no run folder."]
     from ..calibration import save, write_figures
+    from ..calibration.folder import write_numbers
+    from ..calibration.page import write_calibration_page
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,7 +175,9 @@ def _write_folder(result: Calibration, lines: list[str], folder: Path | None) ->
     told = [f"Wrote {folder / 'report.txt'}"]
     for what, write in (
         ("calibration.json", lambda: save(result, folder / "calibration.json")),
+        ("numbers.json", lambda: write_numbers(result, folder)),
         ("figures", lambda: write_figures(result, folder)),
+        ("report.html", lambda: write_calibration_page(folder / REPORT_FILE, result, folder)),
     ):
         try:
             write()

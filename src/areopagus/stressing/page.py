@@ -19,7 +19,7 @@ from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Section, Table
 from .measure import StressFigures
 from .plan import StressPlan
-from .text import p_text, signed
+from .text import signed
 
 VERDICT_WORDS = {
     "changed": "significant after Holm's adjustment",
@@ -48,8 +48,8 @@ class StressPage:
     figures_folder: Path
 
 
-def write_stress_page(path: Path, page: StressPage) -> Path:
-    """Writes the page and returns its path.
+def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> Path:
+    """Writes the page, with its figures or without, and returns its path.
 
     Raises:
         StoreError: it cannot be written.
@@ -59,20 +59,18 @@ def write_stress_page(path: Path, page: StressPage) -> Path:
     scored, planned = sum(t.scored for t in tallies), sum(t.planned for t in tallies)
     sizes = ((found.n_prompts, "prompt"), (len(found.variants), "framing"))
     design = " × ".join(units(n, name) for n, name in sizes)
-    return write_page(
-        path,
-        Page(
-            title=f"Stress test of {', '.join(found.targets[:4])}"
-            + (" …" if len(found.targets) > 4 else ""),
-            kind="stress",
-            lead=(
-                f"{scored:,} scored of {planned:,} planned",
-                f"responses; {design}. Judged by {page.judges}.",
-            ),
-            sections=list(_sections(page, found)),
-            is_demonstration=page.is_demonstration,
+    made = Page(
+        title=f"Stress test of {', '.join(found.targets[:4])}"
+        + (" …" if len(found.targets) > 4 else ""),
+        kind="stress",
+        lead=(
+            f"{scored:,} scored of {planned:,} planned",
+            f"responses; {design}. Judged by {page.judges}.",
         ),
+        sections=list(_sections(page, found)),
+        is_demonstration=page.is_demonstration,
     )
+    return write_page(path, made if figures else made.without_figures())
 
 
 def _sections(page: StressPage, found: Degradation) -> Iterator[Section]:
@@ -124,9 +122,9 @@ def _headline_table(found: Degradation, delta: str) -> Table:
         "Mean degradation",
         [
             Column("target", "id"),
-            Column("framing"),
+            Column("framing", "id"),
             Column("delta", "number"),
-            Column("p"),
+            Column("p", "p"),
             Column("prompts"),
         ],
         [
@@ -134,7 +132,7 @@ def _headline_table(found: Degradation, delta: str) -> Table:
                 one.target,
                 one.condition or "all framings",
                 _estimate(one.estimate),
-                p_text(one.estimate.p_value),
+                _defined(one.estimate.p_value),
                 f"{one.estimate.n_prompts} of {one.estimate.n_planned}",
             ]
             for one in found.headlines
@@ -156,10 +154,10 @@ def _cells(page: StressPage, found: Degradation, delta: str) -> Iterator[Part]:
         "Cells",
         [
             Column("target", "id"),
-            Column("framing"),
-            Column("dimension"),
+            Column("framing", "id"),
+            Column("dimension", "id"),
             Column("delta", "number"),
-            Column("Holm p"),
+            Column("Holm p", "p"),
             Column("verdict"),
             Column("prompts", "count"),
             Column("prompts needed", "count"),
@@ -177,7 +175,7 @@ def _cell_row(cell: DegradationCell) -> list[Any]:
         cell.condition,
         cell.dimension or "mean over dimensions",
         Cell(_finite(cell.mean), note=_limits(cell.interval), is_bold=cell.verdict == "changed"),
-        p_text(cell.p_holm),
+        _defined(cell.p_holm),
         verdict,
         cell.n_prompts,
         cell.prompts_needed,
@@ -191,12 +189,17 @@ def _asymmetries(found: Degradation) -> Table:
         f"Delta under {first.agree} minus delta under {first.disagree} on {first.dimension}; "
         "positive: agreement costs more, which the SCRuB paper reads as sycophancy.",
         "Asymmetry",
-        [Column("target", "id"), Column("points", "number"), Column("Holm p"), Column("prompts")],
+        [
+            Column("target", "id"),
+            Column("points", "number"),
+            Column("Holm p", "p"),
+            Column("prompts"),
+        ],
         [
             [
                 one.target,
                 _estimate(one.estimate),
-                p_text(one.p_holm),
+                _defined(one.p_holm),
                 f"{one.estimate.n_prompts} of {one.estimate.n_planned}",
             ]
             for one in declared
@@ -211,9 +214,9 @@ def _comparisons(found: Degradation) -> Table:
         [
             Column("first", "id"),
             Column("second", "id"),
-            Column("framing"),
+            Column("framing", "id"),
             Column("points", "number"),
-            Column("Holm p"),
+            Column("Holm p", "p"),
         ],
         [
             [
@@ -221,7 +224,7 @@ def _comparisons(found: Degradation) -> Table:
                 one.second,
                 one.condition or "all framings",
                 _estimate(one.estimate),
-                p_text(one.p_holm),
+                _defined(one.p_holm),
             ]
             for one in found.comparisons
         ],
@@ -247,7 +250,7 @@ def _noise_table(floor: NoiseFloor, prompts: int, what: str, plan: StressPlan) -
         f"{plan.margin:g} points.",
         what,
         [
-            Column("dimension"),
+            Column("dimension", "id"),
             Column("sd", "number"),
             Column("upper bound", "number"),
             Column("SDC, one prompt", "number"),
@@ -277,7 +280,7 @@ def _counts(page: StressPage) -> Iterator[Part]:
         "Responses",
         [
             Column("target", "id"),
-            Column("condition"),
+            Column("condition", "id"),
             *(Column(name.replace("_", " "), "count") for name in names),
             Column("judgments scored"),
         ],
@@ -316,7 +319,11 @@ def _estimate(estimate: PromptMean) -> Cell:
 def _limits(interval: Interval) -> str:
     if math.isnan(interval.low):
         return ""
-    return f"{signed(interval.low)} to {signed(interval.high)}"
+    return f"{signed(interval.low)} to {signed(interval.high)}".replace("-", "−")
+
+
+def _defined(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _finite(value: float) -> float | None:

@@ -1,0 +1,101 @@
+"""The report of a folder of results, whatever kind of result it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from .errors import InputError, InputFault
+from .records.run_folder import NUMBERS_FILE, REPORT_FILE, RUN_FILE, read_run_file
+
+
+def write_any_report(
+    folder: str | Path, *, out: str | Path | None = None, figures: bool = True
+) -> Path:
+    """The path of the report of a folder, written anew, at once or not at all.
+
+    The numbers are read from the folder. A panel run's and an audit's pictures are drawn again;
+    those of the other kinds are the ones that the job left in figures/.
+
+    Args:
+        folder: of a panel run, a stress test, an audit, an attack, a rescoring, a construction of
+            prompts or a calibration.
+        out: the file to write; report.html in the folder when left out.
+        figures: whether the report has pictures.
+
+    Raises:
+        InputError: the folder holds nothing of these, or its files cannot be read.
+        StoreError: the report cannot be written; one that was there before stays.
+    """
+    folder = Path(folder)
+    # A calibration is no run: its folder has no run.json.
+    is_calibration = (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists()
+    kind = "calibration" if is_calibration else read_run_file(folder).get("kind", "panel")
+    if kind not in WRITERS:
+        raise InputError(
+            [InputFault(str(folder), f"holds a run of kind {kind!r}, which has no report")],
+            hint=f"Reports are there for: {', '.join(WRITERS)}.",
+        )
+    try:
+        return WRITERS[kind](folder, Path(out) if out else folder / REPORT_FILE, figures)
+    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+        # Our own files lack nothing of this: they were cut, edited, or written by another version.
+        raise InputError(
+            [InputFault(str(folder), f"its files do not fit together: {error!r}")]
+        ) from error
+
+
+def _panel(folder: Path, out: Path, figures: bool) -> Path:
+    from .reports import write_report
+
+    return write_report(folder, out=out, figures=figures)
+
+
+def _stress(folder: Path, out: Path, figures: bool) -> Path:
+    from .stressing.page import write_stress_page
+    from .stressing.page_again import stress_page_of
+
+    return write_stress_page(out, stress_page_of(folder), figures=figures)
+
+
+def _audit(folder: Path, out: Path, figures: bool) -> Path:
+    from .auditing.page import audit_page_of, write_audit_page
+
+    return write_audit_page(out, audit_page_of(folder, figures=figures))
+
+
+def _attack(folder: Path, out: Path, figures: bool) -> Path:
+    from .attacking.page import attack_page_of, write_attack_page
+
+    return write_attack_page(out, attack_page_of(folder), figures=figures)
+
+
+def _rescore(folder: Path, out: Path, figures: bool) -> Path:
+    from .attacking.rescore_page import rescore_page_of, write_rescore_page
+
+    return write_rescore_page(out, rescore_page_of(folder))
+
+
+def _prompts(folder: Path, out: Path, figures: bool) -> Path:
+    from .prompting.page import prompt_page_of, write_prompt_page
+
+    return write_prompt_page(out, prompt_page_of(folder, figures=figures))
+
+
+def _calibration(folder: Path, out: Path, figures: bool) -> Path:
+    from .calibration.folder import read_numbers
+    from .calibration.page import write_calibration_page
+
+    return write_calibration_page(out, read_numbers(folder), folder, figures=figures)
+
+
+WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
+    "panel": _panel,
+    "stress": _stress,
+    "audit": _audit,
+    "attack": _attack,
+    "rescore": _rescore,
+    "prompts": _prompts,
+    "calibration": _calibration,
+}

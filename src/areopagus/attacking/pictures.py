@@ -1,0 +1,70 @@
+"""The pictures of an attack: shifts by family, and what the detectors find."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from ..calibration.number import Number
+from .figures import AttackFigures
+
+WIDTH = 5.2
+
+
+def draw_attack(folder: Path, figures: AttackFigures) -> bool:
+    """Draws families.png/.svg and detectors.png/.svg; False where matplotlib is missing."""
+    if find_spec("matplotlib") is None:
+        return False
+    _draw_families(folder / "families", figures)
+    _draw_detectors(folder / "detectors", figures)
+    return True
+
+
+def _draw_families(path: Path, figures: AttackFigures) -> None:
+    from ..reports.figure_style import BLUE, GREY, ORANGE, new_figure, save, short_name, style
+
+    rows = [(family.id, family.all.shift, family.asks == "lowest") for family in figures.families]
+    if figures.benign:
+        rows.append(("harmless prose", figures.benign[0].shift, False))
+    with style():
+        figure = new_figure(WIDTH, 0.9 + 0.21 * len(rows))
+        axes = figure.add_subplot()
+        for place, (_, shift, is_lowering) in enumerate(rows):
+            if not shift.is_defined:
+                continue
+            colour = ORANGE if is_lowering else BLUE
+            if shift.has_interval:
+                axes.plot([shift.low, shift.high], [place, place], color=colour, linewidth=1.4)
+            axes.plot(
+                shift.value, place, "D" if is_lowering else "o", color=colour, markersize=5,
+                markerfacecolor="white" if is_lowering else colour,
+            )  # fmt: skip
+        axes.axvline(0, color=GREY, linestyle="--", linewidth=1)
+        names = [short_name(name.replace("_", " "), 26) for name, _, _ in rows]
+        axes.set_yticks(range(len(rows)), names, fontsize=8)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlabel("shift in points, attacked minus clean (intervals over prompts)")
+        axes.grid(axis="x", color=GREY, linewidth=0.3)
+        axes.set_axisbelow(True)
+        save(figure, path)
+
+
+def _draw_detectors(path: Path, figures: AttackFigures) -> None:
+    from ..reports.figure_style import BLUE, GREY, ON_COLOUR, new_figure, save, short_name, style
+
+    rows: list[tuple[str, Number]] = [
+        (family.id, family.flagged) for family in figures.families if family.flagged.is_defined
+    ]
+    with style():
+        figure = new_figure(WIDTH, 0.9 + 0.21 * len(rows))
+        axes = figure.add_subplot()
+        for place, (_, flagged) in enumerate(rows):
+            axes.barh(place, flagged.value, 0.62, color=BLUE, edgecolor=ON_COLOUR, linewidth=0.4)
+        names = [short_name(name.replace("_", " "), 26) for name, _ in rows]
+        axes.set_yticks(range(len(rows)), names, fontsize=8)
+        axes.set_ylim(len(rows) - 0.4, -0.6)
+        axes.set_xlim(0, 1)
+        axes.set_xlabel("share of attacked responses newly flagged")
+        axes.grid(axis="x", color=GREY, linewidth=0.3)
+        axes.set_axisbelow(True)
+        save(figure, path)

@@ -1,0 +1,150 @@
+"""`areopagus report`: every kind of folder, one page each, from what the folder holds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hostile_pages import (
+    attack_page_content,
+    hostile_calibration,
+    rescore_page_content,
+    stress_page_content,
+)
+from report_runs import make_run, panel_votes, plain_verdicts, verdict
+
+from areopagus import audit
+from areopagus.any_report import write_any_report
+from areopagus.attacking.page import write_attack_page
+from areopagus.attacking.rescore_page import write_rescore_page
+from areopagus.calibration.folder import read_numbers, write_numbers
+from areopagus.calibration.number import as_json
+from areopagus.calibration.page import write_calibration_page
+from areopagus.cli.main import cli
+from areopagus.errors import InputError
+from areopagus.records.run_folder import RUN_FORMAT
+from areopagus.stressing.page import write_stress_page
+
+
+def run_of(path: Path, shift: float) -> Path:
+    return make_run(
+        path,
+        [verdict(panel_votes(f"r{k}", f"p{k}", "model-a", 4 + k % 3 + shift)) for k in range(8)],
+    )
+
+
+def test_one_run_is_written_into_its_folder_or_where_it_is_wanted(plain_run: Path) -> None:
+    done = CliRunner().invoke(cli, ["report", str(plain_run), "--no-figures"])
+    assert done.exit_code == 0, done.output
+    assert not (plain_run / "figures").exists()
+    source = (plain_run / "report.html").read_text(encoding="utf-8")
+    assert "<figure>" not in source
+    elsewhere = plain_run / "elsewhere.html"
+    done = CliRunner().invoke(
+        cli, ["report", str(plain_run), "--no-figures", "--out", str(elsewhere)]
+    )
+    assert done.exit_code == 0, done.output
+    assert elsewhere.read_text(encoding="utf-8") == source
+
+
+def test_several_runs_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [str(run_of(tmp_path / f"run{k}", k / 10)) for k in range(3)]
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(cli, ["report", *names, "--no-figures"])
+    assert done.exit_code == 0, done.output
+    source = (tmp_path / "comparison.html").read_text(encoding="utf-8")
+    assert "run2 minus run0" in source
+    assert "<figure>" not in source
+
+
+def test_twelve_runs_have_all_their_differences_drawn(tmp_path: Path) -> None:
+    names = [str(run_of(tmp_path / f"run{k}", k / 10)) for k in range(12)]
+    done = CliRunner().invoke(cli, ["report", *names, "--out", str(tmp_path / "many.html")])
+    assert done.exit_code == 0, done.output
+    drawn = sorted(path.name for path in (tmp_path / "many_figures").glob("*.svg"))
+    assert drawn == ["differences-2.svg", "differences.svg"]
+    assert "Differences, 2 of 2" in (tmp_path / "many.html").read_text(encoding="utf-8")
+
+
+def run_file(folder: Path, kind: str, **content: Any) -> None:
+    plain = {"format": RUN_FORMAT, "kind": kind, **content}
+    (folder / "run.json").write_text(json.dumps(plain), encoding="utf-8")
+
+
+def test_a_stress_test_is_written_anew_from_its_numbers(tmp_path: Path) -> None:
+    page = stress_page_content(tmp_path)
+    first = write_stress_page(tmp_path / "first.html", page).read_text(encoding="utf-8")
+    plain = {
+        "demonstration": page.is_demonstration,
+        "plan": page.plan.to_json(),
+        "judges": page.judges,
+        "rewriting": page.rewriting,
+        **page.figures.to_json(),
+    }
+    (tmp_path / "stress.json").write_text(json.dumps(plain), encoding="utf-8")
+    run_file(tmp_path, "stress")
+    assert write_any_report(tmp_path).read_text(encoding="utf-8") == first
+
+
+def test_an_attack_and_a_rescoring_are_written_anew_from_their_numbers(tmp_path: Path) -> None:
+    page, other = attack_page_content(tmp_path / "a"), rescore_page_content()
+    for name, kind, shown, figures in (
+        ("a", "attack", page, page.figures.to_json()),
+        ("b", "rescore", other, as_json(other.figures)),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        write = write_attack_page if kind == "attack" else write_rescore_page
+        first = write(folder / "first.html", shown).read_text(encoding="utf-8")  # type: ignore[operator]
+        plain = {
+            "demonstration": True,
+            "judges": shown.judges,
+            "source": shown.source,
+            **({"plan": page.plan.to_json()} if kind == "attack" else {}),
+            **figures,
+        }
+        (folder / f"{kind}.json").write_text(json.dumps(plain), encoding="utf-8")
+        run_file(folder, kind, notices=list(shown.notices))
+        assert write_any_report(folder).read_text(encoding="utf-8") == first
+
+
+def test_a_calibration_is_read_back_number_for_number(tmp_path: Path) -> None:
+    found = hostile_calibration(tmp_path)
+    write_numbers(found, tmp_path)
+    assert read_numbers(tmp_path).to_json() == found.to_json()
+    first = write_calibration_page(tmp_path / "first.html", found, tmp_path)
+    assert write_any_report(tmp_path).read_bytes() == first.read_bytes()
+    bare = write_any_report(tmp_path, out=tmp_path / "bare.html", figures=False)
+    assert "no picture" in first.read_text(encoding="utf-8")
+    assert "no picture" not in bare.read_text(encoding="utf-8")
+
+
+def test_a_calibration_of_another_version_is_told(tmp_path: Path) -> None:
+    (tmp_path / "numbers.json").write_text('{"kind": "calibration", "format": 99}')
+    with pytest.raises(InputError, match="has format 99"):
+        write_any_report(tmp_path)
+    (tmp_path / "numbers.json").write_text('{"kind": "calibration", "format": 1, "level": "x"}')
+    with pytest.raises(InputError, match=r"main_target: must be a value, got 'nothing'"):
+        write_any_report(tmp_path)
+
+
+def test_an_audit_is_estimated_again_from_its_answers(tmp_path: Path) -> None:
+    run = audit("socioeval", limit=12, ledger=tmp_path / "ledger", out=tmp_path / "run")
+    first = (run.path / "report.html").read_bytes()
+    assert write_any_report(run.path).read_bytes() == first
+
+
+def test_what_has_no_report_is_told(tmp_path: Path, plain_run: Path) -> None:
+    other = make_run(tmp_path / "other", list(plain_verdicts(1)), kind="respond")
+    with pytest.raises(InputError, match="'respond', which has no report"):
+        write_any_report(other)
+    with pytest.raises(InputError, match="is not a run folder"):
+        write_any_report(tmp_path / "nothing")
+    torn = make_run(tmp_path / "torn", list(plain_verdicts(1)), kind="stress")
+    (torn / "stress.json").write_text(json.dumps({"plan": {}}), encoding="utf-8")
+    with pytest.raises(InputError, match="do not fit together"):
+        write_any_report(torn)
+    assert not (torn / "report.html").exists()
