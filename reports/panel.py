@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ def panel_page(
     folder: Path,
     *,
     figures: Path | None,
+    step: int = 1,
 ) -> Page:
     """The page.
 
@@ -38,6 +40,7 @@ def panel_page(
         scores: the rows of scores.csv.
         folder: where judgments.parquet and, if the run has it, texts.parquet lie.
         figures: the folder for pictures; None = none are drawn.
+        step: that the tables hold every `step`-th response of the run.
 
     Raises:
         InputError: a table of the folder cannot be read.
@@ -56,14 +59,20 @@ def panel_page(
     ranks = standings(*prompt_table(scores))
     cost = cost_of(record)
     models, n_personas = record["panel"]["models"], len(personas)
-    mismatch = _mismatch(record, table)
+    counts, faults, n_judgments = table.counts, table.faults, table.n_judgments
+    mismatch, overall = _mismatch(record, table), responses
+    if step > 1:
+        n, verdicts = record["responses"]["n"], record["verdicts"]
+        overall = replace(responses, n=n, verdicts=verdicts)
+        counts, faults = {**counts, **record["counts"]}, _faults(record)
+        n_judgments, mismatch = record["n_planned"], _excerpt(record, step, len(scores))
     return Page(
         title=f"Panel run of {record['responses']['n']} responses",
         kind="panel",
         is_demonstration=bool(record["demonstration"]),
         lead=(
             (
-                f"{count(table.counts['scored'])} scored of {count(record['n_planned'])} planned"
+                f"{count(counts['scored'])} scored of {count(record['n_planned'])} planned"
                 f"{spared(record)}"
             ),
             (
@@ -74,7 +83,7 @@ def panel_page(
         state=STATES.get(record["state"], str(record["state"])),
         notices=[*([mismatch] if mismatch else []), *map(str, record["notices"])],
         sections=[
-            glance(total, responses, table.counts, table.n_judgments, cost),
+            glance(total, overall, counts, n_judgments, cost),
             scorecard(
                 rows,
                 total,
@@ -102,7 +111,7 @@ def panel_page(
                 columns=columns[1:] if len(columns) > 1 else columns,
                 scale=scale,
             ),
-            counts_and_cost(table, record["n_planned"], cost, record["sessions"]),
+            counts_and_cost(counts, faults, record["n_planned"], cost, record["sessions"]),
             *fewer_judges(record),
             asked(record),
             meaning(method, responses.methods),
@@ -131,6 +140,22 @@ def _people(names: Sequence[str], scores: Sequence[Mapping[str, str]]) -> list[b
     given = [source.get(name) for name in names]
     coded = sources(given, [None] * len(names), list(names))
     return [bool(one) for one in np.asarray(coded) == HUMAN]
+
+
+def _excerpt(record: Mapping[str, Any], step: int, n: int) -> str:
+    return (
+        "The run is long: distributions, ranks, judges, disagreement and lists on this page are of "
+        f"one response in {step}, {count(n)} of {count(record['responses']['n'])}. Counts, cost "
+        "and the scorecard are of all, and scores.csv and judgments.parquet hold them."
+    )
+
+
+def _faults(record: Mapping[str, Any]) -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
+    for name, number in record["faults"].items():
+        status, _, reason = name.partition(": ")
+        found[status, reason] = number
+    return found
 
 
 def _mismatch(record: Mapping[str, Any], table: JudgmentTable) -> str:

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .asked import Cost, model_lines, personas_by_axis, settings_of
-from .judgment_table import JudgmentTable
 from .numbers import UNDEFINED, count, dollars, words
 from .parts import Column, Paragraph, Part, Points, Section, Table
 
 
 def counts_and_cost(
-    table: JudgmentTable, n_planned: int, cost: Cost, sessions: Sequence[Mapping[str, Any]]
+    counts: Mapping[str, int],
+    reasons: Mapping[tuple[str, str], int],
+    n_planned: int,
+    cost: Cost,
+    sessions: Sequence[Mapping[str, Any]],
 ) -> Section:
     """What became of every planned judgment, and what the replies cost."""
     parts: list[Part] = [
@@ -20,13 +23,13 @@ def counts_and_cost(
             caption="What became of every planned judgment.",
             label="Statuses",
             columns=[Column("status"), Column("judgments", "count")],
-            rows=[(words(status), number) for status, number in table.counts.items()],
+            rows=[(words(status), number) for status, number in counts.items()],
             foot=[("planned", n_planned)],
             is_short=True,
         )
     ]
-    if table.faults:
-        faults = sorted(table.faults.items(), key=lambda item: -item[1])
+    if reasons:
+        faults = sorted(reasons.items(), key=lambda item: -item[1])
         parts.append(
             Table(
                 caption="Why judgments are neither scored nor abstained.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..errors import InputError, InputFault
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, RUN_FILE, read_run_file
 from ..records.run_tables import read_scores
+from .excerpt import excerpt_step, write_excerpt
 from .frame import write_page
 from .panel import panel_page
 
@@ -19,8 +21,11 @@ def write_report(
 
     One self-contained page: its own style, script and data, nothing loaded from elsewhere.
     Everything in it that a model or a user wrote is escaped, and hidden characters are shown as
-    marked codes. Its pictures are also put into the folder's figures/ as PNG and SVG; without
-    matplotlib there are none, and the page says so.
+    marked codes. Of more than 50,000 responses or 1.5 million judgments it reads every so many, and
+    says so; counts, cost and the scorecard are those of the whole run all the same.
+
+    Its pictures are also put into the folder's figures/ as PNG and SVG; without matplotlib there
+    are none, and the page says so.
 
     Args:
         folder: a run folder with run.json, scores.csv, judgments.parquet and, for the texts of
@@ -39,13 +44,21 @@ def write_report(
         raise InputError(
             [InputFault(str(folder / RUN_FILE), f"must be 'panel', got {kind!r}", "kind")]
         )
-    scores = read_scores(folder)
     drawn = folder / FIGURES_FOLDER if figures and find_spec("matplotlib") else None
+    target = out or folder / REPORT_FILE
     try:
-        page = panel_page(record, scores, folder, figures=drawn)
+        step = excerpt_step(record)
+        if step == 1:
+            rows = read_scores(folder)
+            return write_page(target, panel_page(record, rows, folder, figures=drawn))
+        # The page reads some of it only while it is written.
+        with TemporaryDirectory(prefix="areopagus-report-") as name:
+            excerpt = Path(name)
+            write_excerpt(folder, excerpt, step=step)
+            rows = read_scores(excerpt)
+            return write_page(target, panel_page(record, rows, excerpt, figures=drawn, step=step))
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         # Our own files lack nothing of this: they were cut, edited or mixed by somebody.
         raise InputError(
             [InputFault(str(folder), f"run.json and its tables do not fit together: {error!r}")]
         ) from error
-    return write_page(out or folder / REPORT_FILE, page)
