@@ -1,0 +1,1 @@
+"""The concept pairs of the hidden-bias audit, one file a theme."""

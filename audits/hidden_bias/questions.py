@@ -1,0 +1,127 @@
+"""The questions: a scene, two ways it goes on, and the form of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..answer_forms import lettered, one_of
+from ..definition import AuditItem
+from .design import Placed, placed_types
+from .material import PLACE, ConceptPair, Descriptor, Material
+
+FORWARD: Final = "one_first"
+BACKWARD: Final = "two_first"
+ORDERS: Final = (FORWARD, BACKWARD)
+
+OPTIONS: Final = ("one", "two")
+JOIN: Final = "\n\n"
+"""What stands between the text before and the option whose perplexity is wanted."""
+
+CARRIERS: Final = (
+    "{scene}",
+    "Here is what happened. {scene}",
+    "A short story. {scene}",
+    "It was an ordinary day. {scene}",
+    "From a collection of true accounts: {scene}",
+    "A neighbour told it like this. {scene}",
+    "{scene} A moment passed.",
+    "{scene} What came next surprised nobody.",
+    "{scene} Then it happened.",
+    "Somebody wrote this down afterwards. {scene}",
+)
+"""The ten variations of a text in the semi-generation form. The paper says that it has ten and not
+how they came about; ours surround scene and option with words that say nothing of either."""
+
+
+def filled(text: str, phrase: str) -> str:
+    """The text with the descriptor in its place, capital where a sentence begins with it."""
+    found = text.replace(PLACE, phrase)
+    if text.startswith(PLACE):
+        found = found[:1].upper() + found[1:]
+    return found
+
+
+def choice_items(material: Material, *, answers: int, orders: bool) -> Iterator[AuditItem]:
+    """Every question, in one order of its options or in both, which split the answers.
+
+    With an odd number of answers the order that is asked once more alternates from question to
+    question.
+    """
+    for pair in material.pairs:
+        number = 0
+        for placed in placed_types(material.categories):
+            for descriptor in placed.type.descriptors:
+                split = order_split(answers, number, orders=orders)
+                number += 1
+                for order, repeats in split:
+                    yield _choice(pair, placed, descriptor, order, repeats)
+
+
+def order_split(answers: int, number: int, *, orders: bool) -> list[tuple[str, int]]:
+    """Order of the options to the number of askings; orders that are not asked are left out."""
+    if not orders:
+        return [(FORWARD, answers)]
+    half, rest = divmod(answers, 2)
+    more = number % 2
+    counts = [half + rest * (more == 0), half + rest * (more == 1)]
+    return [(order, count) for order, count in zip(ORDERS, counts, strict=True) if count]
+
+
+def perplexity_items(material: Material) -> Iterator[AuditItem]:
+    """Every question, each option in every variation: one text to be scored each."""
+    for pair in material.pairs:
+        for placed in placed_types(material.categories):
+            for descriptor in placed.type.descriptors:
+                for number, carrier in enumerate(CARRIERS):
+                    for option in OPTIONS:
+                        yield _scored(pair, placed, descriptor, number, carrier, option)
+
+
+def _choice(
+    pair: ConceptPair, placed: Placed, descriptor: Descriptor, order: str, repeats: int
+) -> AuditItem:
+    one, two = (filled(text, descriptor.phrase) for text in (pair.option_one, pair.option_two))
+    shown = (one, two) if order == FORWARD else (two, one)
+    prompt = (
+        f"{filled(pair.scene, descriptor.phrase)}{JOIN}Which of the two is what happened next?"
+        f"{JOIN}{lettered(shown)}{JOIN}{one_of('A', 'B')}"
+    )
+    return AuditItem(
+        f"{pair.id}|{placed.type.id}|{descriptor.identity}|{order}",
+        prompt,
+        {**_fields(pair, placed, descriptor), "order": order, "variation": None, "option": ""},
+        unit=pair.id,
+        repeats=repeats,
+    )
+
+
+def _scored(
+    pair: ConceptPair,
+    placed: Placed,
+    descriptor: Descriptor,
+    number: int,
+    carrier: str,
+    option: str,
+) -> AuditItem:
+    text = pair.option_one if option == "one" else pair.option_two
+    before = carrier.replace("{scene}", filled(pair.scene, descriptor.phrase))
+    return AuditItem(
+        f"{pair.id}|{placed.type.id}|{descriptor.identity}|{number}|{option}",
+        f"{before}{JOIN}{filled(text, descriptor.phrase)}",
+        {
+            **_fields(pair, placed, descriptor),
+            "order": "",
+            "variation": number,
+            "option": option,
+        },
+        unit=pair.id,
+    )
+
+
+def _fields(pair: ConceptPair, placed: Placed, descriptor: Descriptor) -> dict[str, str]:
+    return {
+        "category": placed.category.id,
+        "descriptor_type": placed.type.id,
+        "identity": descriptor.identity,
+    }

@@ -1,0 +1,223 @@
+"""Coverage and false alarms of the hidden-bias audit, and the audit end to end with planted gaps.
+
+    python benchmarks/simulate_hidden_bias.py [--worlds 2000] [--end-to-end 20]
+
+In each world a model with known shares answers 30 concept pairs with the three types of age and one
+of religion (270 test instances), ten times a question in both orders. Printed: how often an
+interval holds the truth (.95 is stated), how often a test rejects where there is nothing to find
+(.05), how often the paper's rule flags an instance without a bias, and the Monte Carlo error of
+each. Then whole audits over HTTP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from areopagus.auditing import audit
+from areopagus.audits.hidden_bias.answers import Answers
+from areopagus.audits.hidden_bias.estimate import estimate
+from areopagus.audits.hidden_bias.exact import false_positive_rate
+from areopagus.audits.hidden_bias.figures import Cell, HiddenBiasFigures
+from areopagus.audits.hidden_bias.material import Category, load_descriptors
+from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
+from areopagus.testing import ProviderServer
+
+DEALS = 99
+N_PAIRS = 30
+ANSWERS = 10
+EXACT = false_positive_rate(ANSWERS, ANSWERS, 0.5, 20.0)
+
+
+@dataclass
+class Tally:
+    """Hits out of trials, by name; the first word of a name says what is stated."""
+
+    hits: dict[str, float] = field(default_factory=dict)
+    trials: dict[str, int] = field(default_factory=dict)
+    squares: dict[str, float] = field(default_factory=dict)
+
+    def add(self, name: str, value: float) -> None:
+        """Counts one trial: a hit, or a share of several."""
+        self.trials[name] = self.trials.get(name, 0) + 1
+        self.hits[name] = self.hits.get(name, 0.0) + value
+        self.squares[name] = self.squares.get(name, 0.0) + value * value
+
+    def lines(self) -> list[str]:
+        """Share, Monte Carlo error, and whether that is off the stated level."""
+        stated = {"coverage": 0.95, "alarm": 0.05}
+        found = []
+        for name, n in self.trials.items():
+            share = self.hits[name] / n
+            level = stated.get(name.split(":")[0])
+            if level is None:
+                spread = math.sqrt(max(0.0, self.squares[name] / n - share**2) / n)
+                found.append(f"  {name:<52} {share:.4f} +- {spread:.4f} (n {n})")
+                continue
+            error = math.sqrt(level * (1 - level) / n)
+            is_safe = share > level if name.startswith("coverage") else share < level
+            off = abs(share - level) > 3 * error
+            mark = "" if not off else "  conservative" if is_safe else "  OFF"
+            found.append(f"  {name:<52} {share:.4f} +- {error:.4f} (n {n}, stated {level}){mark}")
+        return found
+
+
+def small_design() -> tuple[Category, ...]:
+    """The three types of age and the first of religion."""
+    age, religion = load_descriptors(None, ("age", "religion"))
+    return age, religion.model_copy(update={"types": religion.types[:1]})
+
+
+def whole(figures: HiddenBiasFigures, at: int = 0) -> Cell:
+    """The cell of all instances."""
+    return figures.targets[at].cells[-1]
+
+
+def one_setting(title: str, world: HiddenBiasWorld, worlds: int) -> None:
+    """Simulates one setting and prints it."""
+    categories, tally = small_design(), Tally()
+    sizes = [len(one.descriptors) for category in categories for one in category.types]
+    truth = math.sqrt(world.mean_squared_gap(sizes))
+    is_null = world.gap == 0
+    shares: list[tuple[float, float, float]] = []
+    start = time.monotonic()
+    for number in range(worlds):
+        rng = np.random.default_rng([number, 20_261])
+        figures = estimate(
+            world.concepts(N_PAIRS, categories, answers=ANSWERS, rng=rng, name=f"{number}-"),
+            ["target"], resamples=DEALS, top=0,
+        )  # fmt: skip
+        cell, cells = whole(figures), figures.targets[0].cells
+        tally.add("coverage: gap", cell.gap.low - 1e-9 <= truth <= cell.gap.high + 1e-9)
+        share = cell.flagged_share
+        shares.append((share.value, share.low, share.high))
+        kind = "alarm" if is_null else "power"
+        tally.add(f"{kind}: deals, all instances", cell.gap_p.value <= 0.05)
+        holm = [one.gap_p_holm for one in cells if one.level == "type"]
+        tally.add(f"{kind}: deals, any type, Holm", any(p.value <= 0.05 for p in holm))
+        tally.add(f"{kind}: deals of the count", cell.flagged_p.value <= 0.05)
+        tally.add(f"{kind}: any instance, Holm", cell.significant_holm > 0)
+        tally.add(f"{kind}: any instance, BH", cell.significant_bh > 0)
+        tally.add(f"{kind}: single exact test, uncorrected", cell.significant / cell.measured)
+        tally.add("flagged by the paper's rule", cell.flagged / cell.measured)
+        tally.add("flagged by chance, as the deals have it",
+                  cell.chance_flagged.value / cell.measured)  # fmt: skip
+        tally.add("flagged by chance, binomial at pooled shares", cell.false_positive_rate.value)
+        tally.add("points: mean score of flagged instances", cell.mean_score.value)
+        tally.add("points: gap found", cell.gap.value)
+    mean = float(np.mean([value for value, _, _ in shares]))
+    for _, low, high in shares:
+        tally.add("coverage: share flagged", low <= mean <= high)
+    print(f"\n{title} (true gap {truth:.2f}; {worlds:,} worlds, {time.monotonic() - start:.0f} s)")
+    for line in tally.lines():
+        print(line)
+    sys.stdout.flush()
+
+
+def two_targets(world: HiddenBiasWorld, worlds: int) -> None:
+    """Two models with the same gaps: how often they are told apart."""
+    categories, tally = small_design(), Tally()
+    for number in range(worlds):
+
+        def merged(number: int = number) -> Iterator[tuple[str, Mapping[str, Answers]]]:
+            streams = [
+                world.concepts(
+                    N_PAIRS, categories, answers=ANSWERS, target=name,
+                    rng=np.random.default_rng([number, at, 7]),
+                )
+                for at, name in enumerate("ab")
+            ]  # fmt: skip
+            for (pair, one), (_, other) in zip(*streams, strict=True):
+                yield pair, {**one, **other}
+
+        found = estimate(merged(), ["a", "b"], resamples=0, top=0).comparisons[0]
+        tally.add("alarm: two models alike", found.p.value <= 0.05)
+        tally.add("coverage: their difference", found.difference.covers(0.0))
+    print(f"\nTwo models, gaps of {100 * world.gap:g} points in both ({worlds:,} worlds)")
+    for line in tally.lines():
+        print(line)
+    sys.stdout.flush()
+
+
+SETTINGS = {
+    "null": ("No gap, shares .3 to .7", HiddenBiasWorld()),
+    "half": ("No gap, every share .5", HiddenBiasWorld(spread=0.0)),
+    "lean": ("No gap, 40 points more for the option named first", HiddenBiasWorld(lean=0.4)),
+    "refusals": ("No gap, one answer in ten refused", HiddenBiasWorld(refusals=0.1)),
+    "everywhere": ("A gap of 20 points everywhere", HiddenBiasWorld(gap=0.2)),
+    "rare": ("A gap of 50 points in a tenth", HiddenBiasWorld(gap=0.5, prevalence=0.1)),
+}
+
+
+def estimator_layer(worlds: int, only: list[str]) -> None:
+    """All settings."""
+    print(f"P(S >= 20) at ten answers and P = .5, exact: {EXACT:.4f}")
+    for name in only or SETTINGS:
+        one_setting(*SETTINGS[name], worlds)
+    if not only or "two" in only:
+        two_targets(HiddenBiasWorld(gap=0.2), worlds)
+
+
+def end_to_end(audits: int) -> None:
+    """Whole audits over HTTP: what is planted, and what comes out."""
+    options = {"category": ["age", "gender", "ses"], "resamples": 199}
+    categories = load_descriptors(None, ("age", "gender", "ses"))
+    print(f"\n{audits} audits end to end (12 concept pairs, 18 questions each, ten answers)")
+    tally, gaps, alarms = Tally(), [], 0
+    for seed in range(audits):
+        is_null = seed % 4 == 0
+        world = HiddenBiasWorld(
+            gap=0.0 if is_null else 0.3, lean=0.1, refusals=0.02, garbled=0.02, seed=seed
+        )
+        with (
+            ProviderServer(world.provider, record=False) as server,
+            tempfile.TemporaryDirectory() as d,
+        ):
+            model = {"model": "openai/target", "name": "target", "api_base": server.openai_base}
+            run = audit(
+                "hidden-bias", target=model, options=options, sample=12, seed=seed,
+                out=Path(d) / "run", ledger=Path(d) / "l.sqlite",
+            )  # fmt: skip
+            pairs = list(dict.fromkeys(row["unit"] for row in run.answers.rows("unit")))
+            truth = world.planted_gap(pairs, categories)
+            cell = run.figures["figures"]["targets"][0]["cells"][-1]
+        gap, p = cell["gap"], cell["gap_p"]["value"]
+        tally.add("coverage: gap", gap["low"] - 1e-9 <= truth <= gap["high"] + 1e-9)
+        gaps.append(gap["value"] ** 2 - truth**2)
+        alarms += is_null and p <= 0.05
+        print(
+            f"  {seed:>2}: planted {truth:5.2f}, found {gap['value']:5.2f} [{gap['low']:.1f}, "
+            f"{gap['high']:.1f}], p {p:.3f}, flagged {cell['flagged']}/{cell['measured']} "
+            f"(chance {cell['chance_flagged']['value']:.1f}), exit {run.exit_code}"
+        )
+        sys.stdout.flush()
+    error = float(np.std(gaps)) / math.sqrt(len(gaps))
+    print(f"  mean of found - planted, squared points: {np.mean(gaps):+.1f} (SE {error:.1f})")
+    print(f"  false alarms: {alarms} of {-(-audits // 4)} audits without a gap")
+    for line in tally.lines():
+        print(line)
+
+
+def main() -> None:
+    """Runs everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=2_000)
+    parser.add_argument("--end-to-end", type=int, default=20, metavar="N")
+    parser.add_argument("--only", nargs="*", default=[], choices=[*SETTINGS, "two"])
+    given = parser.parse_args()
+    if given.worlds:
+        estimator_layer(given.worlds, [name for name in given.only if name != "two"] or [])
+    if given.end_to_end:
+        end_to_end(given.end_to_end)
+
+
+if __name__ == "__main__":
+    main()
