@@ -233,6 +233,10 @@ class Audit(ABC, Generic[OptionsT]):
         """
         return ()
 
+    def likely_words(self, options: OptionsT) -> int:
+        """About how many words an answer has with these options, for estimates."""
+        return self.likely_answer_words
+
     def notices(self, options: OptionsT) -> Sequence[str]:
         """What a person should know before anything is spent."""
         return ()

@@ -113,7 +113,7 @@ class _Rehearsal:
             answer = read_answer(reply)
             self._judging(item, read_by_rule(job, item, answer), answer.text)
             return
-        words = job.audit.likely_answer_words
+        words = job.audit.likely_words(job.options)
         self._call(stage, backend, request, round(words * _WORDS_TO_TOKENS))
         if job.judges and job.audit.takes_judges:
             self._unknown_judging(item, words)

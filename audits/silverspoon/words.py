@@ -1,0 +1,177 @@
+"""Which words tell the stories of one group from those of the others."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ...aggregation.log_odds import log_odds_with_prior
+from ...aggregation.multiplicity import holm
+
+FEWEST_NAMES: Final = 5
+"""A word that fewer names' stories use is not compared."""
+MOST_WORDS: Final = 20
+PRIOR_SIZE: Final = 500.0
+LEAST_Z: Final = 1.0
+"""A word below is not called distinctive, whatever else there is."""
+
+_WORD = re.compile(r"[^\W\d_]{3,40}(?:['’][^\W\d_]{1,3})?")
+_LISTED = """
+    the and for was were with that this from they them their there then than but not are had
+    has have his her hers him she its it's into out over under about after before again when
+    where while who whom whose which what why how all any both each few more most other some
+    such only own same too very can will just should now one two would could been being
+    because did does doing down during further here himself herself itself themselves nor
+    off once ours ourselves through until upon yet you your our person city also even still
+    every across around among between toward towards though although like much many ever
+    never always another those these himself's person's city's she'd he'd they'd wasn't
+    didn't couldn't may might must shall
+"""
+_FUNCTION_WORDS = frozenset(_LISTED.split())
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctWord:
+    """A word of a group.
+
+    Attributes:
+        word: the word.
+        here, there: names of the group, and of those it is compared with, whose stories use it.
+        log_odds: of using it, with an informative prior; positive: more often in the group.
+        z: over its standard error.
+        p_holm: corrected over all words compared for this group.
+    """
+
+    word: str
+    here: int
+    there: int
+    log_odds: float
+    z: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWords:
+    """The words of one group.
+
+    Attributes:
+        gender, race, city: the group; "" stands for all.
+        against: what it is compared with.
+        n_here, n_there: names.
+        n_words: words compared.
+        distinct: by z falling, from 1 on, those that are more often used in the group.
+        common: the paper's clouds: words by number of names, function words left out.
+    """
+
+    gender: str
+    race: str
+    city: str
+    against: str
+    n_here: int
+    n_there: int
+    n_words: int
+    distinct: tuple[DistinctWord, ...]
+    common: tuple[tuple[str, int], ...]
+
+
+Place = tuple[str, str, str, str]
+"""unit, gender, race, income of the city"""
+
+
+def words_of(text: str) -> set[str]:
+    """The different words of a text of three letters or more, in small letters."""
+    return {match[0].casefold().replace("’", "'") for match in _WORD.finditer(text)}
+
+
+def group_words(
+    vocabulary: Mapping[Place, set[str]], genders: Sequence[str], races: Sequence[str]
+) -> tuple[GroupWords, ...]:
+    """The words of every race, gender, income of city, and of the cells between them.
+
+    A word counts once for each name, however often its stories use it: stories of one name, and
+    the words of one story, are no independent draws.
+
+    Args:
+        vocabulary: words used in the stories of a name in cities of one income.
+        genders, races: in the order of the report.
+    """
+    found = []
+    cities = ("high", "low")
+    groups: list[tuple[str, str, str]] = [("", race, "") for race in races]
+    groups += [(gender, "", "") for gender in genders]
+    groups += [("", "", city) for city in cities]
+    groups += [(gender, race, "") for race in races for gender in genders]
+    groups += [(g, r, c) for r in races for g in genders for c in cities]
+    for group in groups:
+        here, there = _split(vocabulary, group)
+        if here and there:
+            found.append(_contrast(group, here, there))
+    return tuple(found)
+
+
+def _split(
+    vocabulary: Mapping[Place, set[str]], group: tuple[str, str, str]
+) -> tuple[list[set[str]], list[set[str]]]:
+    """Words by name, in the group and outside; a name's cities together unless they are compared.
+
+    A cell of gender, race and income is compared with everything else, as the paper's clouds are
+    of such cells; there a name's rich and poor cities stand apart.
+    """
+    by_city = bool(group[2])
+    sets: dict[tuple[str, str, bool], set[str]] = {}
+    for (unit, gender, race, city), words in vocabulary.items():
+        place = (gender, race, city)
+        is_here = all(w in ("", p) for w, p in zip(group, place, strict=True))
+        key = (unit, city if by_city else "", is_here)
+        sets[key] = sets.get(key, set()) | words
+    return (
+        [words for (_, _, is_here), words in sets.items() if is_here],
+        [words for (_, _, is_here), words in sets.items() if not is_here],
+    )
+
+
+def _contrast(
+    group: tuple[str, str, str], here: Sequence[set[str]], there: Sequence[set[str]]
+) -> GroupWords:
+    counts, others = _counted(here), _counted(there)
+    kept = {word for word in {*counts, *others} if counts[word] + others[word] >= FEWEST_NAMES}
+    contrasts = log_odds_with_prior(
+        {word: counts[word] for word in kept},
+        {word: others[word] for word in kept},
+        prior_size=PRIOR_SIZE,
+    )
+    adjusted = holm([one.p for one in contrasts])
+    distinct = [
+        DistinctWord(one.word, one.count_a, one.count_b, one.log_odds, one.z, float(p))
+        for one, p in zip(contrasts, adjusted, strict=True)
+        if one.z >= LEAST_Z
+    ]
+    common = [
+        (word, count)
+        for word, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if word not in _FUNCTION_WORDS
+    ]
+    gender, race, city = group
+    return GroupWords(
+        gender, race, city, _against(group), len(here), len(there), len(contrasts),
+        tuple(distinct[:MOST_WORDS]), tuple(common[:MOST_WORDS]),
+    )  # fmt: skip
+
+
+def _counted(sets: Iterable[set[str]]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for words in sets:
+        found.update(words)
+    return found
+
+
+def _against(group: tuple[str, str, str]) -> str:
+    kinds = [kind for kind, value in zip(("gender", "race", "city"), group, strict=True) if value]
+    if kinds == ["race"]:
+        return "the other races"
+    if kinds == ["gender"]:
+        return "the other gender"
+    return "cities of the other income" if kinds == ["city"] else "everybody else"
