@@ -218,7 +218,9 @@ def test_a_block_that_is_not_run_could_be(block: Block) -> None:
         elif name == "python":
             assert (ROOT / words[1]).is_file(), f"{block.place}: there is no {words[1]}"
         else:
-            assert name in ("pip", "pytest", "export", "ollama", "vllm"), f"{block.place}: {words}"
+            assert name in ("pip", "pytest", "export", "ollama", "ray", "vllm"), (
+                f"{block.place}: {words}"
+            )
 
 
 # What the prose names ----------------------------------------------------------------------------
@@ -338,6 +340,7 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
     }
     assert files == {
         "README.md",
+        "concepts.yaml",
         "panel.yaml",
         "personas/urban_planner.yaml",
         "prompts.csv",
