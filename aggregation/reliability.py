@@ -116,12 +116,10 @@ def _absolute_limits(
     b = 1 + k * rho * (n - 1) / (n * (1 - rho))
     spread = (a * raters) ** 2 / (k - 1) + (b * residual) ** 2 / ((n - 1) * (k - 1))
     df = (a * raters + b * residual) ** 2 / spread if spread > 0 else 0.0
-    if df <= 0:
-        return math.nan, math.nan
     rest = k * raters + (k * n - k - n) * residual
-    below, above = float(stats.f.ppf(tail, n - 1, df)), float(stats.f.ppf(tail, df, n - 1))
-    if min(below * rest, rest) + n * min(1.0, above) * items <= 0:
+    if df <= 0 or rest + items <= 0:
         return math.nan, math.nan
+    below, above = float(stats.f.ppf(tail, n - 1, df)), float(stats.f.ppf(tail, df, n - 1))
     return (
         n * (items - below * residual) / (below * rest + n * items),
         n * (above * items - residual) / (rest + n * above * items),

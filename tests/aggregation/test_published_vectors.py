@@ -1,6 +1,7 @@
 """Published or independently computed figures that no other test of the estimators holds."""
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -132,6 +133,24 @@ def test_limits_are_refused_where_nothing_varies() -> None:
         icc_interval([[1, 2, 3], [2, 1, 3]], "ICC(3,1)", level=1)
 
 
+def test_limits_enclose_the_value_or_are_missing_with_a_reason() -> None:
+    # Three raters, three items, every item and every rater with mean 2: no mean square but the
+    # residual's is above 0, and the degrees of freedom are 0 / 0.
+    alike = icc_interval([[1, 2, 3], [2, 3, 1], [3, 1, 2]], "ICC(2,1)")
+    assert math.isnan(alike.low)
+    assert alike.reason == "the means of items differ too little for limits by normal theory"
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        table = rng.integers(1, 5, size=(rng.integers(2, 5), rng.integers(2, 5))).astype(float)
+        for form in get_args(IccForm):
+            found = icc_interval(table, form)
+            if found.reason is None:
+                assert found.low <= found.value <= found.high <= 1
+            else:
+                assert math.isnan(found.low)
+                assert math.isnan(found.high)
+
+
 def test_bounds_of_a_mean_with_abstentions() -> None:
     # 25 scores with sum 130, five abstentions, scale 1 to 10: (130 + 5) / 30, (130 + 50) / 30.
     scores = [5.0] * 20 + [6.0] * 5 + [NAN] * 5
@@ -153,6 +172,13 @@ def test_rogan_gladen_with_the_limits_of_lee_and_others() -> None:
     # (.4 + .7 - 1) / (.7 + .9 - 1) = 1/6; limits as their own code prints them.
     assert found.value == pytest.approx(1 / 6)
     assert (found.low, found.high) == pytest.approx((0.0564, 0.2627), abs=5e-5)
+    # By hand: z² = 3.841459, p = 401.920729 / 1003.841459 = .400383, q0 = 141/202 = .698020,
+    # q1 = 181/202 = .896040; θ = .098403 / .594059 = .165645.
+    # v0 = .210788/202 = .00104351, v1 = .0931526/202 = .000461152
+    # shift = 7.682918 (.165645 · .000461152 − .834355 · .00104351) = −.00610220
+    # SE² = (.240077/1003.841 + .696148 · .00104351 + .0274383 · .000461152) / .352906 = .00277197
+    # θ + shift ± 1.959964 · .0526495 = .159543 ± .103191
+    assert (found.low, found.high) == pytest.approx((0.056352, 0.262734), abs=2e-6)
 
 
 def test_a_judge_no_better_than_chance_corrects_nothing() -> None:

@@ -82,8 +82,9 @@ def cli() -> None:
     """A panel of ten judges for responses that have no right answer.
 
     \b
-    Exit codes: 0 all judgments scored, abstained or not needed; 1 a fault of this program;
-    2 bad input; 3 finished with refused, unreadable or failed judgments;
+    Exit codes: 0 all judgments scored, abstained or not needed;
+    1 a fault of this program; 2 bad input;
+    3 finished with refused, unreadable or failed judgments;
     4 stopped by the cost cap; 130, 143 interrupted.
     """
 
