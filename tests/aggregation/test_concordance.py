@@ -155,9 +155,9 @@ def test_a_mean_w_of_a_quarter_from_five_raters_is_no_signal() -> None:
     rng = np.random.default_rng(0)
     sizes = [4, 5, 6] * 3
     null = np.mean(
-        [[kendall_w(rng.random((5, size))) for size in sizes] for _ in range(1500)], axis=1
+        [[kendall_w(rng.random((5, size))) for size in sizes] for _ in range(600)], axis=1
     )
-    assert (null >= 0.25).mean() == pytest.approx(0.13, abs=0.035)
+    assert (null >= 0.25).mean() == pytest.approx(0.13, abs=0.05)
 
 
 def test_skillings_mack_of_the_assembly_data_is_the_published_one() -> None:

@@ -66,7 +66,7 @@ def test_a_shared_prompt_effect_moves_the_pooled_tau_and_not_the_stratified_one(
     assert kendall_tau_b(x, y, groups) == pytest.approx(0, abs=0.04)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(
         st.tuples(

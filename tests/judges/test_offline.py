@@ -207,7 +207,8 @@ def test_messages_without_the_marked_texts_are_refused(messages: list[dict[str, 
 
 
 def test_another_model_is_refused() -> None:
-    with pytest.raises(InputError, match="must be lexical or rewriter or respondent or generator, got 'oracle'"):
+    known = "lexical or rewriter or respondent or generator"
+    with pytest.raises(InputError, match=f"must be {known}, got 'oracle'"):
         offline_reply("oracle", [message()], facts())
 
 
