@@ -25,6 +25,7 @@ from .spec import LADDER, Rung
 if TYPE_CHECKING:
     from ..records.ledger import Intent, Ledger
 
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A reply and where it came from."""
