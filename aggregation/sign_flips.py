@@ -1,12 +1,15 @@
-"""Sign-flip tests of many cells on the same prompts, exact far beyond enumeration."""
+"""Sign-flip tests of one vector or of many cells, exact far beyond enumeration."""
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+
+Alternative = Literal["two-sided", "greater", "less"]
 
 EXACT_PROMPTS = 30
 """Values of a cell up to which every one of the 2^n sign vectors is counted."""
@@ -32,7 +35,7 @@ class SignFlips:
 def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) -> SignFlips:
     """Returns the two-sided sign-flip test of a mean of 0 for every column.
 
-    The test of `sign_flip_test`, for many cells: p = P(|Σ ±x| ≥ |Σ x|) over all 2^n sign vectors
+    `sign_flip_test` for many cells: p = P(|Σ ±x| ≥ |Σ x|) over all 2^n sign vectors
     up to 30 values, beyond that over sign vectors drawn once for all cells, (1 + k) / (B + 1). All
     2^n are counted without being listed: the sums of the two halves are sorted, and for each sum
     of the one those of the other that reach the observed total are counted (Horowitz & Sahni,
@@ -58,10 +61,10 @@ def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) 
     n = known.sum(axis=0).astype(np.int64)
     p = np.full(table.shape[1], np.nan)
     for cell in np.flatnonzero((n > 0) & (n <= EXACT_PROMPTS)):
-        p[cell] = _exact(table[known[:, cell], cell])
+        p[cell] = exact_p(table[known[:, cell], cell])
     many = n > EXACT_PROMPTS
     if many.any():
-        p[many] = _sampled(np.nan_to_num(table[:, many]), flips, np.random.default_rng(seed))
+        p[many] = sampled_p(np.nan_to_num(table[:, many]), flips, np.random.default_rng(seed))
     exact = 2.0 ** (1 - np.minimum(n, EXACT_PROMPTS).astype(np.float64))
     smallest = np.where(many, 1 / (flips + 1), np.where(n > 0, exact, np.nan))
     method = tuple(
@@ -70,17 +73,31 @@ def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) 
     return SignFlips(p, n, method, smallest)
 
 
-def _exact(values: Floats) -> float:
-    total = abs(float(values.sum()))
-    # Sums that differ by rounding only are the same sum: without this, half of an exact p is lost.
-    reached = total - 1e-9 * float(np.abs(values).sum())
-    if reached <= 0:
+def exact_p(values: Floats, alternative: Alternative = "two-sided") -> float:
+    """Returns the share of all 2^n sign vectors whose sum is as extreme as that of the values.
+
+    Args:
+        values: shape (n,), at least one, none missing.
+        alternative: "greater": sums at least as high.
+    """
+    reached = float(_least(values, alternative))
+    sides = 2 if alternative == "two-sided" else 1
+    if sides == 2 and reached <= 0:
         return 1.0
     half = values.size // 2
     one, other = _sorted_sums(values[:half]), _sorted_sums(values[half:])
     above = other.size - np.searchsorted(other, reached - one, side="left")
     # The sums are symmetric about 0, so the lower tail holds as many.
-    return 2 * int(above.sum()) / 2.0**values.size
+    return sides * int(above.sum()) / 2.0**values.size
+
+
+def _least(values: Floats, alternative: Alternative) -> Floats:
+    """Returns, for each cell, the sum from which a sum (turned or not) is as extreme."""
+    total = values.sum(axis=0)
+    turned = {"two-sided": np.abs(total), "greater": total, "less": -total}[alternative]
+    # Sums that differ by rounding only are the same sum: without this, half of an exact p is lost.
+    least: Floats = turned - 1e-9 * np.abs(values).sum(axis=0)
+    return least
 
 
 def _sorted_sums(values: Floats) -> Floats:
@@ -91,14 +108,32 @@ def _sorted_sums(values: Floats) -> Floats:
     return sums
 
 
-def _sampled(filled: Floats, flips: int, generator: np.random.Generator) -> Floats:
-    total = np.abs(filled.sum(axis=0)) - 1e-9 * np.abs(filled).sum(axis=0)
+def sampled_p(
+    filled: Floats,
+    flips: int,
+    generator: np.random.Generator,
+    alternative: Alternative = "two-sided",
+) -> Floats:
+    """Returns (1 + k) / (B + 1) of each cell over sign vectors drawn once for all cells.
+
+    Args:
+        filled: shape (prompts, cells), 0 where missing.
+        flips: B, sign vectors drawn.
+        generator: draws them.
+        alternative: as in `exact_p`.
+    """
+    least = _least(filled, alternative)
     reached = np.zeros(filled.shape[1])
     step = max(4_000_000 // max(filled.shape), 1)
     for start in range(0, flips, step):
         size = (min(step, flips - start), len(filled))
         signs = generator.integers(0, 2, size=size, dtype=np.int8) * 2.0 - 1
-        reached += (np.abs(signs @ filled) >= total).sum(axis=0)
+        sums = signs @ filled
+        if alternative == "two-sided":
+            sums = np.abs(sums)
+        elif alternative == "less":
+            sums = -sums
+        reached += (sums >= least).sum(axis=0)
     p: Floats = (1 + reached) / (flips + 1)
     return p
 

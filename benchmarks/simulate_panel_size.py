@@ -17,10 +17,10 @@ from areopagus.aggregation.effective_judges import effective_judges_from_compone
 from areopagus.aggregation.reliability import icc_interval
 from areopagus.calibration.how_many import how_many
 from areopagus.calibration.material import Material
-from areopagus.calibration.number import Number
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.panel_severity import panel_severity
 from areopagus.calibration.responses import make_responses
+from areopagus.number import Number
 
 P, M, RESPONSES, MISSING = 4, 3, 6, 0.15
 S2 = {"q": 0.3, "r:q": 0.6, "qP": 0.05, "qM": 0.1, "rP": 0.06, "rM": 0.2, "residual": 0.5}

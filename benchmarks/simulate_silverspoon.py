@@ -39,7 +39,7 @@ from areopagus.audits.silverspoon.simulated_arrays import (
     drawn_rates,
 )
 from areopagus.audits.silverspoon.words import group_words
-from areopagus.calibration.number import Number
+from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 _PARTS = ("all", "judgement", "people", "words", "sizes")

@@ -28,7 +28,7 @@ from areopagus.audits.socioeval.comparison import compare
 from areopagus.audits.socioeval.estimate import model_figures
 from areopagus.audits.socioeval.outcomes import Prompts
 from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
-from areopagus.calibration.number import Number
+from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 RESAMPLES = 499

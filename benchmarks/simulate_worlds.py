@@ -23,7 +23,6 @@ from areopagus.calibration.concordance import concordance
 from areopagus.calibration.how_many import how_many
 from areopagus.calibration.judges_table import judges_table
 from areopagus.calibration.material import Material, targets_of
-from areopagus.calibration.number import Number
 from areopagus.calibration.one_person import against_one_person
 from areopagus.calibration.panel_people import panel_with_people
 from areopagus.calibration.panel_scores import PanelScores
@@ -33,6 +32,7 @@ from areopagus.calibration.rater_pairs import pairwise_tau
 from areopagus.calibration.rater_severity import severity_table
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
+from areopagus.number import Number
 
 PERSONAS = ("historian", "ethicist", "sociologist", "libertarian")
 MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")

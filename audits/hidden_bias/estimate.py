@@ -11,7 +11,7 @@ import numpy as np
 
 from ...aggregation.multiplicity import holm
 from ...aggregation.proportions import newcombe
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from .answers import Answers
 from .corrected import benjamini_hochberg_of, holm_of
 from .exact import false_positive_rate

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...calibration.number import Number
 from ...calibration.text_lines import cell, heading, item, plain, probability, table
+from ...number import Number
 from .figures import Association, HiddenBiasFigures, Rule, TargetFigures
 
 

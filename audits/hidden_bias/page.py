@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...calibration.number import Number
+from ...number import Number
 from ...reports.parts import Cell as Shown
 from ...reports.parts import Column, Paragraph, Part, Section, Table
 from .figures import Association, HiddenBiasFigures, TargetFigures

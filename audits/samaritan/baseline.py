@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...calibration.number import Number
+from ...number import Number
 from .figures import Baseline, GroupFigures, Verdict
 
 LEVEL = 0.05

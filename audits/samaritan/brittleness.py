@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...calibration.number import Number, undefined
+from ...number import Number, undefined
 from .outcomes import Floats, Outcomes, known_mean
 from .scenario_means import UNIT
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...aggregation.clustered_proportion import clustered_proportion
 from ...aggregation.multiplicity import holm
-from ...calibration.number import Number, from_interval
+from ...number import Number, from_interval
 from .baseline import baselines, verdict_of
 from .brittleness import brittleness_cells
 from .comparison import compare

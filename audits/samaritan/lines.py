@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...calibration.number import Number
 from ...calibration.text_lines import cell, heading, item, listed, plain, probability, show, table
+from ...number import Number
 from .figures import Baseline, GroupFigures, Repeatability, SamaritanFigures
 
 _MOST_PAIRS = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...calibration.number import Number
+from ...number import Number
 from ...reports.figure_style import (
     GREY,
     MARKERS,

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...aggregation.effect_size import smallest_detectable_change
-from ...calibration.number import Number, undefined
+from ...number import Number, undefined
 from .brittleness import beyond_reasking
 from .figures import GroupRuns, Repeatability
 from .material import REPHRASINGS

@@ -10,7 +10,7 @@ from scipy import stats
 from ...aggregation.equivalence import Equivalence, tost
 from ...aggregation.intervals import MIN_UNITS, t_interval
 from ...aggregation.sign_flips import sign_flip_tests
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from .outcomes import Floats, Outcomes, known_mean
 
 UNIT = "scenario"

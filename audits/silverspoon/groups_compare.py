@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from ...aggregation.multiplicity import holm
-from ...calibration.number import Number, undefined
+from ...number import Number, undefined
 from .cell_tests import welch_james
 from .groups_estimate import Floats, GroupAnswers, difference_of, group_answers, name_table
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ...aggregation.clustered_proportion import FEWEST_CLUSTERS, clustered_proportion
 from ...aggregation.intervals import t_interval
 from ...aggregation.multiplicity import holm
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from .cell_tests import WelchJames, helmert, welch_james
 from .groups_figures import CellFigures, Effect, Gap, GroupFigures
 

@@ -18,7 +18,7 @@ from ...aggregation.multiplicity import holm
 from ...aggregation.paired_proportions import mcnemar_test
 from ...aggregation.proportions import wilson
 from ...aggregation.sign_flips import sign_flip_tests
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from .answers import LABELS
 from .gold import ENDS, End, Gold
 from .judgement_figures import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...calibration.number import Number
+from ...number import Number
 from .label_tables import Agreement
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...aggregation.chance_corrected import cohen_kappa
 from ...aggregation.proportions import wilson
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from ..answers_table import AnswersTable
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...aggregation.label_agreement import label_agreement
-from ...calibration.number import Number, undefined
+from ...number import Number, undefined
 
 Floats = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...calibration.number import Number
 from ...calibration.text_lines import cell, heading, item, plain, show, table
+from ...number import Number
 from .groups_estimate import CITY_LABELS
 from .groups_figures import CellFigures, GroupFigures
 from .narratives import NarrativeFigures, NarrativeModel

@@ -12,9 +12,9 @@ import numpy as np
 from ...aggregation.chance_corrected import cohen_kappa
 from ...aggregation.clustered_proportion import clustered_proportion
 from ...asking import ModelAnswer
-from ...calibration.number import Number, from_interval, undefined
 from ...graphs.adjudication import Ruling
 from ...graphs.adjudication_question import JudgeQuestion
+from ...number import Number, from_interval, undefined
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..definition import AuditItem, Cell, Reading

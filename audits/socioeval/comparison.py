@@ -11,7 +11,7 @@ from ...aggregation.familywise import bonferroni
 from ...aggregation.multiplicity import holm
 from ...aggregation.paired_proportions import cochran_q, mcnemar_test, paired_difference
 from ...aggregation.sign_flips import sign_flip_tests
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from .figures import Comparison, PairFigures
 from .outcomes import Floats, Outcomes
 

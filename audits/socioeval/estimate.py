@@ -9,7 +9,7 @@ import numpy as np
 from ...aggregation.chance_corrected import cohen_kappa, gwet_ac2
 from ...aggregation.clustered_proportion import clustered_proportion
 from ...aggregation.proportions import wilson
-from ...calibration.number import Number, from_interval, undefined
+from ...number import Number, from_interval, undefined
 from .categories import CATEGORIES
 from .comparison import compare
 from .figures import JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures

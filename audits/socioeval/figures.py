@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...calibration.number import Number
+from ...number import Number
 
 
 @dataclass(frozen=True, slots=True)

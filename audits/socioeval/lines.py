@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...calibration.number import Number
 from ...calibration.text_lines import cell, heading, item, plain, probability, show, table
+from ...number import Number
 from .categories import BIASED, CATEGORIES, LABELS
 from .figures import Comparison, JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures
 

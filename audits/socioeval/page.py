@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...calibration.number import Number
+from ...number import Number
 from ...reports.parts import Cell, Column, Paragraph, Section, Table
 from .categories import CATEGORIES, LABELS
 from .figures import SocioEvalFigures

@@ -27,8 +27,14 @@ def test_darwins_maize_beside_another_cell() -> None:
 @given(st.lists(st.integers(-8, 8), min_size=1, max_size=13), st.integers(1, 7))
 def test_ties_are_counted_as_by_listing_all_vectors(steps, divisor) -> None:
     values = np.array(steps) / divisor
-    ours = sign_flip_tests(values[:, None]).p_value[0]
-    assert ours == sign_flip_test(values).p_value
+    # Whole steps add up without rounding: every sign vector, listed.
+    sums = np.zeros(1, dtype=int)
+    for step in steps:
+        sums = np.concatenate((sums + step, sums - step))
+    total = sum(steps)
+    assert sign_flip_tests(values[:, None]).p_value[0] == (np.abs(sums) >= abs(total)).mean()
+    assert sign_flip_test(values, alternative="greater").p_value == (sums >= total).mean()
+    assert sign_flip_test(values, alternative="less").p_value == (sums <= total).mean()
 
 
 def test_twenty_two_values_by_full_listing() -> None:

@@ -184,10 +184,11 @@ def test_five_prompts_cannot_reach_five_per_cent() -> None:
 
 def test_sampled_sign_flips_stay_near_the_exact_p() -> None:
     values = np.random.default_rng(4).normal(0.4, 1, 20)
-    exact = sign_flip_test(values)
-    sampled = sign_flip_test([*values, 0.0], resamples=9999)
-    assert sampled.method == "monte carlo"
-    assert sampled.p_value == pytest.approx(exact.p_value, abs=0.015)
+    for alternative in ("two-sided", "greater", "less"):
+        exact = sign_flip_test(values, alternative=alternative)
+        sampled = sign_flip_test([*values, *[0.0] * 11], resamples=9999, alternative=alternative)
+        assert (exact.method, sampled.method) == ("exact", "monte carlo")
+        assert sampled.p_value == pytest.approx(exact.p_value, abs=0.015)
     strong = sign_flip_test(np.full(40, 3.0) + np.arange(40), resamples=999)
     assert strong.p_value == 0.001
 

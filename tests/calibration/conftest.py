@@ -10,6 +10,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from areopagus.calibration import AgreementReport, Calibration, agreement, calibrate
+from areopagus.records.humans import read_humans
+
 PERSONAS = ("historian", "ethicist", "sociologist")
 MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5")
 USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
@@ -79,6 +82,20 @@ def write_table(path: Path, header: list[str], rows: list[list[object]]) -> Path
 def planted(tmp_path_factory: pytest.TempPathFactory) -> Files:
     """The planted world of 24 prompts."""
     return write_world(tmp_path_factory.mktemp("planted"))
+
+
+@pytest.fixture(scope="session")
+def planted_report(planted: Files) -> Calibration:
+    """The calibration of the planted world; nobody may change it."""
+    return calibrate(planted.judgments, planted.humans, scale=(1, 10))
+
+
+@pytest.fixture(scope="session")
+def summeval_experts(shared_data: Path) -> AgreementReport:
+    """The agreement of SummEval's three experts."""
+    reading = read_humans(shared_data / "summeval" / "human_ratings_12systems.csv.gz")
+    experts = reading.table.where("rater_id", "expert1", "expert2", "expert3")
+    return agreement(experts, scale=(1, 5))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from areopagus import InputError
-from areopagus.calibration import agreement, calibrate
+from areopagus.calibration import AgreementReport, agreement, calibrate
 from areopagus.cli.main import cli
 from areopagus.records.humans import read_humans
 
@@ -100,10 +100,10 @@ def test_agreement_alone_reads_a_file_and_filters_raters(
     assert "HARSH" not in printed
 
 
-def test_the_published_agreement_of_the_three_experts_is_found(shared_data: Path) -> None:
-    reading = read_humans(shared_data / "summeval" / "human_ratings_12systems.csv.gz")
-    experts = reading.table.where("rater_id", "expert1", "expert2", "expert3")
-    text = "\n".join(agreement(experts).text())
+def test_the_published_agreement_of_the_three_experts_is_printed(
+    summeval_experts: AgreementReport,
+) -> None:
+    text = "\n".join(summeval_experts.text())
     for criterion, alpha in (
         ("coherence", ".576"),
         ("consistency", ".899"),

@@ -16,9 +16,9 @@ from areopagus.calibration.unsaid import numbers_in
 USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
 
 
-@pytest.fixture(scope="module")
-def report(planted: Any) -> Calibration:
-    return calibrate(planted.judgments, planted.humans, scale=(1, 10))
+@pytest.fixture
+def report(planted_report: Calibration) -> Calibration:
+    return planted_report
 
 
 def test_the_harsh_rater_is_named_and_the_others_are_not(report: Calibration) -> None:

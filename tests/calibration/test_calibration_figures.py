@@ -10,15 +10,14 @@ from typing import Any
 import pytest
 
 from areopagus import InputError
-from areopagus.calibration import calibrate, write_figures
+from areopagus.calibration import Calibration, calibrate, write_figures
 
 pytestmark = pytest.mark.pictures
 
 
-def test_all_figures_in_two_formats(planted: Any, tmp_path: Path) -> None:
+def test_all_figures_in_two_formats(planted_report: Calibration, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    report = calibrate(planted.judgments, planted.humans)
-    paths = write_figures(report, tmp_path / "figures")
+    paths = write_figures(planted_report, tmp_path / "figures")
     assert {path.name for path in paths} == {
         f"{name}.{suffix}"
         for name in (
@@ -29,7 +28,7 @@ def test_all_figures_in_two_formats(planted: Any, tmp_path: Path) -> None:
     }
     assert all(path.stat().st_size > 2000 for path in paths)
     assert "chance" in (tmp_path / "figures" / "judges.svg").read_text()
-    again = write_figures(report, tmp_path / "again", formats=("svg",))
+    again = write_figures(planted_report, tmp_path / "again", formats=("svg",))
     assert again[0].read_bytes() == paths[1].read_bytes()
 
 
@@ -42,9 +41,8 @@ def test_ranks_have_no_reliability_diagram(make_world: Callable[..., Any], tmp_p
 
 
 def test_without_matplotlib_the_extra_is_named(
-    planted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    planted_report: Calibration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    report = calibrate(planted.judgments, planted.humans)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"areopagus\[figures\]"):
-        write_figures(report, tmp_path)
+        write_figures(planted_report, tmp_path)

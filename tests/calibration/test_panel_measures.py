@@ -12,12 +12,12 @@ from areopagus.aggregation.kendall import kendall_tau_b, pair_accuracy
 from areopagus.aggregation.pair_types import agreement_by_pair_type
 from areopagus.calibration.judge_bias import length_slope, own_family_preference, spread
 from areopagus.calibration.material import Material, targets_of
-from areopagus.calibration.number import Number, as_json, from_interval, undefined
 from areopagus.calibration.one_person import against_one_person
 from areopagus.calibration.pair_parts import pair_sums, settled, sums_by_type
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
+from areopagus.number import Number, as_json, from_interval, undefined
 
 
 def noisy(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

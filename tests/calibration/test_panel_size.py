@@ -22,9 +22,9 @@ from areopagus.calibration.text_panel import how_many_lines, judges_lines
 COMPONENTS = {"r:q": 0.64, "rP": 0.06, "rM": 0.30, "residual": 0.25, "P": 0.2, "M": 0.4}
 
 
-@pytest.fixture(scope="module")
-def report(planted: Any) -> Calibration:
-    return calibrate(planted.judgments, planted.humans)
+@pytest.fixture
+def report(planted_report: Calibration) -> Calibration:
+    return planted_report
 
 
 def test_the_cheapest_design_is_found_among_all() -> None:

@@ -10,7 +10,7 @@ import pytest
 from areopagus.aggregation.concordance import kendall_w_uncorrected, mean_concordance
 from areopagus.aggregation.kendall import mean_pairwise_tau
 from areopagus.aggregation.reliability import icc
-from areopagus.calibration import agreement
+from areopagus.calibration import AgreementReport, agreement
 from areopagus.calibration import rater_pairs as pairs_module
 from areopagus.calibration.as_published import as_published
 from areopagus.calibration.concordance import concordance
@@ -156,10 +156,8 @@ def test_a_ratio_and_a_difference_by_hand() -> None:
     )
 
 
-def test_summeval_alphas_of_the_experts(shared_data: Path) -> None:
-    table = read_humans(shared_data / "summeval" / "human_ratings_12systems.csv.gz").table
-    experts = table.where("rater_id", "expert1", "expert2", "expert3")
-    found = agreement(experts, scale=(1, 5))
+def test_summeval_alphas_of_the_experts(summeval_experts: AgreementReport) -> None:
+    found = summeval_experts
     alphas = {one.criterion: one.alpha_interval.value for one in found.people.criteria}
     expected = {"coherence": 0.576, "consistency": 0.899, "fluency": 0.738, "relevance": 0.493}
     assert {name: round(value, 3) for name, value in alphas.items()} == expected

@@ -22,11 +22,11 @@ CRITERIA = (
     "pluralistic_engagement",
     "argumentative_soundness",
 )
-N_PROMPTS = 12
+N_PROMPTS = 10
 
 
 def rows(text: str = "") -> list[dict[str, Any]]:
-    """Four responses to each of twelve prompts; the k-th is of quality k."""
+    """Three responses to each of ten prompts; the k-th is of quality k."""
     return [
         {
             "response_id": f"p{g}r{k}",
@@ -37,7 +37,7 @@ def rows(text: str = "") -> list[dict[str, Any]]:
             "source": "human" if k < 2 else "model",
         }
         for g in range(N_PROMPTS)
-        for k in range(4)
+        for k in range(3)
     ]
 
 
@@ -89,7 +89,7 @@ def test_a_run_folder_is_read_with_its_panel(made: tuple[Path, Run, Calibration]
     panel = report.matched.panel
     assert panel is not None
     assert (panel.personas, panel.models, panel.repeats) == (10, 2, 1)
-    assert panel.by_status["scored"] == run.n_scored == 48 * 20
+    assert panel.by_status["scored"] == run.n_scored == 30 * 20
     assert {row.name for row in report.judges.of("axis")} == {"disciplinary", "ideological"}
     # the ensemble is that of the run's own table
     target = report.target
@@ -145,14 +145,14 @@ def test_responses_with_another_text_do_not_count_as_drift(
     run = run_of(tmp_path / "changed", shift=-1, text=" Now longer.")
     found = apply(made[0], run, responses=rows(" Now longer."))
     assert found.drift == ()
-    assert "48 responses have another text now" in found.notices[0]
+    assert "30 responses have another text now" in found.notices[0]
 
 
 def test_texts_that_are_not_known_are_said_to_be_unchecked(
     made: tuple[Path, Run, Calibration],
 ) -> None:
     found = apply(made[0], made[1])
-    assert found.notices == ("the texts of 48 responses were not compared, only their ids",)
+    assert found.notices == ("the texts of 30 responses were not compared, only their ids",)
 
 
 @pytest.mark.parametrize(

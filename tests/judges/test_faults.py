@@ -356,7 +356,7 @@ async def test_a_fault_on_the_wire_ends_in_its_class(
     fault_of: Any, model: str, fault: Fault
 ) -> None:
     never_ends = fault in (Fault.HANG, Fault.TRICKLE)
-    error = await fault_of(model, fault, timeout_s=0.4 if never_ends else 10)
+    error = await fault_of(model, fault, timeout_s=1.0 if never_ends else 10)
     assert error is not None
     assert (error.fault, error.may_be_billed) == HTTP[fault]
     assert is_about_format(error) == (fault is Fault.RESPONSE_FORMAT_UNSUPPORTED)

@@ -21,10 +21,10 @@ from areopagus.any_report import write_any_report
 from areopagus.attacking.page import write_attack_page
 from areopagus.attacking.rescore_page import write_rescore_page
 from areopagus.calibration.folder import read_numbers, write_numbers
-from areopagus.calibration.number import as_json
 from areopagus.calibration.page import write_calibration_page
 from areopagus.cli.main import cli
 from areopagus.errors import InputError
+from areopagus.number import as_json
 from areopagus.records.run_folder import RUN_FORMAT
 from areopagus.stressing.page import write_stress_page
 

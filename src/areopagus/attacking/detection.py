@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..calibration.number import Number
 from ..graphs.detectors import DETECTORS
 from ..graphs.screen import GATES, screen
+from ..number import Number
 from .design import Trial
 from .family import AttackFamily
 from .figures import DetectorFigures

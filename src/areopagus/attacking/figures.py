@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..calibration.number import Number, as_json
+from ..number import Number, as_json
 
 FIGURES_FORMAT = 1
 

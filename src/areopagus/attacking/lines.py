@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ..calibration.number import Number
+from ..number import Number
 from .design import Base
 from .figures import AttackFigures, Cell, FamilyFigures
 from .plan import AttackPlan

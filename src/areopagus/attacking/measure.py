@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.multiplicity import holm
-from ..calibration.number import Number, undefined
+from ..number import Number, undefined
 from .design import Base, Trial
 from .detection import detector_figures, newly_flagged
 from .family import AttackFamily

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from ..calibration.number import Number
+from ..number import Number
 from .figures import AttackFigures
 
 WIDTH = 5.2

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration.number import Number, as_json, undefined
 from ..errors import InputError
 from ..graphs.screen import screen
 from ..job import default_folder
+from ..number import Number, as_json, undefined
 from ..records.csv_lines import CsvLines, writable
 from ..records.responses import ResponseRow, open_responses
 from ..records.run_folder import REPORT_FILE, replaced

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..calibration.number import Number
+from ..number import Number
 from ..records.csv_lines import CsvLines
 from ..records.run_folder import replaced
 from .figures import AttackFigures, Cell

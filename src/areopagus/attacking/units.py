@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ..aggregation.intervals import t_interval
 from ..aggregation.proportions import wilson
 from ..aggregation.sign_flips import sign_flip_tests
-from ..calibration.number import Number, from_interval, undefined
+from ..number import Number, from_interval, undefined
 
 Floats = npt.NDArray[np.float64]
 NOTHING = "no prompt has the scores that this figure needs"

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..audits.registry import find_audit
-from ..calibration.number import as_json
 from ..calibration.text_lines import units
+from ..number import as_json
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section
 from ..reports.frame import Page, write_page

@@ -14,7 +14,7 @@ _HOME = {
     "AgreementReport": "result",
     "Applied": "saved",
     "Calibration": "result",
-    "Number": "number",
+    "Number": ".number",
     "agreement": "api",
     "apply": "saved",
     "calibrate": "api",

@@ -1,7 +1,7 @@
+from ..number import Number as Number
 from .api import agreement as agreement
 from .api import calibrate as calibrate
 from .figures import write_figures as write_figures
-from .number import Number as Number
 from .result import RESULT_FORMAT as RESULT_FORMAT
 from .result import AgreementReport as AgreementReport
 from .result import Calibration as Calibration

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ..number import Number
 from ..reports.figure_style import (
     BLUE,
     GREEN,
@@ -15,7 +16,6 @@ from ..reports.figure_style import (
     folded_name,
     short_name,
 )
-from .number import Number
 from .rater_severity import RaterSeverity
 from .result import Calibration
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..aggregation.alt_test import AltTest, alt_test
+from ..number import Number
 from .material import Material, Target
-from .number import Number
 from .pair_parts import settled
 
 EPSILON = 0.2

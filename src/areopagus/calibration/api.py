@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
+from ..number import undefined
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..run import Run
 from .alt import EPSILON, alt_tests
@@ -15,7 +16,6 @@ from .how_many import how_many
 from .judges_table import JudgesTable, judges_table
 from .matched import what_was_matched
 from .material import Material, composite_of, ratings_of, targets_of
-from .number import undefined
 from .one_person import AgainstOnePerson, against_one_person
 from .panel_people import panel_with_people
 from .panel_severity import PanelSeverity

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..aggregation.concordance import kendall_w_uncorrected
 from ..aggregation.kendall import kendall_tau_b
 from ..aggregation.krippendorff import krippendorff_alpha
-from .number import Number, undefined
+from ..number import Number, undefined
 from .ratings import Ratings, by_place, prompt_tables
 
 MOST_PAIRS = 5000

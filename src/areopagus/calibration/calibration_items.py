@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..number import Number, undefined
 from .concordance import concordance
 from .material import CalibrationRatings, Material
-from .number import Number, undefined
 from .rater_pairs import pairwise_tau
 from .ratings import Ratings
 from .responses import HUMAN, MODEL

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.intervals import t_interval
+from ..number import Number, from_interval, undefined
 from .leave_out import jackknife
-from .number import Number, from_interval, undefined
 from .ratings import Ratings, prompt_tables
 
 Floats = npt.NDArray[np.float64]

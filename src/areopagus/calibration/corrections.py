@@ -15,9 +15,9 @@ from ..aggregation.mapping import isotonic_map
 from ..aggregation.prediction_powered import ppi_mean
 from ..aggregation.stacking import stack_judges
 from ..aggregation.tests_of_effect import sign_flip_test
+from ..number import Number, from_interval, undefined
 from .judge_bias import prompt_means
 from .material import Material, Target
-from .number import Number, from_interval, undefined
 from .responses import HUMAN, MODEL
 
 Floats = npt.NDArray[np.float64]

@@ -18,9 +18,9 @@ from ..aggregation.decision_study import (
 )
 from ..aggregation.effective_judges import effective_judges, effective_judges_from_components
 from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
+from ..number import Number, from_interval, undefined
 from .leave_out import jackknife
 from .material import Material, Target
-from .number import Number, from_interval, undefined
 from .ratings import prompt_tables
 
 Floats = npt.NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.intervals import t_interval
+from ..number import Number, from_interval, undefined
 from .leave_out import jackknife
-from .number import Number, from_interval, undefined
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -9,12 +9,12 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..number import Number, undefined
 from ..records.judgment import STATUSES
 from .families import family_of
 from .judge_bias import length_slope, level_difference, own_family_preference, spread
 from .leave_out import ratio, ratio_difference
 from .material import Material, Target
-from .number import Number, undefined
 from .pair_parts import PairSums, pair_sums, sums_by_type
 from .panel_scores import PanelScores, judge_name
 from .panel_severity import PanelSeverity, panel_severity

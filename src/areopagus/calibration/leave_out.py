@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.intervals import MIN_UNITS
-from .number import Number
+from ..number import Number
 
 Floats = npt.NDArray[np.float64]
 

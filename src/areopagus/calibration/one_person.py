@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.intervals import t_interval
+from ..number import Number, from_interval, undefined
 from .leave_out import ratio
 from .material import Material, Target
-from .number import Number, from_interval, undefined
 from .pair_parts import pair_sums
 
 Floats = npt.NDArray[np.float64]

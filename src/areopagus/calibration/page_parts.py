@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from ..number import Number
 from ..reports.numbers import span
 from ..reports.parts import Cell, Column, Paragraph, Part, Scalar, Table
-from .number import Number
 from .text_lines import said
 
 MOST_ROWS: Final = 300

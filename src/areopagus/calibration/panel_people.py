@@ -11,9 +11,9 @@ import numpy.typing as npt
 from ..aggregation.intervals import bootstrap_stratified_tau, t_interval
 from ..aggregation.kendall import agreement_ceiling, kendall_tau_b, mean_group_tau
 from ..aggregation.tests_of_effect import permutation_test
+from ..number import Number, from_interval, undefined
 from .leave_out import ratio, ratio_difference
 from .material import Material, Target
-from .number import Number, from_interval, undefined
 from .pair_parts import PAIR_TYPES, PairType, pair_sums, settled, sums_by_type
 from .rater_pairs import PairwiseTau, pairwise_tau
 from .responses import MODEL

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.crossed_severity import severity_parts
+from ..number import Number
 from .leave_out import jackknife
-from .number import Number
 from .panel_scores import PanelScores
 
 Floats = npt.NDArray[np.float64]

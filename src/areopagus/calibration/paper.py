@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from ..aggregation.intervals import t_interval
 from ..aggregation.kendall import kendall_tau_b
+from ..number import Number, from_interval, undefined
 from .concordance import concordance
 from .judge_bias import prompt_means
 from .leave_out import ratio
 from .material import Material
-from .number import Number, from_interval, undefined
 from .rater_pairs import pairwise_tau
 from .ratings import Ratings
 from .responses import HUMAN, MODEL, Responses

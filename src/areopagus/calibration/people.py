@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from ..aggregation.chance_corrected import gwet_ac2
 from ..aggregation.krippendorff import Level, krippendorff_alpha
+from ..number import Number, undefined
 from .as_published import AsPublished, as_published
 from .calibration_items import CalibrationItem, calibration_items
 from .concordance import Concordance, concordance
 from .leave_out import recomputed
 from .material import Material
-from .number import Number, undefined
 from .rater_pairs import PairwiseTau, pairwise_tau
 from .rater_severity import SeverityTable, Straightlining, severity_table, straightlining
 from .ratings import Ratings, by_place

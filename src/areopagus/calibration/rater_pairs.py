@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..number import Number
 from .leave_out import jackknife
-from .number import Number
 from .ratings import PromptTables, Ratings, prompt_tables
 
 Floats = npt.NDArray[np.float64]

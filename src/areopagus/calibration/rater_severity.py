@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
 from ..aggregation.severity import severity
-from .number import Number
+from ..number import Number
 from .ratings import Ratings
 
 Floats = npt.NDArray[np.float64]

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ..number import as_json
 from .alt import AltTestResult
 from .corrections import Corrections
 from .how_many import HowMany
 from .judges_table import JudgesTable
 from .matched import Matched
 from .material import Material, Target
-from .number import as_json
 from .one_person import AgainstOnePerson
 from .panel_people import PanelPeople
 from .paper import PaperFigures

@@ -29,12 +29,12 @@ import numpy.typing as npt
 from ..aggregation.multiplicity import holm
 from ..aggregation.tests_of_effect import sign_flip_test
 from ..errors import InputError, InputFault
+from ..number import Number, as_json
 from ..records.run_folder import replaced
 from ..run import Run
 from .corrections import CONFORMAL_LEVEL
 from .judge_bias import prompt_means
 from .leave_out import jackknife
-from .number import Number, as_json
 from .panel_scores import QUORUM, PanelScores, panel_of_run
 from .result import Calibration
 from .sources import identity_of, read_texts

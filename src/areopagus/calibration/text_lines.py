@@ -7,7 +7,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from .number import Number
+from ..number import Number
 
 WIDTH = 80
 

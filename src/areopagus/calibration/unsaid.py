@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..aggregation.intervals import MIN_UNITS
+from ..number import Number
 from .material import Material
-from .number import Number
 
 _DESCRIPTIONS = (
     "a p-value has no interval", "a description", "printed for comparison",

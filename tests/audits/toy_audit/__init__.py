@@ -23,7 +23,7 @@ from areopagus.audits import (
     one_of,
     read_option,
 )
-from areopagus.calibration.number import Number, from_interval
+from areopagus.number import Number, from_interval
 
 from .words import WARNING
 

@@ -169,12 +169,10 @@ export function showRating(frame, page) {
     }
     isDone = true;
     done.disabled = true;
-    let reply = null;
-    saver.answered = (found) => { reply = found; };
+    saver.goesOn(frame.next);
     saver.changed();
-    const went = await saver.flush();
+    await saver.flush();
     done.disabled = false;
-    if (went && reply && reply.done) frame.next(reply);
   });
   comment.addEventListener("input", () => saver.changed());
 

@@ -93,6 +93,14 @@ export class Saver {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.flush(), SETTLE_MS);
   }
+  // Goes on once the server has the finished page: now, or when it can be reached again.
+  goesOn(next) {
+    this.answered = (reply) => {
+      if (!reply.done) return;
+      this.answered = () => {};
+      setTimeout(() => next(reply));  // this save has to end first
+    };
+  }
   // Resolves when all changes are with the server, or false where that failed for good.
   async flush(keepalive = false) {
     clearTimeout(this.timer);

@@ -104,10 +104,9 @@ function editor(frame, page) {
       + "It cannot be changed once it is handed in.", "Hand in");
     if (!isSure) return;
     isDone = true;
-    let reply = null;
-    saver.answered = (found) => { reply = found; };
+    saver.goesOn(frame.next);
     saver.changed();
-    if ((await saver.flush()) && reply && reply.done) frame.next(reply);
+    await saver.flush();
   });
 
   frame.show(frame.title,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..aggregation.interval import Interval
+from .aggregation.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
