@@ -21,7 +21,7 @@ from areopagus import Run
 from areopagus.testing import ProviderServer, by_hash
 
 # The same with 3,000 calls and any number of kills is a command: benchmarks/soak.py.
-RESPONSES, KILLS, IN_FLIGHT = 40, 4, 16
+RESPONSES, KILLS, IN_FLIGHT = 30, 3, 16
 
 _SETTINGS = """\
 models:
