@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from areopagus.testing import (
 )
 
 LONG = "Much is owed to those who waited, because promises bind. " * 40
-DELAY_S = 0.15
+DELAY_S = 0.4  # long enough that calls sent together meet on a busy machine
 
 
 @pytest.fixture
@@ -40,15 +39,10 @@ def spec(server: ProviderServer, model: str, **settings: Any) -> dict[str, Any]:
     return {"model": model, "api_base": base, "structured": "json_schema", **settings}
 
 
-def rounds(server: ProviderServer) -> list[int]:
-    """How many requests came together, round by round."""
-    times = sorted(served.time for served in server.requests)
-    counts = [1]
-    for before, after in pairwise(times):
-        if after - before > 0.6 * DELAY_S:
-            counts.append(0)
-        counts[-1] += 1
-    return counts
+def went_alone(server: ProviderServer) -> bool:
+    """Whether the second request came only after the first had its answer."""
+    first, second, *_ = sorted(served.time for served in server.requests)
+    return second - first >= DELAY_S
 
 
 @pytest.mark.parametrize(
@@ -78,7 +72,8 @@ def test_one_judge_goes_first_and_the_others_read_what_it_left(
 ) -> None:
     with Panel(spec(server, model)) as panel:
         verdict = panel.score("What is owed?", LONG)
-    assert rounds(server) == [1, 8, 1]  # a backend's first calls are eight at once
+    assert went_alone(server)
+    assert server.counts.peak_in_flight == 8  # a backend's first calls are eight at once
     assert verdict.n_scored == 10
     cached = [j.cached_input_tokens or 0 for j in verdict.judgments]
     assert sorted(cached)[0] == 0
@@ -100,7 +95,8 @@ def test_the_first_of_a_response_is_told_apart_from_one_that_was_paid_before(
     server.reset()
     with Panel(spec(server, "openai/gpt-4o-mini"), personas=some) as panel:
         panel.score("What is owed?", LONG)
-    assert rounds(server) == [1, 1]
+    assert len(server.requests) == 2
+    assert went_alone(server)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +113,7 @@ def test_where_it_does_not_pay_all_go_at_once(
     given = spec(server, settings.pop("model", "openai/gpt-4o-mini"), **settings)
     with Panel(given, personas=["historian", "ethicist"], **panel_settings) as p:
         p.score("What is owed?", text)
-    assert rounds(server) == [2]
+    assert len(server.requests) == server.counts.peak_in_flight == 2
 
 
 def test_a_scripted_backend_waits_for_one_only_where_it_is_told_to() -> None:
