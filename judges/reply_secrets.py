@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
+from ..environment import environment_state
 from ..records.reply import Reply
 
 REDACTED = "[redacted]"
@@ -28,7 +30,7 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
     texts = {name: text for name in _TEXTS if (text := getattr(reply, name))}
     found = [
         secret
-        for secret in {*secrets, *_environment()}
+        for secret in {*secrets, *_secrets_in(environment_state())}
         if len(secret) >= _SHORTEST and any(secret in text for text in texts.values())
     ]
     if not found:
@@ -39,5 +41,8 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
     return replace(reply, **texts, logprobs=None)
 
 
-def _environment() -> list[str]:
-    return [os.environ[name] for name in os.environ if name.upper().endswith(_ENDINGS)]
+@lru_cache(maxsize=1)
+def _secrets_in(_state: Hashable) -> tuple[str, ...]:
+    """The values of the environment's variables that are named as secrets, while it is so."""
+    named = (name for name in os.environ if name.upper().endswith(_ENDINGS))
+    return tuple(os.environ[name] for name in named)

@@ -86,6 +86,11 @@ class AnswerReader:
         self._parameters = mapped
         self._new_answer: Any = litellm.ModelResponse
 
+    @property
+    def prefix(self) -> str | None:
+        """The provider's word before the model that answered; None where litellm puts none."""
+        return self._provider if self.names_provider else None
+
     def read(self, received: Received) -> Any:
         """The answer object.
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from ...environment import environment_state
 from ...records.reply import Reply
 from .answers import AnswerReader
 from .passage import Passage, passing
@@ -58,6 +59,7 @@ class Lane:
         self._api_base = api_base
         self._enabled = enabled
         self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._taken: tuple[Hashable, tuple[str | None, ...]] | None = None
         prefix = model.partition("/")[0].upper().removesuffix("_CHAT")
         self._environment = (
             *(name.format(prefix) for name in _ENVIRONMENT),
@@ -113,7 +115,7 @@ class Lane:
         parameters = {k: v for k, v in arguments.items() if k not in _NO_PARAMETERS}
         key = (
             arguments.get("api_key"),
-            *map(os.environ.get, self._environment),
+            *self._in_environment(),
             *map(_told, messages[:-1]),
             _outline(messages[-1]["content"]),
             *map(margins, texts),
@@ -126,6 +128,13 @@ class Lane:
                 del self._shapes[next(iter(self._shapes))]
             shape = self._shapes[key] = Shape(self._reader(litellm, parameters))
         return shape
+
+    def _in_environment(self) -> tuple[str | None, ...]:
+        """What litellm would take from the environment now."""
+        state = environment_state()
+        if self._taken is None or self._taken[0] != state:
+            self._taken = state, tuple(map(os.environ.get, self._environment))
+        return self._taken[1]
 
     def _reader(self, litellm: Any, parameters: Mapping[str, Any]) -> AnswerReader | None:
         try:

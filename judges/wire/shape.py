@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...records.reply import Reply
 from .answers import AnswerReader
 from .connection import Connection
 from .passage import Received, Sent
+from .plain_answer import PlainAnswers
 from .template import Template, template_of
 
 PROOFS = 2
@@ -23,6 +24,7 @@ class Shape:
     Attributes:
         reader: the lane's reading of their answers; None where there is none.
         template: how litellm writes them; None until one was seen.
+        plain: what is known of answers that need no translation.
         connection: where they go.
         same_sent, same_read: agreements seen so far.
         closed: whether a disagreement was seen.
@@ -30,6 +32,7 @@ class Shape:
 
     reader: AnswerReader | None = None
     template: Template | None = None
+    plain: PlainAnswers = field(default_factory=PlainAnswers)
     connection: Connection | None = None
     same_sent: int = 0
     same_read: int = 0
@@ -56,10 +59,17 @@ class Shape:
         """The lane's reading of an answer; None where it is for litellm's own call to read."""
         if self.reader is None or received.status != 200 or received.broken is not None:
             return None
+        plainly = self.plain.read(received, self.reader.prefix, read)
+        if plainly is not None and plainly.is_proven and self.is_open:
+            return plainly.reply
         try:
-            return read(self.reader.read(received))
+            reply = read(self.reader.read(received))
         except Exception:
             return None
+        if plainly is not None:
+            same_id = plainly.reply.request_id == reply.request_id
+            plainly.learn(alike=same_id and same_reading(plainly.reply, reply))
+        return reply
 
     def learn_sent(self, sent: Sent | None, texts: Sequence[str]) -> None:
         """Takes in a request that litellm wrote for these texts."""
