@@ -62,8 +62,10 @@ def provider(delay_s: float) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         if process.stdout is None:
             raise RuntimeError("the server says nothing")
-        yield json.loads(process.stdout.readline())["openai"]
-        process.terminate()
+        try:
+            yield json.loads(process.stdout.readline())["openai"]
+        finally:
+            process.terminate()
 
 
 def rows(count: int) -> Iterator[ResponseRow]:

@@ -168,49 +168,57 @@ class Soak:
 
 
 def killed(soak: Soak, kills: int) -> None:
-    """kill -9 at random instants, with transient faults all the while."""
+    """kill -9 at random instants, with transient faults all the while; job after job."""
     print(f"\nkill -9, {kills} times at random instants, a tenth of the attempts failing")
-    quick = sorted(TRANSIENT_FAULTS - SLOW_FAULTS)
-    judge = flaky(by_hash(1, 10), quick, 0.1, soak.chance.randrange(2**31), first_attempts=2)
-    with ProviderServer(judge, delay_s=0.02, retry_after_s=0.05, record=False) as server:
-        soak.settings(server)
-        calm = ProviderServer(by_hash(1, 10), delay_s=0.0, record=False)
-        done = 0
-        began = time.monotonic()
-        share = soak.planned / (kills + 1)
-        while done < kills:
-            process = soak.start("killed", "killed")
-            goal = server.counts.answered + soak.chance.uniform(0, 2 * share)
-            pause = soak.chance.uniform(0.0, 0.3)
-            while process.poll() is None and server.counts.answered < goal:
-                time.sleep(0.002)
-            if process.poll() is not None:
-                process.communicate()
-                break
-            time.sleep(pause * soak.chance.random())
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            done += 1
-        code, _ = soak.finish(soak.start("killed", "killed"))
-        paid = server.counts.by_status.get(200, 0)
-        sent = server.counts.total
-    soak.expect(code == 0, f"the last run ended with {code}, not 0")
-    with calm:
+    with ProviderServer(by_hash(1, 10), delay_s=0.0, record=False) as calm:
         soak.settings(calm)
         calm_code, _ = soak.finish(soak.start("calm", "calm"))
     soak.expect(calm_code == 0, f"the faultless run ended with {calm_code}")
-    soak.check_votes("killed")
-    same = _same_votes(soak, "killed", "calm")
-    soak.expect(same, "the tables differ from those of a faultless run")
-    repeats = soak.repeats("killed")
+    quick = sorted(TRANSIENT_FAULTS - SLOW_FAULTS)
+    judge = flaky(by_hash(1, 10), quick, 0.1, soak.chance.randrange(2**31), first_attempts=2)
+    done = jobs = repeats = 0
+    began = time.monotonic()
+    with ProviderServer(judge, delay_s=0.02, retry_after_s=0.05, record=False) as server:
+        soak.settings(server)
+        while done < kills:
+            name = f"killed{jobs}"
+            done += _kill_and_kill(soak, server, name, kills - done)
+            code, _ = soak.finish(soak.start(name, name))
+            soak.expect(code == 0, f"the last run of a job ended with {code}, not 0")
+            soak.check_votes(name)
+            same = _same_votes(soak, name, "calm")
+            soak.expect(same, "the tables differ from those of a faultless run")
+            repeats += soak.repeats(name)
+            jobs += 1
+        paid, sent = server.counts.by_status.get(200, 0), server.counts.total
     print(
-        f"  {done} kills in {time.monotonic() - began:.0f} s; {soak.planned} judgments, {sent} "
-        f"requests, {paid} answered with 200 (broken bodies included); {repeats} calls repeated "
-        f"because they were in flight at a kill ({repeats / max(done, 1):.1f} a kill, "
-        f"{3 * IN_FLIGHT} at most in flight)"
+        f"  {done} kills in {time.monotonic() - began:.0f} s over {jobs} jobs; "
+        f"{jobs * soak.planned} judgments, {sent} requests, {paid} answered with 200 (broken "
+        f"bodies included); {repeats} calls repeated because they were in flight at a kill "
+        f"({repeats / max(done, 1):.1f} a kill, {3 * IN_FLIGHT} at most in flight)"
     )
     most = done * 3 * (IN_FLIGHT + IN_FLIGHT // 8)  # an eighth may be noted and not sent yet
     soak.expect(repeats <= most, "more was repeated than was in flight")
+
+
+def _kill_and_kill(soak: Soak, server: ProviderServer, name: str, most: int) -> int:
+    """Starts a job again and again and kills it, until it comes to its end; how many kills."""
+    done = 0
+    share = soak.planned / 60
+    while done < most:
+        process = soak.start(name, name)
+        goal = server.counts.answered + soak.chance.uniform(0, 2 * share)
+        pause = soak.chance.uniform(0.0, 0.3)
+        while process.poll() is None and server.counts.answered < goal:
+            time.sleep(0.002)
+        if process.poll() is not None:
+            process.communicate()
+            break
+        time.sleep(pause * soak.chance.random())
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        done += 1
+    return done
 
 
 def _same_votes(soak: Soak, first: str, second: str) -> bool:
@@ -465,6 +473,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=["kills", *PARTS], action="append")
     options = parser.parse_args()
+    # A shell lets what runs in the background ignore SIGINT, and so would the runs.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     chance = random.Random(options.seed)
     began = time.monotonic()
     wrong: list[str] = []

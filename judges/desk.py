@@ -152,21 +152,20 @@ class Desk:
             StoppedError: the run is stopping.
         """
         key = request.key()
-        while True:
-            stored = self.ledger.lookup([key]).get(key)
-            if stored is not None:
-                self.counts.from_ledger += 1
-                return Answer(stored, key, from_ledger=True)
-            running = self._in_flight.get(key)
-            if running is None:
-                break
+        while (running := self._in_flight.get(key)) is not None:
             # The same question about the same text: one call serves both. Whoever waits holds no
             # money, which the other may be waiting for.
             purse.close()
             await asyncio.wait([running])
+        # From here on this call is the only one that asks for the key: what the ledger says of it
+        # stays true.
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = mine
         try:
+            stored = await self.ledger.find(key)
+            if stored is not None:
+                self.counts.from_ledger += 1
+                return Answer(stored, key, from_ledger=True)
             reply = await self._send(backend, request, key, purse)
         finally:
             del self._in_flight[key]

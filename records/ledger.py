@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import StoreError
+from .ledger_lookups import GatheredLookups
 from .ledger_packing import decode_reply, encode_reply, encode_request, plain_text
 from .ledger_rows import SESSION_SHIFT, UNANSWERED, of_the_dead
 from .ledger_store import Store, StoreConnection, default_path, store_at
@@ -86,6 +87,7 @@ class Ledger:
         self.secret = secret
         self._reader = reader
         self._reading = threading.Lock()
+        self._lookups = GatheredLookups(self.lookup, aside=store.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
         if writer is not None:
@@ -145,6 +147,14 @@ class Ledger:
                     f"{self.place}: the stored reply {key[:12]} cannot be read ({error})"
                 ) from error
         return found
+
+    async def find(self, key: str) -> Reply | None:
+        """The stored reply of a key, or None; askers of the same moment share a statement.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        return await self._lookups.find(key)
 
     async def begin(self, key: str, *, backend: str) -> Intent:
         """Notes durably that a call is about to be sent.
