@@ -65,14 +65,15 @@ def job_of(
     engine: Engine = options.get("engine") or LocalEngine()
     batches = _batch_engine(options, engine, rule)
     engine = batches or engine
+    source = open_responses(source, columns=options.get("columns"), limit=options.get("limit"))
     if rule is not None:
         from .precision import PrecisionEngine, panel_with_rule
 
         panel, tally = panel_with_rule(panel, rule)
-        engine = PrecisionEngine(tally, inner=engine)
+        engine = PrecisionEngine(tally, inner=engine, rows=source.rows)
     job = ScoreJob(
         panel,
-        open_responses(source, columns=options.get("columns"), limit=options.get("limit")),
+        source,
         out=out,
         resume=options.get("resume", False),
         max_cost=options.get("max_cost"),

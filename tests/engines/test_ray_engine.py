@@ -124,6 +124,23 @@ def test_the_result_is_that_of_one_process(
 
 
 @pytest.mark.slow
+def test_a_rule_that_spares_judges_decides_the_same_on_nodes(
+    cluster: LoopbackCluster, address: str, tmp_path: Path
+) -> None:
+    cluster.keep(2)
+    with ProviderServer(api_key=KEY) as provider:
+        with Panel(model(provider), repeats=3, ledger=tmp_path / "here.sqlite") as panel:
+            here = panel.score_many(rows(20), tmp_path / "here", precision=1.0)
+        with Panel(model(provider), repeats=3, ledger=address) as panel:
+            there = panel.score_many(
+                rows(20), tmp_path / "there", precision=1.0, engine=on(cluster)
+            )
+    assert judgments(there) == judgments(here)
+    assert 0 < there.counts["not_asked"] < there.n_planned
+    assert there.record["panel"]["precision"] == here.record["panel"]["precision"]
+
+
+@pytest.mark.slow
 def test_a_node_killed_in_mid_run_costs_its_calls_in_flight_and_nothing_else(
     cluster: LoopbackCluster, address: str, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from precision_material import CRITERIA, backends, rows, sent, spread
 
 from areopagus import InputError, Panel, ProviderError, Run
+from areopagus.errors import InputFault
 from areopagus.graphs.panel import build_panel_graph
 from areopagus.graphs.state import Sitting
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
@@ -112,6 +113,29 @@ def test_the_same_run_again_decides_the_same_and_pays_nothing(tmp_path: Path) ->
     assert votes(other) != first
     # Another seed asks others; what both ask is paid once.
     assert 0 < sent(again) < other.n_scored
+
+
+class Locked(ScriptedBackend):
+    """A backend whose key is missing."""
+
+    def access_faults(self) -> list[InputFault]:
+        return [InputFault(self.spec.name, "the environment variable SOME_KEY is not set")]
+
+
+def test_a_run_that_the_ledger_decides_needs_no_key(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.sqlite"
+    with Panel(backends(), ledger=ledger) as panel:
+        first = votes(panel.score_many(rows(), tmp_path / "run", precision=0.4))
+    locked = [Locked(spread(0.7), name=f"scripted/{n}") for n in range(3)]
+    with Panel(locked, ledger=ledger) as panel:
+        assert votes(panel.score_many(rows(), tmp_path / "again", precision=0.4)) == first
+        for further in ({"precision": 0.1}, {"precision": 0.4, "order_seed": 1}, {}):
+            with pytest.raises(InputError, match="SOME_KEY"):
+                panel.score_many(rows(), tmp_path / "more", **further)  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="SOME_KEY"):
+            panel.score_many(rows(13), tmp_path / "more", precision=0.4)
+        assert panel.ledger.orphans() == 0
+    assert sent(locked) == 0  # type: ignore[arg-type]
 
 
 def test_a_full_run_in_the_same_folder_pays_for_the_rest_only(tmp_path: Path) -> None:

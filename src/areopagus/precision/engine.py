@@ -8,11 +8,13 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..errors import InputError
 from ..graphs.stopping import StoppingRule
 from ..judges.backend import Backend
 from ..judges.desk import Desk
 from ..records.responses import ResponseRow
 from ..scoring import Scored
+from .stored import is_decided
 from .tally import PrecisionTally
 
 if TYPE_CHECKING:
@@ -42,15 +44,35 @@ def panel_with_rule(panel: Panel, rule: StoppingRule) -> tuple[Panel, PrecisionT
 class PrecisionEngine:
     """Hands everything on, and every verdict to the tally as it passes."""
 
-    def __init__(self, tally: PrecisionTally, *, inner: Engine) -> None:
+    def __init__(
+        self,
+        tally: PrecisionTally,
+        *,
+        inner: Engine,
+        rows: Callable[[], Iterable[ResponseRow]],
+    ) -> None:
+        """Keeps what it needs.
+
+        Args:
+            tally: what counts the verdicts.
+            inner: who does the work.
+            rows: the responses of the job, from the beginning at every call.
+        """
         self._tally = tally
         self._inner = inner
+        self._rows = rows
 
     async def require_access(
         self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
         """See `Engine.require_access`."""
-        await self._inner.require_access(panel, is_paid, capped=capped)
+        try:
+            await self._inner.require_access(panel, is_paid, capped=capped)
+        except InputError:
+            if not await is_decided(panel, self._rows()):
+                raise
+            # Judges who lack a reply are not wanted; what is wrong with the settings still is.
+            await self._inner.require_access(panel, lambda _: True, capped=capped)
 
     async def score(
         self,
