@@ -10,8 +10,8 @@ the interpreter of an environment that it is installed in:
     python -m venv /tmp/openevals && /tmp/openevals/bin/pip install openevals openai
     python benchmarks/peers.py --peer openevals=/tmp/openevals/bin/python
 
-Known: openevals, deepeval, inspect. Each is given an asynchronous OpenAI client or its own way to
-one, no retries and no reporting.
+Known: openevals, deepeval, inspect, verdict. Each is given an asynchronous OpenAI client or its own
+way to one, no retries, no limit of its own on the rate, and no reporting.
 """
 
 from __future__ import annotations
@@ -157,6 +157,25 @@ PEERS: dict[str, Callable[[str], Awaitable[Call]]] = {
 }
 
 
+def verdict(base: str, responses: int) -> tuple[float, float]:
+    """verdict's judge, thirty times in a layer; its own threads, its own limit of the rate off."""
+    from verdict import Layer, Pipeline  # type: ignore[import-not-found]
+    from verdict.common.judge import JudgeUnit  # type: ignore[import-not-found]
+    from verdict.model import vLLMModel  # type: ignore[import-not-found]
+    from verdict.schema import Schema  # type: ignore[import-not-found]
+    from verdict.util import ratelimit  # type: ignore[import-not-found]
+
+    ratelimit.disable()
+    model = vLLMModel("judge", api_base=base, api_key="none")
+    judge = JudgeUnit().prompt(RUBRIC + "\n{source.text}").via(model, retries=1)
+    pipeline = Pipeline() >> Layer(judge, repeat=CALLS)
+    pipeline.run_from_list([Schema.of(text=response(0))], max_workers=AT_ONCE)
+    told = [Schema.of(text=response(number)) for number in range(responses)]
+    cpu, wall = time.process_time(), time.perf_counter()
+    pipeline.run_from_list(told, max_workers=AT_ONCE)
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
 async def panel(system: str, base: str, responses: int) -> tuple[float, float]:
     """CPU and wall seconds for all calls, after some to warm up."""
     call = await PEERS[system](base)
@@ -193,6 +212,8 @@ def main() -> None:
         system, base = options.one
         if system == "areopagus":
             cpu, wall = ours(base, options.responses)
+        elif system == "verdict":
+            cpu, wall = verdict(base, options.responses)
         else:
             cpu, wall = asyncio.run(panel(system, base, options.responses))
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
