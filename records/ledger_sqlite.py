@@ -174,9 +174,7 @@ def _refuse_folder(path: Path) -> None:
 
 def _check_identity(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the database is still empty; refuses what is not a ledger that can be used."""
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    application, version, tables = _marks(connection)
     if not tables and not application and not version:
         return True
     if application != APPLICATION_ID:
@@ -193,6 +191,25 @@ def _check_identity(connection: sqlite3.Connection, path: Path) -> bool:
     if version < 1 or not {"meta", "sessions", "intents", "calls", "failures"} <= tables:
         raise StoreError(f"{path}: this ledger is damaged (tables are missing): {_repair(path)}")
     return False
+
+
+def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
+    """Whose database it is, its version and its tables, all of one moment.
+
+    Another process may be making the ledger: without a transaction its tables could be seen after
+    the marks that come with them were missed.
+    """
+    is_ours = not connection.in_transaction
+    if is_ours:
+        connection.execute("BEGIN")
+    try:
+        (application,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+    finally:
+        if is_ours and connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return application, version, tables
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:

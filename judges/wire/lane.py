@@ -5,7 +5,8 @@ litellm stays the one source of what is sent and of how a reply is read. The fir
 litellm's own call and are watched on their way to the wire. The first shows how the shape is
 written. When others have been written byte for byte as the lane would have written them, and their
 answers have been read by the lane as litellm read them, the shape is open: from then on only the
-judged text is put into the bytes, and the answer is read by litellm's translation alone. Any
+judged text is put into the bytes, and the answer is read by litellm's translation alone, or without
+it where that has read answers of the same outline alike (`plain_answer`). Any
 difference closes the shape for good, and whatever never passes the watched transport never opens.
 
 An answer that is not an ordinary one (an error, a refusal, a cut, a broken connection) is handed to

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import random
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ import pytest
 from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
 from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
+from areopagus.records.ledger_sqlite import _check_identity, open_for_writing
 from areopagus.records.reply import Reply, Usage
 
 Place = Path | str
@@ -451,6 +454,35 @@ def test_four_processes_write_one_ledger_at_once(place: Place) -> None:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()
     assert ledger_stats(place).backends[0].calls == 4 * 40 * 8
+
+
+def test_a_ledger_that_another_process_is_making_is_no_strangers_database(path: Path) -> None:
+    path.parent.mkdir()
+    path.touch()
+    maker = threading.Thread(target=lambda: open_for_writing(path).close())
+
+    class Slow:
+        """A connection between whose looks the other makes the ledger, if it can."""
+
+        def __init__(self, inner: sqlite3.Connection) -> None:
+            self._inner = inner
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+        def execute(self, statement: str) -> sqlite3.Cursor:
+            found = self._inner.execute(statement)
+            if statement == "PRAGMA application_id":
+                found = [found.fetchone()]  # type: ignore[assignment]
+                maker.start()
+                maker.join(0.5)
+                return SimpleNamespace(fetchone=lambda: found[0])  # type: ignore[index,return-value]
+            return found
+
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as inner:
+        assert _check_identity(Slow(inner), path)  # type: ignore[arg-type]
+        maker.join()
+        assert not _check_identity(inner, path)
 
 
 async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
