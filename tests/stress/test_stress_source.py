@@ -106,6 +106,17 @@ def test_a_file_without_its_baseline_is_refused_with_what_it_holds() -> None:
         read_supplied(ROWS[:1], StressPlan())
 
 
+def test_responses_of_which_no_two_can_be_compared_are_refused_before_anything_is_judged() -> None:
+    each_its_own = _rows(respondent_id=lambda row: f"writer@{row['condition']}")
+    with pytest.raises(InputError, match="no respondent answered a prompt both") as caught:
+        read_supplied(each_its_own, StressPlan())
+    assert "writer@baseline, writer@pressed" in str(caught.value)
+    assert "--condition" in str(caught.value)
+    # One prompt that a respondent answered under both is something to compare.
+    mixed = [*ROWS[:2], *each_its_own[2:]]
+    assert len(read_supplied(mixed, StressPlan()).targets) == 3
+
+
 def test_the_baseline_comes_first_whatever_the_order_of_the_rows() -> None:
     found = read_supplied(list(reversed(ROWS)), StressPlan())
     assert found.conditions == ("baseline", "pressed")

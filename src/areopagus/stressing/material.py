@@ -80,8 +80,9 @@ def read_supplied(
     """Responses under several conditions, checked.
 
     Raises:
-        InputError: with every fault of the file; no baseline, or nothing beside it; more than one
-            response to one prompt under one condition where repeats are not planned.
+        InputError: with every fault of the file; no baseline, or nothing beside it; no respondent
+            with both; more than one response to one prompt under one condition where repeats are
+            not planned.
     """
     opened = StressSource(source, condition=condition, columns=columns, limit=limit)
     try:
@@ -89,9 +90,13 @@ def read_supplied(
         targets: dict[str, None] = {}
         conditions: dict[str, None] = {}
         prompts: dict[str, None] = {}
+        arms: tuple[set[tuple[str, str]], set[tuple[str, str]]] = (set(), set())
         for row in opened.rows():
             targets[row.target] = conditions[row.condition] = prompts[row.prompt_id] = None
+            arms[row.condition == plan.baseline].add((row.target, row.prompt_id))
         _require_baseline(summary.name, list(conditions), plan.baseline)
+        if arms[0].isdisjoint(arms[1]):
+            _refuse_unpaired(summary.name, list(targets), plan.baseline)
     except BaseException:
         opened.close()
         raise
@@ -118,6 +123,23 @@ def _require_baseline(name: str, conditions: Sequence[str], baseline: str) -> No
         raise InputError(
             [InputFault(name, f"holds the condition {baseline!r} alone; nothing to compare")]
         )
+
+
+def _refuse_unpaired(name: str, targets: Sequence[str], baseline: str) -> None:
+    """Raises for responses of which no two can be compared: judging them would be for nothing."""
+    shown = ", ".join(targets[:20]) + (" …" if len(targets) > 20 else "")
+    raise InputError(
+        [
+            InputFault(
+                name,
+                f"no respondent answered a prompt both under {baseline!r} and under another "
+                f"condition; respondents: {shown}",
+                "condition",
+            )
+        ],
+        hint="One respondent must have one name under all conditions. Where the name carries the "
+        "condition, as in gpt-4o@turn1, --condition '@(turn[0-9]+)' takes it out.",
+    )
 
 
 def targets_from(models: Any, protocol: Protocol) -> tuple[Backend, ...]:
