@@ -24,6 +24,7 @@ import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -262,8 +263,11 @@ def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
 
 def _alone(system: str, python: str, base: str, responses: int) -> dict[str, float] | str:
     """What a process of its own measured, or the last line of why it could not."""
-    command = [python, __file__, "--one", system, base, "--responses", str(responses)]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    # Absolute, since the process runs in a folder of its own: a peer writes logs where it stands.
+    command = [str(Path(python).absolute()), str(Path(__file__).absolute())]
+    command += ["--one", system, base, "--responses", str(responses)]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return lines[-1][:200] if lines else f"exit code {done.returncode}"

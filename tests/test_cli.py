@@ -108,6 +108,19 @@ def test_the_first_command_scores_the_examples_into_a_table_of_80_columns(
     assert "0 calls sent" in out
 
 
+def test_a_job_outlives_the_readers_of_its_output(responses: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "areopagus", "score", responses, "--out", run],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert json.loads((run / "run.json").read_text())["state"] == "complete"
+
+
 def test_a_dry_run_sends_nothing_and_makes_no_folder(
     call: Call, responses: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

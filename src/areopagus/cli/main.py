@@ -13,6 +13,7 @@ import click
 
 from ..errors import AreopagusError
 from .display import printable
+from .unheard import outlive_readers
 
 # Name: (module, attribute, help). The help stands here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -92,6 +93,7 @@ def cli() -> None:
 def main() -> NoReturn:
     """Runs the command line and exits with the code that its outcome has."""
     signal.signal(signal.SIGTERM, _terminate)
+    outlive_readers()
     code: object = 0
     try:
         code = cli.main(standalone_mode=False)
@@ -106,10 +108,6 @@ def main() -> NoReturn:
         code = 2
     except KeyboardInterrupt:
         code = 143 if terminated() else 130
-    except BrokenPipeError:
-        # The reader of our output has gone; nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except Exception as error:
         _show_defect(error)
         code = 1
