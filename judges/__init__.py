@@ -5,8 +5,10 @@ from .brief import Brief
 from .budget import Budget, BudgetSpentError
 from .contract import Contract
 from .desk import Answer, CallCounts, Desk
+from .embedded import EmbeddedBackend
 from .judge import Judge, Matter
 from .llm import LitellmBackend
+from .made import backend_of
 from .reading import Vote, read_vote
 from .request import Message, Request
 from .spec import BackendSpec, Prices
@@ -21,6 +23,7 @@ __all__ = [
     "CallCounts",
     "Contract",
     "Desk",
+    "EmbeddedBackend",
     "Judge",
     "LitellmBackend",
     "Matter",
@@ -28,5 +31,6 @@ __all__ = [
     "Prices",
     "Request",
     "Vote",
+    "backend_of",
     "read_vote",
 ]

@@ -60,7 +60,7 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
     Raises:
         InputError: what stands in the variable is no address, or carries a password.
     """
-    if spec.api_base is not None or spec.is_offline:
+    if spec.api_base is not None:
         return spec
     prefix = spec.provider.upper().removesuffix("_CHAT")
     names = (f"{prefix}_API_BASE", f"{prefix}_BASE_URL")
@@ -130,9 +130,6 @@ class LitellmBackend:
         """Checks provider and parameters offline; see `Backend.prepare`."""
         litellm = litellm_module()
         spec = self.spec
-        if spec.is_offline:
-            self._prepare_offline()
-            return
         _make_known(spec)
         faults: list[InputFault] = []
         try:
@@ -159,8 +156,6 @@ class LitellmBackend:
     def access_faults(self) -> list[InputFault]:
         """A key that is named, or that the provider needs, and that the environment lacks."""
         spec = self.spec
-        if spec.is_offline:
-            return []
         if spec.api_key_env is not None:
             if os.environ.get(spec.api_key_env):
                 return []
@@ -179,20 +174,6 @@ class LitellmBackend:
             InputFault(spec.model, f"the environment variable {' or '.join(missing)} is not set")
         ]
 
-    def _prepare_offline(self) -> None:
-        from .offline import OFFLINE_MODELS, register_offline
-
-        register_offline()
-        if self.spec.model not in OFFLINE_MODELS:
-            known = ", ".join(OFFLINE_MODELS)
-            raise InputError(
-                [InputFault(self.spec.model, f"no such embedded model; there is {known}")]
-            )
-        if self.spec.score_mode == "expected":
-            raise InputError(
-                [InputFault(self.spec.model, "gives no log-probabilities; use integer scores")]
-            )
-
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """See `Backend.worst_cost`."""
         prices = self._token_prices()
@@ -210,14 +191,10 @@ class LitellmBackend:
     @cached_property
     def prefix_minimum(self) -> int | None:
         """Tokens from which what calls begin with alike is cheaper; None where it never is."""
-        if self.spec.is_offline:
-            return None
         return prefix_minimum(self.spec, listed_prices(self.spec))
 
     def likely_tokens(self, text: str) -> int:
         """Tokens by the tokenizer that litellm has for the model, or one for four characters."""
-        if self.spec.is_offline:
-            return -(-len(text) // 4)
         try:
             return int(litellm_module().token_counter(model=self.spec.model, text=text))
         except Exception:
@@ -230,8 +207,6 @@ class LitellmBackend:
             litellm's UnsupportedParamsError: the model does not take one of them.
         """
         litellm = litellm_module()
-        if self.spec.is_offline:
-            return dict(self.spec.parameters())
         name, provider, _, _ = litellm.get_llm_provider(self.spec.model)
         extra = set(self.spec.extra)
         asked = {k: v for k, v in self.spec.parameters().items() if k not in extra}
@@ -265,8 +240,7 @@ class LitellmBackend:
         }
         if self.spec.api_base is not None:
             arguments["api_base"] = self.spec.api_base
-        if not self.spec.is_offline:
-            arguments |= self._key_argument()
+        arguments |= self._key_argument()
         if request.schema is not None and request.structured == "json_schema":
             arguments["response_format"] = {
                 "type": "json_schema",
@@ -308,7 +282,7 @@ class LitellmBackend:
     def _token_prices(self) -> TokenPrices | None:
         if not self._prices_known:
             listed = None
-            if not self.spec.is_offline and self.spec.prices is None:
+            if self.spec.prices is None:
                 listed = listed_prices(self.spec)
                 self._straight = straight_price(litellm_module(), self.spec.model, listed)
             self._prices = prices_of(self.spec, listed)
@@ -316,8 +290,6 @@ class LitellmBackend:
         return self._prices
 
     def _cost(self, answer: Any) -> float | None:
-        if self.spec.is_offline:
-            return 0.0
         usage = usage_of(answer)
         if self.spec.prices is not None:
             return cost_of(usage, self.spec)

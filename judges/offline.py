@@ -1,14 +1,13 @@
-"""The embedded stand-ins as a litellm provider, `offline/…`: no key, no network, no cost.
+"""What the embedded stand-ins, `offline/…`, answer: no key, no network, no cost.
 
     offline/lexical      a judge: scores from text features
     offline/rewriter     writes variants of a prompt from templates
     offline/respondent   writes an essay from set phrases, or answers in a set form
     offline/generator    writes prompts about a topic from templates
 
-They take the same road as any model: messages go in, a reply comes out. What judge and rewriter
-cannot read out of the messages (scale, dimensions, persona lexicon; templates) comes beside them,
-as the keyword `offline` of `litellm.completion`, which litellm hands to a custom provider in
-`optional_params["offline"]`. Each does its own work and no other's.
+They are asked as any model is: messages go in, a reply comes out. What judge and rewriter cannot
+read out of the messages (scale, dimensions, persona lexicon; templates) comes beside them, as the
+parameter `offline`. Each does its own work and no other's.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
 from ..errors import InputError, InputFault
@@ -25,14 +23,12 @@ from ..records.judgment import MODES, OVERALL
 from .contract import ABSTAINED, RATIONALE
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
 from .offline_generator import GENERATOR_VERSION, offline_prompts
-from .offline_messages import last_user_text, marked_texts, usage_counts
+from .offline_messages import last_user_text, marked_texts
 from .offline_respondent import RESPONDENT_VERSION, offline_answer
 from .offline_rewriter import REWRITER_VERSION, offline_variants, rewriter_templates
-from .offline_roles import GENERATOR, LEXICAL, OFFLINE_MODELS, PROVIDER, RESPONDENT, REWRITER
+from .offline_roles import GENERATOR, LEXICAL, PROVIDER, RESPONDENT, REWRITER
 
-__all__ = ["OFFLINE_FACTS", "OFFLINE_MODELS", "offline_reply", "register_offline"]
-
-_VERSIONS: Final = {
+OFFLINE_VERSIONS: Final = {
     LEXICAL: LEXICAL_VERSION,
     REWRITER: REWRITER_VERSION,
     RESPONDENT: RESPONDENT_VERSION,
@@ -50,29 +46,6 @@ class _Facts:
     high: int
     lexicon: Mapping[str, float]
     has_rationale: bool
-
-
-def register_offline() -> None:
-    """Makes `offline/…` known to litellm; a second call changes nothing, others' providers stay."""
-    import litellm
-
-    handler_class = _handler_class()
-    others = [entry for entry in litellm.custom_provider_map if entry["provider"] != PROVIDER]
-    ours = [entry for entry in litellm.custom_provider_map if entry["provider"] == PROVIDER]
-    if len(ours) == 1 and isinstance(ours[0]["custom_handler"], handler_class):
-        return
-    litellm.custom_provider_map = [
-        *others,
-        {"provider": PROVIDER, "custom_handler": handler_class()},
-    ]
-    # A price of nothing, so that the cost of a call is 0.0 and not unknown.
-    # The cache prices are there because litellm warns of their absence.
-    prices = ("input_cost_per_token", "output_cost_per_token")
-    cache_prices = ("cache_creation_input_token_cost", "cache_read_input_token_cost")
-    free = dict.fromkeys(prices + cache_prices, 0.0)
-    litellm.register_model(
-        {name: {"litellm_provider": PROVIDER, "mode": "chat", **free} for name in OFFLINE_MODELS}
-    )
 
 
 def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: object) -> str:
@@ -107,7 +80,7 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: obje
         (material,) = marked_texts(messages, ["MATERIAL"], reader=f"{PROVIDER}/{model} writes")
         return json.dumps(offline_prompts(material, facts), ensure_ascii=False)
     if model != LEXICAL:
-        names = " or ".join(_VERSIONS)
+        names = " or ".join(OFFLINE_VERSIONS)
         raise InputError([InputFault("offline", f"must be {names}, got {model!r}", "model")])
     known = _read_facts(facts)
     prompt, response = marked_texts(
@@ -209,39 +182,3 @@ def _is_lexicon(value: object) -> bool:
         and math.isfinite(weight)
         for term, weight in value.items()
     )
-
-
-@cache
-def _handler_class() -> type[Any]:
-    """The handler's class; made on first use, because its base lives in litellm."""
-    from litellm.llms.custom_llm import CustomLLM, CustomLLMError
-    from litellm.types.utils import Usage
-
-    class OfflineHandler(CustomLLM):
-        """Answers `offline/…` calls in this process."""
-
-        def completion(self, *_: Any, **call: Any) -> Any:
-            model, messages = call["model"], call["messages"]
-            try:
-                facts = (call.get("optional_params") or {}).get("offline")
-                reply = offline_reply(model, messages, facts)
-            except InputError as error:
-                # Any other exception would come out as a connection error, and be retried.
-                raise CustomLLMError(400, str(error)) from error  # type: ignore[no-untyped-call]
-            incoming, outgoing = usage_counts(messages, reply)
-            answer = call["model_response"]
-            answer.model = f"{model}-{_VERSIONS.get(model, '')}"
-            answer.choices[0].message.content = reply
-            answer.choices[0].finish_reason = "stop"
-            answer.usage = Usage(
-                prompt_tokens=incoming,
-                completion_tokens=outgoing,
-                total_tokens=incoming + outgoing,
-            )
-            return answer
-
-        async def acompletion(self, *_: Any, **call: Any) -> Any:
-            # A millisecond of arithmetic: a thread would cost more than it frees.
-            return self.completion(**call)
-
-    return OfflineHandler

@@ -38,8 +38,6 @@ def prices_of(spec: BackendSpec, listed: Mapping[str, Any] | None) -> TokenPrice
         spec: the settings, whose own prices win.
         listed: litellm's entry for the model, or None where it has none.
     """
-    if spec.is_offline:
-        return FREE
     own = spec.prices
     if own is not None:
         worst = max(own.input, own.cached_input or 0.0, own.cache_write or 0.0)

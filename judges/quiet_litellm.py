@@ -17,6 +17,7 @@ from typing import Any
 
 from ..loop import submit
 from .log_redaction import redact_library_logs
+from .offline_provider import register_offline
 from .wire import watch_litellm
 
 _SWITCHES = {
@@ -43,6 +44,7 @@ def litellm_module() -> Any:
     module.telemetry = False
     logging.getLogger("LiteLLM").setLevel(logging.ERROR)
     redact_library_logs()
+    register_offline()
     return module
 
 

@@ -151,7 +151,7 @@ async def agenerate_scenarios(
 
 
 def _writer(model: Any) -> Backend:
-    from ...judges.llm import LitellmBackend
+    from ...judges.made import backend_of
 
     specs, given = sorted_models([model])
     spec = specs[0]
@@ -164,4 +164,4 @@ def _writer(model: Any) -> Backend:
         return backend
     if "max_tokens" not in spec.model_fields_set:
         spec = spec.model_copy(update={"max_tokens": _ANSWER_TOKENS})
-    return LitellmBackend(spec)
+    return backend_of(spec)

@@ -170,7 +170,7 @@ def target_backend(spec: BackendSpec, given: Backend | None, protocol: Protocol)
     """A model set up to answer prompts: room for an essay, the protocol's reasoning effort."""
     if given is not None:
         return given
-    from .judges.llm import LitellmBackend
+    from .judges.made import backend_of
 
     changes: dict[str, Any] = {}
     if "max_tokens" not in spec.model_fields_set:
@@ -178,4 +178,4 @@ def target_backend(spec: BackendSpec, given: Backend | None, protocol: Protocol)
         changes["max_tokens"] = protocol.max_tokens
     if spec.reasoning_effort is None and protocol.effort is not None and not spec.is_offline:
         changes["reasoning_effort"] = protocol.effort
-    return LitellmBackend(spec.model_copy(update=changes))
+    return backend_of(spec.model_copy(update=changes))

@@ -15,7 +15,7 @@ from .job_options import JobOptions, job_of, rule_of
 from .judges.backend import Backend
 from .judges.brief import DEFAULT_ORDER, Brief, Order, Rationale
 from .judges.judge import Judge
-from .judges.llm import LitellmBackend
+from .judges.made import backend_of
 from .judges.offline_roles import require_role
 from .loop import run_async, run_sync
 from .named_models import Model, faults_of, sorted_models
@@ -100,7 +100,7 @@ class Panel:
         self.settings = settings
         self.backends: tuple[Backend, ...] = tuple(
             given.get(index)
-            or LitellmBackend(
+            or backend_of(
                 spec.model_copy(update={"score_mode": spec.score_mode or settings.score_mode})
             )
             for index, spec in enumerate(settings.models)

@@ -22,6 +22,7 @@ from areopagus.graphs.variant_fault import REVIEW_CODES
 from areopagus.graphs.variant_review import _CODES
 from areopagus.judges.budget import Budget
 from areopagus.judges.desk import Desk
+from areopagus.judges.embedded import EmbeddedBackend
 from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec
@@ -697,7 +698,7 @@ async def test_a_framing_of_the_users_own_takes_the_same_road(
     assert outcome.variants == {**GOOD, "authority": text}
     assert "seminar after seminar" in writer.requests[0].messages[0]["content"]
     # The embedded rewriter has no template for it, and says nothing in its place.
-    stand_in = LitellmBackend(BackendSpec(model="offline/rewriter"))
+    stand_in = EmbeddedBackend(BackendSpec(model="offline/rewriter"))
     stand_in.prepare()
     outcome = await run(desk, five, stand_in)
     assert (outcome.status, codes(outcome)) == ("partial", [("authority", "missing_key")])

@@ -14,6 +14,7 @@ import pytest
 
 from areopagus.errors import InputError, ProviderError
 from areopagus.judges.llm import LitellmBackend, with_endpoint
+from areopagus.judges.made import backend_of
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec, Prices
@@ -394,7 +395,7 @@ def test_settings_that_a_model_does_not_take_are_refused_before_any_call(
     settings: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        LitellmBackend(BackendSpec(**settings)).prepare()
+        backend_of(BackendSpec(**settings)).prepare()
     assert message in str(caught.value)
     assert "drop_params" not in str(caught.value)
 

@@ -1,11 +1,15 @@
-"""`offline/lexical` through litellm's own call: contract, markers, repair turns, faults."""
+"""`offline/lexical`, alone and through litellm: contract, markers, repair turns, faults."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +21,15 @@ os.environ.setdefault("LITELLM_OFFLINE_MODE", "true")
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
 
-from areopagus.errors import InputError
+from areopagus.errors import InputError, ProviderError
+from areopagus.judges.embedded import EmbeddedBackend
 from areopagus.judges.lexical import LEXICAL_VERSION, measure, score
-from areopagus.judges.offline import OFFLINE_MODELS, offline_reply, register_offline
+from areopagus.judges.offline import offline_reply
+from areopagus.judges.offline_provider import register_offline
+from areopagus.judges.offline_roles import OFFLINE_MODELS
+from areopagus.judges.reply_parts import reply_of
+from areopagus.judges.request import Request
+from areopagus.judges.spec import BackendSpec
 
 # pydantic says so of litellm's own types, when the first answer is built.
 pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
@@ -306,3 +316,45 @@ def test_registering_takes_the_place_of_another_handler_of_the_same_name(
     ]
     register_offline()
     assert json.loads(litellm.completion(**call_arguments()).choices[0].message.content) == reply()
+
+
+def request(model: str, told: Any) -> Request:
+    return Request(
+        backend=model,
+        endpoint="",
+        messages=(SYSTEM, message()),
+        params={} if told is None else {"offline": told},
+    )
+
+
+@pytest.mark.parametrize("model", ["offline/lexical", "offline/respondent"])
+async def test_the_backend_answers_what_litellm_would_have_handed_on(
+    litellm: ModuleType, model: str
+) -> None:
+    told = facts() if model == "offline/lexical" else {}
+    arguments = {**call_arguments(), "model": model}
+    if not told:
+        del arguments["offline"]
+    answer = await litellm.acompletion(**arguments)
+    expected = reply_of(answer, cost_usd=0.0, latency_s=0.0)
+    found = await EmbeddedBackend(BackendSpec(model=model)).send(request(model, told or None))
+    passing = {"request_id": None, "created_at": 0.0, "latency_s": 0.0}
+    assert replace(found, **passing) == replace(expected, **passing)
+
+
+async def test_the_backend_names_a_missing_contract_as_a_bad_request() -> None:
+    backend = EmbeddedBackend(BackendSpec(model="offline/lexical"))
+    with pytest.raises(ProviderError, match="must be a mapping") as caught:
+        await backend.send(request("offline/lexical", None))
+    assert caught.value.fault == "bad_request"
+
+
+def test_a_job_of_the_embedded_judge_loads_no_litellm(tmp_path: Path) -> None:
+    code = (
+        "import sys; from areopagus import Panel\n"
+        "with Panel(ledger=sys.argv[1]) as panel:\n"
+        "    panel.score('Is it?', 'It is, because it has been.')\n"
+        "sys.exit('litellm' in sys.modules)"
+    )
+    ledger = tmp_path / "ledger.sqlite"
+    subprocess.run([sys.executable, "-c", code, ledger], check=True, timeout=120)

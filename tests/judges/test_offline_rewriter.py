@@ -15,10 +15,10 @@ from areopagus.graphs.framings import Framing, load_framings
 from areopagus.graphs.reframing import reframe
 from areopagus.graphs.variant_checks import check_variants
 from areopagus.judges.desk import Desk
-from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.offline import OFFLINE_MODELS, offline_reply
+from areopagus.judges.embedded import EmbeddedBackend
+from areopagus.judges.offline import offline_reply
 from areopagus.judges.offline_rewriter import REWRITER_VERSION, offline_variants
-from areopagus.judges.offline_roles import OFFLINE_ROLES, require_role
+from areopagus.judges.offline_roles import OFFLINE_MODELS, OFFLINE_ROLES, require_role
 from areopagus.judges.offline_subject import question_of, subject_words, topic_of
 from areopagus.judges.spec import OFFLINE_MODEL, BackendSpec
 from areopagus.records.ledger import Ledger
@@ -74,8 +74,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
     opened.close()
 
 
-def backend(model: str) -> LitellmBackend:
-    made = LitellmBackend(BackendSpec(model=model))
+def backend(model: str) -> EmbeddedBackend:
+    made = EmbeddedBackend(BackendSpec(model=model))
     made.prepare()
     return made
 

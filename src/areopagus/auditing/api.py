@@ -104,11 +104,11 @@ async def aaudit(name: str | Path | Audit[Any], **options: Any) -> AuditRun:
 
 def judging_models(panel: Panel) -> list[Any]:
     """The panel's models as judges of an audit; none where the embedded baseline judges."""
-    from ..judges.llm import LitellmBackend
+    from ..judges.made import is_made_of_settings
 
     return [
         # A backend of our own is made anew from its settings: the audit closes its own.
-        backend.spec if type(backend) is LitellmBackend else backend
+        backend.spec if is_made_of_settings(backend) else backend
         for backend in panel.backends
         if not backend.spec.is_offline
     ]

@@ -24,14 +24,14 @@ def judges_from(models: Any, audit: Audit[Any]) -> tuple[Backend, ...]:
         InputError: settings that are none, two of one name, more than three, an embedded model, or
             an audit that judges have nothing to do in.
     """
-    from ..judges.llm import LitellmBackend
+    from ..judges.made import backend_of
 
     if models is None or models in ((), [], NO_JUDGE, (NO_JUDGE,), [NO_JUDGE]):
         return ()
     if not audit.takes_judges:
         raise InputError(f"{audit.name}: everything is read by rule; judges have nothing to do")
     specs, given = sorted_models(models)
-    backends = tuple(given.get(i) or LitellmBackend(spec) for i, spec in enumerate(specs))
+    backends = tuple(given.get(i) or backend_of(spec) for i, spec in enumerate(specs))
     faults = [
         InputFault(backend.spec.name, "is an embedded model, and none of them can classify")
         for backend in backends

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..access import access_faults
 from ..errors import InputError, InputFault
 from ..graphs.stopping import StoppingRule
-from ..judges.llm import LitellmBackend
+from ..judges.made import is_made_of_settings
 from ..records.responses import ResponseRow
 from ..scoring import score_rows
 from .gate import Limits
@@ -100,7 +100,7 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
             "provider/model",
         )
         for backend in panel.backends
-        if type(backend) is not LitellmBackend
+        if not is_made_of_settings(backend)
     ]
     if objects:
         raise InputError(objects)

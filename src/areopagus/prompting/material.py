@@ -60,17 +60,17 @@ def models_from(models: Any, judges: Any = None, *, effort: str | None = None) -
         InputError: settings that are none, two backends of one name, an embedded model that cannot
             do what is asked of it.
     """
-    from ..judges.llm import LitellmBackend
+    from ..judges.made import backend_of
 
     specs, given = sorted_models(models if models else [OFFLINE_GENERATOR])
     protocol = Protocol(max_tokens=GENERATOR_TOKENS, effort=effort)
     generators = tuple(target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs))
     require_role(generators, "generator")
-    voters: list[Backend] = [given.get(i) or LitellmBackend(spec) for i, spec in enumerate(specs)]
+    voters: list[Backend] = [given.get(i) or backend_of(spec) for i, spec in enumerate(specs)]
     further: list[Backend] = []
     if judges:
         more, handed = sorted_models(judges)
-        further = [handed.get(i) or LitellmBackend(spec) for i, spec in enumerate(more)]
+        further = [handed.get(i) or backend_of(spec) for i, spec in enumerate(more)]
     faults = [
         InputFault(backend.spec.name, "is an embedded model, and none of them can judge prompts")
         for backend in further

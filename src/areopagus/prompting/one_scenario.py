@@ -9,7 +9,7 @@ from ..graphs.prompt_construction import construct
 from ..graphs.prompt_construction_judges import PromptRef
 from ..graphs.prompt_construction_state import Constructed, Construction
 from ..judges.desk import Desk
-from ..judges.llm import LitellmBackend
+from ..judges.made import is_made_of_settings
 from ..loop import run_async
 from .concepts import load_technology_terms
 from .job import material_of
@@ -40,7 +40,7 @@ async def construct_one(
     chosen = plan or PromptPlan()
     named = [
         # A backend of our own is made anew from its settings: what is opened here is closed here.
-        backend.spec if type(backend) is LitellmBackend else backend
+        backend.spec if is_made_of_settings(backend) else backend
         for backend in panel.backends
         if not backend.spec.is_offline
     ]

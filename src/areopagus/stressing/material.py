@@ -179,10 +179,10 @@ def rewriters_from(models: Any, panel: Panel) -> tuple[tuple[Backend, ...], tupl
 
 def _as_writers(judges: Sequence[Backend]) -> tuple[Backend, ...]:
     """The judges' models with room for four variants; objects of a user's own as they are."""
-    from ..judges.llm import LitellmBackend
+    from ..judges.made import backend_of, is_made_of_settings
 
     return tuple(
-        LitellmBackend(
+        backend_of(
             backend.spec.model_copy(
                 update={
                     "max_tokens": max(backend.spec.max_tokens, REWRITER_TOKENS),
@@ -190,7 +190,7 @@ def _as_writers(judges: Sequence[Backend]) -> tuple[Backend, ...]:
                 }
             )
         )
-        if type(backend) is LitellmBackend
+        if is_made_of_settings(backend)
         else backend
         for backend in judges
     )

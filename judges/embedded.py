@@ -1,0 +1,82 @@
+"""The embedded stand-ins as a backend: answered in this process, without litellm."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from ..errors import InputError, InputFault, ProviderError
+from ..records.reply import Reply, Usage
+from .offline import OFFLINE_VERSIONS, offline_reply
+from .offline_messages import usage_counts
+from .offline_roles import OFFLINE_MODELS, PROVIDER
+from .request import Request
+from .spec import BackendSpec
+
+
+class EmbeddedBackend:
+    """A stand-in, `offline/…`; see `Backend`."""
+
+    def __init__(self, spec: BackendSpec) -> None:
+        self.spec = spec
+
+    async def send(self, request: Request) -> Reply:
+        """What the stand-in answers to this request, always the same; it costs nothing.
+
+        Raises:
+            ProviderError: the request is not in the form that the stand-in reads.
+        """
+        # What a stand-in does is arithmetic: others get their turn between two answers.
+        await asyncio.sleep(0)
+        started = time.monotonic()
+        model = self.spec.model.removeprefix(f"{PROVIDER}/")
+        try:
+            text = offline_reply(model, request.messages, request.params.get("offline"))
+        except InputError as error:
+            raise ProviderError("bad_request", str(error)) from error
+        incoming, outgoing = usage_counts(request.messages, text)
+        return Reply(
+            text=text,
+            finish_reason="stop",
+            answered_by=f"{model}-{OFFLINE_VERSIONS[model]}",
+            usage=Usage(input_tokens=incoming, output_tokens=outgoing),
+            cost_usd=0.0,
+            latency_s=round(time.monotonic() - started, 4),
+            created_at=time.time(),
+        )
+
+    def prepare(self) -> None:
+        """Refuses a name that no stand-in has, and log-probabilities; see `Backend.prepare`."""
+        if self.spec.model not in OFFLINE_MODELS:
+            known = ", ".join(OFFLINE_MODELS)
+            raise InputError(
+                [InputFault(self.spec.model, f"no such embedded model; there is {known}")]
+            )
+        if self.spec.score_mode == "expected":
+            raise InputError(
+                [InputFault(self.spec.model, "gives no log-probabilities; use integer scores")]
+            )
+
+    def access_faults(self) -> list[InputFault]:
+        """None: there is no key and no address."""
+        return []
+
+    def worst_cost(self, input_tokens: int, output_tokens: int) -> float:
+        """Nothing."""
+        return 0.0
+
+    def likely_cost(self, input_tokens: int, output_tokens: int) -> float:
+        """Nothing."""
+        return 0.0
+
+    def likely_tokens(self, text: str) -> int:
+        """One for four characters."""
+        return -(-len(text) // 4)
+
+    def effective_parameters(self) -> dict[str, Any]:
+        """The parameters as they are set; a stand-in reads none of them."""
+        return self.spec.parameters()
+
+    async def close(self) -> None:
+        """Nothing."""
