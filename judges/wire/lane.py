@@ -79,7 +79,8 @@ class Lane:
             Exception: whatever litellm's own call raises.
         """
         texts = _texts(arguments["messages"][-1]["content"])
-        shape = self._shape_of(litellm, arguments, texts)
+        is_untold = _is_untold(litellm)
+        shape = self._shape_of(litellm, arguments, texts) if is_untold else None
         body = None if shape is None else shape.body(texts)
         if shape is not None and body is not None:
             self.fast += 1
@@ -87,10 +88,10 @@ class Lane:
             reply = shape.read(received, read)
             if reply is not None and is_ordinary(reply):
                 return reply
-            with passing(received) as passage:
+            with passing(received, is_untold=True) as passage:
                 return read(await _through(litellm, arguments, passage))
         self.plain += 1
-        with passing() as passage:
+        with passing(is_untold=is_untold) as passage:
             try:
                 reply = read(await _through(litellm, arguments, passage))
             finally:
@@ -107,9 +108,6 @@ class Lane:
         messages = arguments["messages"]
         # A repair quotes the reply that it is about: no two are of one shape.
         if not self._enabled or len(messages) > 2 or messages[-1]["role"] != "user":
-            return None
-        # Whoever has litellm tell them of every call, or answer from a cache, is to be told.
-        if litellm.cache is not None or any(_listeners(litellm, name) for name in CALLBACKS):
             return None
         if any(not text or text.isspace() for text in texts):
             return None  # translations have their own ways with empty texts
@@ -159,6 +157,15 @@ def _outline(content: Any) -> str:
     if isinstance(content, str):
         return ""
     return json.dumps([{**block, "text": ""} for block in content])
+
+
+def _is_untold(litellm: Any) -> bool:
+    """Whether nobody has litellm tell them of calls, count their cost, or answer from a cache."""
+    return (
+        litellm.cache is None
+        and not getattr(litellm, "max_budget", None)
+        and not any(_listeners(litellm, name) for name in CALLBACKS)
+    )
 
 
 def _listeners(litellm: Any, name: str) -> bool:

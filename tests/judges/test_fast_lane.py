@@ -328,6 +328,44 @@ async def test_whoever_listens_to_litellm_is_told_of_every_call(
     assert asked.lane.fast == 1
 
 
+async def test_litellm_prices_and_records_a_call_only_where_somebody_listens(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    litellm = litellm_module()
+    from litellm import cost_calculator
+    from litellm.integrations.custom_logger import CustomLogger
+
+    told: asyncio.Queue[float] = asyncio.Queue()
+    priced: list[str] = []
+
+    class Listener(CustomLogger):
+        async def async_log_success_event(self, kwargs: Any, *_: Any, **__: Any) -> None:
+            await told.put(kwargs["response_cost"])
+
+    price = cost_calculator.completion_cost
+
+    def spied(*given: Any, **named: Any) -> float:
+        priced.append(named["model"])
+        return price(*given, **named)
+
+    monkeypatch.setattr(cost_calculator, "completion_cost", spied)
+    for name in CALLBACKS:
+        monkeypatch.setattr(litellm_module(), name, [])
+    asked = backend("openai/gpt-4o-mini", server.openai_base, lane="litellm")
+    await asked.send(request(asked))  # the first one asks litellm for the price, to know it after
+    priced.clear()
+    untold = await asked.send(request(asked))
+    assert priced == []
+    monkeypatch.setattr(litellm, "callbacks", [Listener()])
+    heard = await asked.send(request(asked))
+    cost = await asyncio.wait_for(told.get(), 20)
+    assert cost > 0
+    assert cost == pytest.approx(heard.cost_usd)
+    assert len(priced) >= 1
+    passing = {"created_at": 0.0, "latency_s": 0.0, "request_id": None}
+    assert replace(untold, **passing) == replace(heard, **passing)
+
+
 async def test_another_key_is_another_shape(
     server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
