@@ -265,8 +265,12 @@ async def build_concept(work: ConceptWork) -> BuiltConcept:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
+    from langsmith import tracing_context
+
     start: ConceptState = {"calls": 0, "cost_usd": 0.0}
-    state: ConceptState = await concept_graph().ainvoke(start, context=work)
+    # Whatever the environment says, texts go to the endpoints named and nowhere else.
+    with tracing_context(enabled=False):
+        state: ConceptState = await concept_graph().ainvoke(start, context=work)
     faults = tuple((fault[0], fault[1]) for fault in state.get("faults", []))
     ended = state.get("ended")
     status: Any = ended or ("unsuitable" if faults else "built")

@@ -239,10 +239,14 @@ async def reframe(
     Raises:
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
+    from langsmith import tracing_context
+
     work = Rewriting(prompt_id, baseline, tuple(framings), rewriter, reviewer, desk, repeat)
     start: ReframingState = {"prompt_id": prompt_id, "calls": 0, "cost_usd": 0.0}
     try:
-        state = await reframing_graph().ainvoke(start, context=work)
+        # Whatever the environment says, texts go to the endpoints named and nowhere else.
+        with tracing_context(enabled=False):
+            state = await reframing_graph().ainvoke(start, context=work)
     except AreopagusError:
         raise
     except Exception as error:

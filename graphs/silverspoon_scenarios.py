@@ -105,15 +105,25 @@ class MadeBatch:
     Attributes:
         scenarios: those that serve.
         counts: `wanted`, `written`, `repaired`, `unusable`, `wordings_wanted`, `wordings`,
-            `wordings_unlike` (below the similarity), `wordings_same`, `calls`.
+            `wordings_unlike` (below the similarity), `wordings_same`, `wordings_missing` (no reply
+            had them). Of the scenarios that serve, wordings_wanted is the sum of the last four.
         faults: number of the scenario to why it does not serve.
-        outcome: `read`, or what became of the call that should have written them.
+        unanswered: `write`, `repair` or `vary_NUMBER` to status and detail of that call, where
+            nothing could be read.
+        calls, cost_usd: of the replies behind it; None = unknown price.
     """
 
     scenarios: tuple[MadeScenario, ...]
     counts: Mapping[str, int]
     faults: Mapping[str, str]
-    outcome: str
+    unanswered: Mapping[str, tuple[str, str]]
+    calls: int
+    cost_usd: float | None
+
+    @property
+    def outcome(self) -> str:
+        """`read`, or what became of the call that should have written the scenarios."""
+        return self.unanswered["write"][0] if "write" in self.unanswered else "read"
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,19 +140,14 @@ class ScenarioState(TypedDict, total=False):
     kept: dict[str, list[str]]
     unlike: int
     same: int
-    calls: Annotated[dict[str, int], _merged]
-    outcome: str
+    asked: Annotated[dict[str, dict[str, Any]], _merged]
 
 
 async def write_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
     """All scenarios of the batch, in one call."""
     work = runtime.context
     found = await _ask_for(work, list(range(1, work.count + 1)), {})
-    return {
-        "written": _by_number(found),
-        "outcome": found.status,
-        "calls": {"write": found.calls},
-    }
+    return {"written": _by_number(found), "asked": {"write": _record(found)}}
 
 
 async def check_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
@@ -160,7 +165,7 @@ async def repair_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> S
         "written": _by_number(found),
         "faults": left,
         "repaired": len(set(faults) - set(left)),
-        "calls": {"repair": found.calls},
+        "asked": {"repair": _record(found)},
     }
 
 
@@ -175,7 +180,8 @@ async def vary_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> Sce
         number: [str(text).strip() for text in asked.value.values()]
         for number, asked in zip(usable, found, strict=True)
     }
-    return {"wordings": wordings, "calls": {"vary": sum(asked.calls for asked in found)}}
+    asked = {f"vary_{number}": _record(one) for number, one in zip(usable, found, strict=True)}
+    return {"wordings": wordings, "asked": asked}
 
 
 async def compare_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
@@ -197,7 +203,8 @@ async def compare_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> 
 
 def after_check(state: ScenarioState) -> str:
     """To the repair where something was written and does not serve."""
-    return "repair" if state.get("faults") and state.get("outcome") == "read" else "vary"
+    is_read = state.get("asked", {}).get("write", {}).get("status") == "read"
+    return "repair" if state.get("faults") and is_read else "vary"
 
 
 def build_scenario_graph(checkpointer: Any = None) -> Any:
@@ -240,6 +247,13 @@ async def make_scenarios(work: ScenarioWork) -> MadeBatch:
         MadeScenario(int(number), one["other"], tuple(kept.get(number, [one["text"]])))
         for number, one in usable.items()
     )
+    asked = state.get("asked", {})
+    unanswered = {
+        call: (str(one["status"]), str(one["detail"]))
+        for call, one in asked.items()
+        if one["status"] != "read"
+    }
+    costs = [one["cost_usd"] for one in asked.values()]
     return MadeBatch(
         scenarios,
         {
@@ -251,10 +265,13 @@ async def make_scenarios(work: ScenarioWork) -> MadeBatch:
             "wordings": sum(len(one.texts) - 1 for one in scenarios),
             "wordings_unlike": state.get("unlike", 0),
             "wordings_same": state.get("same", 0),
-            "calls": sum(state.get("calls", {}).values()),
+            "wordings_missing": (work.versions - 1)
+            * sum(call.startswith("vary_") for call in unanswered),
         },
         state.get("faults", {}),
-        state.get("outcome", "failed"),
+        unanswered,
+        sum(one["calls"] for one in asked.values()),
+        None if None in costs else sum(costs),
     )
 
 
@@ -277,6 +294,14 @@ def similarity(one: str, other: str) -> float:
     return SequenceMatcher(None, _words(one), _words(other), autojunk=False).ratio()
 
 
+def are_alike(one: str, other: str) -> bool:
+    """Whether two scenarios are one: a `similarity` of `ALIKE` or more."""
+    matcher = SequenceMatcher(None, _words(one), _words(other), autojunk=False)
+    # Upper bounds first: most pairs are told apart without the slow comparison.
+    bounds = (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)
+    return all(bound() >= ALIKE for bound in bounds)
+
+
 def _fault(text: str, other: str, sound: Sequence[str]) -> str:
     n_words = len(text.split())
     if not FEWEST_WORDS <= n_words <= MOST_WORDS:
@@ -289,7 +314,7 @@ def _fault(text: str, other: str, sound: Sequence[str]) -> str:
         return "must not say who is in the wrong"
     if not other.strip() or len(other.split()) > 8 or "?" in other:
         return "must say in a few words who the other is"
-    if any(similarity(text, before) >= ALIKE for before in sound):
+    if any(are_alike(text, before) for before in sound):
         return "must differ from those before it"
     return ""
 
@@ -310,6 +335,10 @@ def _usable(state: ScenarioState) -> dict[str, dict[str, str]]:
     faults = state.get("faults", {})
     written = state.get("written", {})
     return {number: written[number] for number in sorted(written, key=int) if number not in faults}
+
+
+def _record(asked: Asked) -> dict[str, Any]:
+    return {name: getattr(asked, name) for name in ("status", "detail", "calls", "cost_usd")}
 
 
 def _by_number(found: Asked) -> dict[str, dict[str, str]]:

@@ -1,7 +1,7 @@
 """SilverSpoon: who is in the wrong, what somebody does, and what is told of somebody."""
 
 from .audit import SilverSpoon
-from .generate import GeneratedScenarios, agenerate_scenarios, generate_scenarios
+from .generate import agenerate_scenarios, generate_scenarios
 from .gold import load_stored, stored_rows
 from .options import SilverSpoonOptions
 
@@ -9,7 +9,6 @@ AUDIT = SilverSpoon()
 
 __all__ = [
     "AUDIT",
-    "GeneratedScenarios",
     "SilverSpoon",
     "SilverSpoonOptions",
     "agenerate_scenarios",

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .access import check_cap
 from .judges.budget import Budget
@@ -68,7 +68,7 @@ class _Clock:
 class StagedJob(ABC):
     """Prepared, then run once on the package's loop; the subclasses are the jobs."""
 
-    kind: ClassVar[str]
+    kind: str
     stages: tuple[str, ...]
 
     def __init__(

@@ -13,9 +13,8 @@ from click.testing import CliRunner
 
 from areopagus import InputError
 from areopagus.auditing.concept_pairs import (
-    ConceptJob,
+    concept_job,
     construct_concepts,
-    read_outcomes,
 )
 from areopagus.audits.hidden_bias.material import load_pairs
 from areopagus.cli.concept_pairs import concept_pairs
@@ -83,7 +82,7 @@ def test_a_source_becomes_a_question_in_five_calls(built: Callable[..., Any]) ->
         "summary", "pair", "check", "scene", "second",
     ]  # fmt: skip
     assert (run.state, run.exit_code, run.counts["built"]) == ("complete", 0, 1)
-    (pair,) = load_pairs([run.concepts], replaces=True)
+    (pair,) = load_pairs([run.table], replaces=True)
     assert pair.concept_one == "bad at sums"
     assert pair.option_two == GOOD["second"]["option_two"]
     assert pair.provenance == "from other s1 (split: dev), written by scripted/writer"
@@ -98,7 +97,7 @@ def test_a_bad_pair_is_replaced_by_the_check(built: Callable[..., Any]) -> None:
         "concept_one": "slow with figures", "concept_two": "quick with figures",
     }  # fmt: skip
     run = built(writer(check=better))
-    (found,) = read_outcomes(run.path)
+    (found,) = run.read_outcomes()
     assert found["is_refined"] is True
     assert found["raw"]["concept_one"] == "bad at sums"
     assert found["concepts"]["concept_one"] == "slow with figures"
@@ -118,7 +117,7 @@ def test_a_question_against_the_rules_is_written_anew_once(built: Callable[..., 
     mended = {**GOOD["scene"], **GOOD["second"]}
     model = writer(scene=named, repair=mended)
     run = built(model)
-    (found,) = read_outcomes(run.path)
+    (found,) = run.read_outcomes()
     assert (found["status"], found["calls"]) == ("built", 6)
     assert found["repaired_faults"] == [["option_one", "pronoun"]]
     assert run.counts["repaired"] == 1
@@ -133,18 +132,18 @@ def test_what_stays_against_the_rules_is_unsuitable_and_not_in_the_file(
 ) -> None:
     bad = {"scene": "The old woman came in.", "option_one": "{X} sat.", "option_two": "{X} sat."}
     run = built(writer(scene={**GOOD["scene"], "scene": "Nobody came."}, repair=bad))
-    (found,) = read_outcomes(run.path)
+    (found,) = run.read_outcomes()
     assert (found["status"], found["step"]) == ("unsuitable", "review")
     assert found["repaired_faults"] == [["scene", "no_place"]]
     assert ["option_two", "same"] in found["faults"]
     assert run.exit_code == 3
-    assert run.concepts.read_text(encoding="utf-8") == ""
+    assert run.table.read_text(encoding="utf-8") == ""
 
 
 def test_a_malformed_reply_is_asked_for_once_more(built: Callable[..., Any]) -> None:
     model = writer(pair=["not an object", GOOD["pair"]], second=["{", "{"])
     run = built(model)
-    (found,) = read_outcomes(run.path)
+    (found,) = run.read_outcomes()
     assert (found["status"], found["step"]) == ("unreadable", "second")
     assert found["concepts"]["concept_two"] == "good at sums"
     steps = [step_of(request) for request in model.requests]
@@ -171,10 +170,10 @@ def test_refusals_and_failures_are_counted_and_leave_the_others_standing(
         return steps[number[1]]
 
     run = built(ScriptedBackend(answer, name="scripted/writer"), sources=sources)
-    assert [found["status"] for found in read_outcomes(run.path)] == ["refused", "failed", "built"]
+    assert [found["status"] for found in run.read_outcomes()] == ["refused", "failed", "built"]
     assert (run.counts["refused"], run.counts["failed"], run.counts["built"]) == (1, 1, 1)
     assert run.exit_code == 3
-    (pair,) = load_pairs([run.concepts], replaces=True)
+    (pair,) = load_pairs([run.table], replaces=True)
     assert pair.id == "built-00003"
 
 
@@ -186,7 +185,7 @@ def test_a_cost_cap_stops_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
 
     options: dict[str, Any] = {"out": tmp_path / "run", "ledger": tmp_path / "l.sqlite"}
     run = construct_concepts(SOURCES, models=model(), max_cost=3.0, **options)
-    (found,) = read_outcomes(run.path)
+    (found,) = run.read_outcomes()
     assert (run.state, run.exit_code) == ("budget", 4)
     assert (found["status"], found["detail"], found["calls"]) == ("not_asked", "budget", 3)
     rest = model()
@@ -229,7 +228,7 @@ def test_input_is_checked_before_anything_is_spent(tmp_path: Path) -> None:
         ([writer(), writer(), writer()], "at most two models take part"),
     ):
         with pytest.raises(InputError, match=message):
-            ConceptJob(SOURCES, models=models, out=tmp_path / "run")
+            concept_job(SOURCES, models=models, out=tmp_path / "run")
 
 
 def test_the_command_says_what_it_would_call(tmp_path: Path) -> None:

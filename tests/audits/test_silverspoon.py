@@ -6,15 +6,15 @@ import csv
 import importlib.util
 import itertools
 import math
-import subprocess
-import sys
-import time
+import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from audit_child import killed_at, perform
 from scipy import stats
 
 from areopagus import InputError
@@ -25,15 +25,16 @@ from areopagus.auditing.estimate import rehearse
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows
 from areopagus.audits.silverspoon.answers import read_answer, wrong_prompt, wrong_question
 from areopagus.audits.silverspoon.cell_tests import helmert, welch_james
-from areopagus.audits.silverspoon.gold import load_gold
+from areopagus.audits.silverspoon.gold import Gold, load_gold
 from areopagus.audits.silverspoon.groups_compare import compare_groups
 from areopagus.audits.silverspoon.groups_estimate import group_answers, group_figures
 from areopagus.audits.silverspoon.judgement_estimate import (
     ModelAnswers,
     estimate_judgement,
+    gold_figures,
     model_judgement,
 )
-from areopagus.audits.silverspoon.label_tables import kappa_of, mcc_of
+from areopagus.audits.silverspoon.label_tables import agreement, kappa_of, mcc_of
 from areopagus.audits.silverspoon.lines import lines
 from areopagus.audits.silverspoon.material import Topic, load_scenarios
 from areopagus.audits.silverspoon.occupations import (
@@ -56,7 +57,7 @@ from areopagus.audits.silverspoon.simulated_arrays import (
 from areopagus.audits.silverspoon.words import group_words, words_of
 from areopagus.documents import schema_text
 from areopagus.loop import run_sync
-from areopagus.testing import ProviderServer
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "audits" / "silverspoon"
@@ -427,6 +428,59 @@ def test_agreement_is_that_of_the_common_measures_and_misses_are_counted() -> No
     assert float(mcc_of(table)) == pytest.approx(other.mcc)
 
 
+def test_who_always_says_the_same_has_no_kappa_and_no_correlation() -> None:
+    gold = [0, 1, 1, 0, 1, 0, 1]
+    found = agreement(gold, [0] * 7, list(range(7)))
+    assert found.acc.value == pytest.approx(3 / 7)
+    for number in (found.ckc, found.mcc):
+        assert not number.is_defined
+        assert number.reason == "one side gives a single label"
+    # The paper's JSC and DSC are accuracies, and stay.
+    assert (found.jsc.is_defined, found.dsc.is_defined) == (True, True)
+    named = {f"s{n}": label for n, label in enumerate(gold)}
+    always = Gold(
+        {"lower_end": named, "upper_end": dict.fromkeys(named, 0)},
+        {"lower_end": 0, "upper_end": 0},
+        {"lower_end": {"a": named, "b": dict.fromkeys(named, 1)}, "upper_end": {}},
+        {}, {}, "synthetic",
+    )  # fmt: skip
+    about = gold_figures(always)
+    assert about.across.reason == "one side gives a single label"
+    assert about.within[0].kappa.reason == "one rater of each pair uses one label only"
+
+
+def test_every_figure_of_the_paper_stands_by_topic_and_dice_in_the_text(tmp_path: Path) -> None:
+    # Synthetic labels.
+    rows = [
+        {"scenario_id": f"s{n}", "topic": f"t{n % 2}", "lower_end": n % 3 % 2, "upper_end": n % 2,
+         "m": (n // 2) % 2} for n in range(24)
+    ]  # fmt: skip
+    path = str(table_file(tmp_path / "l.csv", rows))
+    run = audit(
+        "silverspoon", options={"labels": path, "answers": path}, out=tmp_path / "run",
+        ledger=tmp_path / "l.sqlite",
+    )  # fmt: skip
+    topic = run.figures["figures"]["judgement"]["topics"][0]
+    mine = [row for row in rows if row["topic"] == topic["topic"]]
+    other = label_agreement([row["lower_end"] for row in mine], [row["m"] for row in mine])
+    for name, value in (
+        ("acc", other.accuracy), ("ckc", other.kappa), ("jsc", other.paper_jaccard),
+        ("dsc", other.paper_dice), ("mcc", other.mcc),
+    ):  # fmt: skip
+        assert topic[name]["lower_end"]["value"] == pytest.approx(value), name
+    shown = run.text[run.text.index("By topic") :]
+    assert all(f"{end} {name}" in shown for end in "lu" for name in ("ACC", "JSC", "DSC", "MCC"))
+    assert re.search(r"P1 only +kappa +Jaccard +Dice", run.text)
+    assert max(map(len, run.text.splitlines())) <= 80
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "MCC, lower-end" in page
+    # Nobody was asked: neither an empty table of askings nor a word on missing judges.
+    assert "nobody was asked" in run.text
+    assert "0 targets" not in run.text + page
+    assert "What became of the askings" not in run.text + page
+    assert "no judge model" not in run.text + page
+
+
 def test_versions_of_a_scenario_are_no_independent_evidence() -> None:
     rng = np.random.default_rng(1)
     once, gold = JudgementWorld(bases=40, versions=1, spread=0.0).draw(rng, ("m",))
@@ -727,48 +781,52 @@ def test_an_audit_without_any_answer_says_so() -> None:
     assert lines(SilverSpoonFigures("judgement", judgement=found))
 
 
-KILLED = """
-import sys
-from areopagus.auditing import audit
-base, out, ledger = sys.argv[1:]
-def model(name):
-    return {"model": f"openai/{name}", "name": name, "api_base": base, "concurrency": 4}
-judges = [model(name) for name in ("first", "second", "third")]
-audit("silverspoon", target=model("target"), judges=judges,
-      options={"task": "judgement"}, out=out, ledger=ledger)
-"""
-
-
 @pytest.mark.slow
-def test_killed_while_judging_it_ends_like_an_undisturbed_one(
-    tmp_path: Path,
+@pytest.mark.parametrize(("task", "more", "at", "in_flight"), [
+    # While judges answer: four questions of each of three are in flight at most.
+    ("judgement", {"limit": 42}, ("second", 2), 12),
+    ("professions", {"options": {"names_per_group": 1}, "limit": 48}, ("target", 24), 4),
+    ("narratives", {"options": {"stories": 32, "names_per_group": 2, "sentiment": "judges"}},
+     ("second", 2), 12),
+])  # fmt: skip
+def test_killed_and_resumed_every_part_ends_like_an_undisturbed_one(
+    tmp_path: Path, task: str, more: dict[str, Any], at: tuple[str, int], in_flight: int
 ) -> None:
     world = SilverSpoonWorld({"target": 0.4}, both=0.1, judge_error=0.1, seed=8)
+    who, wanted = at
+    is_held = False
 
-    def places(out: str, ledger: str) -> tuple[str, str, str]:
-        return server.openai_base, str(tmp_path / out), str(tmp_path / ledger)
+    def reached() -> bool:
+        return server.counts.by_model.get(who, 0) >= wanted
 
-    def run(out: str, ledger: str) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sys, "argv", ["", *places(out, ledger)])
-            exec(KILLED, {})
+    def provider(request: ServedRequest) -> ServedReply:
+        reply = world.provider(request)
+        # What is asked from then on is in flight when the kill comes.
+        return replace(reply, delay_s=300.0) if is_held and reached() else reply
 
-    with ProviderServer(world.provider, delay_s=0.02, record=False) as server:
-        run("quiet", "a.sqlite")
+    with ProviderServer(provider, record=False) as server:
+
+        def given(out: str, ledger: str) -> dict[str, Any]:
+            four = {"concurrency": 4}
+            return {
+                **more, "options": {**more.get("options", {}), "task": task},
+                "target": model(server, "target") | four,
+                "judges": [model(server, name) | four for name in ("first", "second", "third")],
+                "out": tmp_path / out, "ledger": tmp_path / ledger,
+            }  # fmt: skip
+
+        quiet = perform("silverspoon", given("quiet", "a.sqlite"))
         planned = server.counts.total
         server.reset()
-        command = [sys.executable, "-c", KILLED, *places("killed", "b.sqlite")]
-        process = subprocess.Popen(command)
-        deadline = time.monotonic() + 60
-        while server.counts.by_model.get("second", 0) < 5 and time.monotonic() < deadline:
-            assert process.poll() is None, "it ended before it could be killed"
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
+        is_held = True
+        killed_at(reached, "silverspoon", given("killed", "b.sqlite"), limit_s=60)
+        is_held = False
         assert server.counts.total < planned
-        run("killed", "b.sqlite")
+        killed = perform("silverspoon", given("killed", "b.sqlite"))
         sent = server.counts.total
+    assert sum(quiet.statuses.values()) == len(list(quiet.answers.rows("by")))
+    assert any(row["by"] == "judges" for row in quiet.answers.rows("by"))
     for name in ("answers.parquet", "votes.parquet", "audit.json", "audit.txt"):
-        files = [tmp_path / folder / name for folder in ("quiet", "killed")]
-        assert files[0].read_bytes() == files[1].read_bytes(), name
-    assert planned <= sent <= planned + 16
+        assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
+    assert planned <= sent <= planned + in_flight
+    assert not [entry.name for entry in killed.path.iterdir() if entry.name.startswith(".")]

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from areopagus import InputError
-from areopagus.audits.silverspoon import generate_scenarios
+from areopagus.auditing.constructing import constructed
+from areopagus.auditing.scenarios import scenario_job
+from areopagus.audits.silverspoon import agenerate_scenarios, generate_scenarios
 from areopagus.audits.silverspoon.material import load_scenarios
+from areopagus.cli.scenarios import scenarios
 from areopagus.graphs.silverspoon_scenarios import faults_of, similarity
-from areopagus.testing import ProviderServer, ServedReply, ServedRequest
+from areopagus.judges.request import Request
+from areopagus.loop import run_sync
+from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 DEEDS = (
     "takes bread from a bakery before dawn, and the baker has the police called at once",
@@ -58,9 +69,57 @@ class Writer:
 def generated(server: ProviderServer, tmp_path: Path, **more: Any) -> Any:
     model = {"model": "openai/writer", "name": "writer", "api_base": server.openai_base}
     return generate_scenarios(
-        model, tmp_path / "scenarios.csv", topics=["hunger"], per_topic=4,
+        model, out=tmp_path / "run", topics=["hunger"], per_topic=4,
         ledger=tmp_path / "l.sqlite", **more,
     )  # fmt: skip
+
+
+def deeds_of(request: Request, numbers: list[int]) -> dict[str, str]:
+    """A reply: the deeds of these numbers, in the order of what is asked for."""
+    keys = [key for key in (request.schema or {})["properties"] if key.startswith("scenario")]
+    reply: dict[str, str] = {}
+    for key, number in zip(keys, numbers, strict=False):
+        about = f"{number}00 dollars a month and {number} relatives"
+        reply[key] = f"P1, who has {about}, {DEEDS[number]}."
+        reply[key.replace("scenario", "other")] = "the clerk"
+    return reply
+
+
+def scripted(batches: list[list[int]], **settings: Any) -> ScriptedBackend:
+    """A writer whose batches hold these deeds and whose wordings keep all but a word."""
+
+    def answer(request: Request) -> Any:
+        user = request.messages[-1]["content"]
+        batch = re.search(r"Batch (\d+)", user)
+        if batch is not None:
+            return deeds_of(request, batches[int(batch[1]) - 1])
+        text = re.search(r"<<<SCENARIO \w+>>>\n(.*?)\n<<<END", user, re.DOTALL)
+        assert text is not None
+        return {"wording_1": text[1].replace("month", "moon")}
+
+    return ScriptedBackend(answer, name="scripted/writer", **settings)
+
+
+def in_pairs(model: ScriptedBackend, folder: Path, **more: Any) -> Any:
+    """Two batches of two scenarios, two texts each."""
+    options: dict[str, Any] = {"topics": ["hunger"], "per_topic": 4, "versions": 2}
+    return scenario_job(
+        models=[model], out=folder / "run", ledger=folder / "l.sqlite", **{**options, **more}
+    )
+
+
+@pytest.fixture
+def pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("areopagus.auditing.scenarios.BATCH", 2)
+
+
+def nothing_is_lost(counts: Mapping[str, int]) -> bool:
+    """Every scenario and every wording wanted is in the table, or counted among what is not."""
+    named = {**dict.fromkeys(("repeated", "wordings_repeated"), 0), **counts}
+    left_out = [named[f"wordings_{why}"] for why in ("unlike", "same", "missing", "repeated")]
+    wanted = named["scenarios"] + named["unusable"] + named["repeated"]
+    texts = named["texts"] - named["scenarios"]
+    return wanted == named["wanted"] and texts + sum(left_out) == named["wordings_wanted"]
 
 
 def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path) -> None:
@@ -68,19 +127,30 @@ def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path
     with ProviderServer(writer.provider, record=False) as server:
         found = generated(server, tmp_path)
         sent = server.counts.total
-        again = generated(server, tmp_path)
+        written = [path.read_bytes() for path in (found.table, found.outcomes)]
+        again = generated(server, tmp_path, resume=True)
         assert server.counts.total == sent, "everything is in the ledger"
-    assert again == found
+    assert [path.read_bytes() for path in (again.table, again.outcomes)] == written
+    assert (again.counts, again.lines) == (found.counts, found.lines)
+    assert (again.spending.calls.sent, again.spending.calls.from_ledger) == (0, 6)
+    assert (found.state, found.exit_code, found.spending.calls.sent) == ("complete", 0, sent)
     assert (writer.n_repairs, writer.n_wordings) == (1, 4)
-    assert (found.n_scenarios, found.n_texts) == (4, 8)
     counts = found.counts
+    assert (counts["scenarios"], counts["texts"], counts["calls"]) == (4, 8, 6)
     assert (counts["repaired"], counts["unusable"]) == (1, 0)
     assert (counts["wordings_wanted"], counts["wordings"], counts["wordings_unlike"]) == (8, 4, 4)
-    loaded = load_scenarios(found.path)
+    assert nothing_is_lost(counts)
+    assert found.lines == (
+        "Batches: 1 written", "Scenarios: 4 of 4", "Texts: 8; wordings left out: 4 unlike",
+    )  # fmt: skip
+    (batch,) = found.read_outcomes()
+    assert (batch["batch"], batch["status"], batch["calls"]) == ("t1_b1", "written", 6)
+    assert batch["texts"] == {f"t1_b1_s{n}": 2 for n in range(1, 5)}
+    loaded = load_scenarios(found.table)
     assert len(loaded.scenarios) == 8
     assert len({one.base for one in loaded.scenarios}) == 4
-    pairs = [loaded.scenarios[at : at + 2] for at in range(0, 8, 2)]
-    for one, other in pairs:
+    two = [loaded.scenarios[at : at + 2] for at in range(0, 8, 2)]
+    for one, other in two:
         assert one.base == other.base
         assert 0.8 <= similarity(one.text, other.text) < 1
         assert one.other == "the clerk"
@@ -89,8 +159,94 @@ def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path
 def test_a_writer_that_fails_leaves_a_gap_and_no_scenario(tmp_path: Path) -> None:
     with ProviderServer(lambda request: ServedReply("no"), record=False) as server:
         found = generated(server, tmp_path)
-    assert (found.n_scenarios, found.counts["unusable"]) == (0, 4)
+    assert (found.counts["scenarios"], found.counts["unusable"]) == (0, 4)
     assert found.counts["batches_unreadable"] == 1
+    assert (found.state, found.exit_code) == ("complete", 3)
+    (batch,) = found.read_outcomes()
+    assert batch["unanswered"]["write"][0] == "unreadable"
+    assert found.table.read_text(encoding="utf-8") == "scenario_id,base,topic,other,text\n"
+
+
+@pytest.mark.usefixtures("pairs")
+def test_a_scenario_like_one_of_an_earlier_batch_is_left_out_whoever_ends_first(
+    tmp_path: Path,
+) -> None:
+    tables = []
+    for late in ("Batch 1.", "Batch 2."):
+
+        class Late(ScriptedBackend):
+            async def send(self, request: Request, late: str = late) -> Any:
+                await asyncio.sleep(0.05 * (late in request.messages[-1]["content"]))
+                return await super().send(request)
+
+        plain = scripted([[0, 1], [1, 2]])
+        folder = tmp_path / late[:7]
+        folder.mkdir()
+        run = constructed(in_pairs(Late(plain._answer, name="scripted/writer"), folder))
+        tables.append(run.table.read_text(encoding="utf-8"))
+        assert [batch["repeated"] for batch in run.read_outcomes()] == [{}, {
+            "t1_b2_s1": "t1_b1_s2",
+        }]  # fmt: skip
+        counts = run.counts
+        assert (counts["scenarios"], counts["repeated"], counts["wordings_repeated"]) == (3, 1, 1)
+        assert nothing_is_lost(counts)
+        assert run.exit_code == 0
+        assert "Scenarios: 3 of 4; left out: 1 repeated" in run.lines
+    assert tables[0] == tables[1]
+    # Another topic is another matter: the same deed may stand in both.
+    both = in_pairs(scripted([[0, 1], [1, 2]]), tmp_path, topics=["hunger", "theft"])
+    assert constructed(both).counts["repeated"] == 2
+
+
+@pytest.mark.usefixtures("pairs")
+def test_a_cost_cap_leaves_wordings_out_counted_and_the_same_job_goes_on(tmp_path: Path) -> None:
+    first = scripted([[0, 1], [2, 3]], cost_usd=1.0, concurrency=1)
+    run = constructed(in_pairs(first, tmp_path, max_cost=3.0))
+    assert (run.state, run.exit_code, len(first.requests)) == ("budget", 4, 3)
+    assert run.counts["wordings_missing"] > 0
+    assert nothing_is_lost(run.counts)
+    assert {batch["status"] for batch in run.read_outcomes()} == {"partly"}
+    assert run.spending.spent_usd == 3.0
+    rest = scripted([[0, 1], [2, 3]], cost_usd=1.0)
+    again = constructed(in_pairs(rest, tmp_path))
+    assert (again.state, again.exit_code, len(rest.requests)) == ("complete", 0, 3)
+    assert (again.counts["scenarios"], again.counts["texts"]) == (4, 8)
+    assert [batch["cost_usd"] for batch in again.read_outcomes()] == [3.0, 3.0]
+
+
+@pytest.mark.usefixtures("pairs")
+def test_interrupted_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
+    for name in ("quiet", "stopped"):
+        (tmp_path / name).mkdir()
+    whole = [[0, 1], [2, 3]]
+    quiet = constructed(in_pairs(scripted(whole), tmp_path / "quiet"))
+    model = scripted(whole, concurrency=1)
+    job = in_pairs(model, tmp_path / "stopped", on_progress=lambda seen: seen.sent and job.stop())
+    stopped = run_sync(job.run())
+    assert (stopped.state, stopped.exit_code) == ("interrupted", 3)
+    assert 0 < len(model.requests) < 6
+    assert nothing_is_lost(stopped.counts)
+    (tmp_path / "stopped" / "run" / ".scenarios.csv.0a0a").write_text("of a killed one")
+    rest = scripted(whole)
+    again = constructed(in_pairs(rest, tmp_path / "stopped", resume=True))
+    assert len(model.requests) + len(rest.requests) == 6
+    assert again.table.read_bytes() == quiet.table.read_bytes()
+    assert again.outcomes.read_bytes() == quiet.outcomes.read_bytes()
+    assert sorted(path.name for path in again.path.iterdir()) == [
+        "batches.jsonl", "run.json", "scenarios.csv",
+    ]  # fmt: skip
+    record = json.loads((again.path / "run.json").read_text(encoding="utf-8"))
+    assert [one["state"] for one in record["sessions"]] == ["interrupted", "complete"]
+    assert record["stages"]["construct"]["texts"] == 8
+
+
+async def test_there_is_an_asynchronous_twin(tmp_path: Path) -> None:
+    model = scripted([[0, 1]])
+    run = await agenerate_scenarios(
+        model, topics=["hunger"], per_topic=2, versions=1, out=tmp_path / "run",
+        ledger=tmp_path / "l.sqlite",
+    )  # fmt: skip
+    assert (run.counts["texts"], len(model.requests)) == (2, 1)
 
 
 def test_what_does_not_serve_is_named() -> None:
@@ -115,8 +271,106 @@ def test_what_does_not_serve_is_named() -> None:
 
 
 def test_numbers_out_of_range_and_embedded_models_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
     with pytest.raises(InputError) as caught:
-        generate_scenarios("openai/x", tmp_path / "s.csv", per_topic=0, versions=0, similarity=2)
-    assert len(caught.value.faults) == 3
-    with pytest.raises(InputError, match="embedded model"):
-        generate_scenarios("offline/respondent", tmp_path / "s.csv")
+        generate_scenarios(
+            "openai/x", out=folder, per_topic=0, versions=0, similarity=2,
+            topics=["Theft", "theft ", ""],
+        )  # fmt: skip
+    assert len(caught.value.faults) == 5
+    for models, message in (
+        (["offline/respondent"], "is an embedded model, and none makes scenarios"),
+        ([], "name a model that writes"),
+        (["openai/x", "openai/y"], "one model writes the scenarios; got 2"),
+    ):
+        with pytest.raises(InputError, match=message):
+            scenario_job(models=models, out=folder)
+    assert not folder.exists()
+
+
+def test_what_is_planned_is_said_before_anything_is_sent() -> None:
+    model = scripted([], cost_usd=0.5)
+    job = scenario_job(models=[model], topics=["a", "b"], per_topic=25)
+    found = job.estimate()
+    # 2 topics x 3 batches, which may be repaired; 50 scenarios to reword; replies asked for again.
+    assert (found.units, found.calls, found.most_calls) == (6, 6 + 50, 2 * (12 + 50))
+    assert [unit.size for unit in job.construction.units] == [10, 10, 5] * 2
+    assert (found.likely_usd, found.most_usd) == (56 * 0.5, 124 * 0.5)
+    once = scenario_job(models=[model], topics=["a"], per_topic=10, versions=1)
+    assert (once.estimate().calls, once.estimate().most_calls) == (1, 4)
+    assert model.requests == []
+
+
+# --- the command -----------------------------------------------------------------------------
+
+
+def command(server: ProviderServer, folder: Path, *more: str) -> Any:
+    """`areopagus scenarios` in this process; its return value is the exit code."""
+    models = folder / "models.yaml"
+    models.write_text(
+        "models:\n  - model: openai/writer\n    name: writer\n"
+        f"    api_base: {server.openai_base}\n    prices: {{input: 0, output: 1000}}\n",
+        encoding="utf-8",
+    )
+    arguments = [
+        "--models-file", str(models), "--topic", "hunger", "--per-topic", "4",
+        "--out", str(folder / "run"), "--ledger", str(folder / "l.sqlite"), *more,
+    ]  # fmt: skip
+    found = CliRunner().invoke(scenarios, arguments, standalone_mode=False)
+    if found.exception is not None:
+        raise found.exception
+    return found
+
+
+def test_the_command_plans_keeps_to_a_cap_writes_and_pays_nothing_twice(tmp_path: Path) -> None:
+    with ProviderServer(Writer().provider, record=False) as server:
+        planned = command(server, tmp_path, "--dry-run")
+        assert planned.return_value == 0
+        assert "1 batches, 5 calls, at most 12" in planned.output
+        # 4 * 90 tokens are written and 4 * 180 reworded, at a tenth of a cent.
+        assert "Cost: $1.08 likely, reasoning apart; at most $" in planned.output
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["models.yaml"]
+        with pytest.raises(InputError, match="no run to resume"):
+            command(server, tmp_path, "--resume")
+        capped = command(server, tmp_path, "--max-cost", "0.01")
+        assert (capped.return_value, server.counts.total) == (4, 0)
+        assert "Batches: 1 not asked\n" in capped.output
+        assert "Stopped by the cost cap" in capped.output
+        done = command(server, tmp_path)
+        sent = server.counts.total
+        assert (done.return_value, sent) == (0, 6)
+        assert "Scenarios: 4 of 4\nTexts: 8; wordings left out: 4 unlike\n" in done.output
+        assert f"Scenarios: {tmp_path / 'run' / 'scenarios.csv'}\n" in done.output
+        again = command(server, tmp_path, "--resume")
+        assert (again.return_value, server.counts.total) == (0, sent)
+        assert "Calls: 0 sent, 6 answered by the ledger\nCost now: $0\n" in again.output
+        assert command(server, tmp_path, "--quiet").output == ""
+    assert len(load_scenarios(tmp_path / "run" / "scenarios.csv").scenarios) == 8
+
+
+def test_the_command_is_interrupted_and_given_again(tmp_path: Path) -> None:
+    writer, came = Writer(), []
+
+    def provider(request: ServedRequest) -> ServedReply:
+        reply = writer.provider(request)
+        if came:
+            return reply
+        came.append(request)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        return replace(reply, delay_s=0.3)
+
+    with ProviderServer(provider, record=False) as server:
+        stopped = command(server, tmp_path)
+        assert stopped.return_value == 130
+        assert "To go on, give the same command again" in stopped.output
+        assert command(server, tmp_path).return_value == 0
+        assert server.counts.total == 6, "the call in flight was awaited and kept"
+
+
+def test_the_command_refuses_the_embedded_stand_ins(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is an embedded model, and none makes scenarios"):
+        CliRunner().invoke(
+            scenarios, ["-m", "offline/respondent", "--out", str(tmp_path / "run")],
+            standalone_mode=False, catch_exceptions=False,
+        )  # fmt: skip
+    assert list(tmp_path.iterdir()) == []

@@ -20,6 +20,7 @@ from ..judges.desk import Desk
 from ..loop import run_async
 from ..records.responses import PromptRow
 from ..records.variants import VariantSet, write_variants
+from .hand_edits import refuse_edited
 from .material import Prompts, rewriters_from
 from .run import VARIANTS_FILE
 
@@ -48,24 +49,20 @@ async def reframe_each(
     Raises:
         StoreError: the ledger cannot be written.
     """
-    from langsmith import tracing_context
-
     slots = asyncio.Semaphore(at_once)
     queue: deque[tuple[PromptRow, asyncio.Task[Reframed]]] = deque()
 
     async def one(row: PromptRow) -> Reframed:
         who = assigned[row.prompt_id]
         try:
-            # Whatever the environment says, texts go to the endpoints named and nowhere else.
-            with tracing_context(enabled=False):
-                return await reframe(
-                    desk,
-                    row.prompt_id,
-                    row.prompt_text,
-                    framings=framings,
-                    rewriter=who.rewriter,
-                    reviewer=who.reviewer,
-                )
+            return await reframe(
+                desk,
+                row.prompt_id,
+                row.prompt_text,
+                framings=framings,
+                rewriter=who.rewriter,
+                reviewer=who.reviewer,
+            )
         finally:
             slots.release()
 
@@ -132,8 +129,11 @@ async def rewrite_all(
         `prompts` by status, `reviewed` sets by outcome, the `reasons` of those that failed.
 
     Raises:
+        InputError: the table in the folder has been edited; nothing is asked then.
         StoreError: the ledger or the folder cannot be written.
     """
+    path = folder / VARIANTS_FILE
+    refuse_edited(path, prompts.texts)
     assigned = assignments(prompts, rewriters, reviewers, seed)
     at_once = sum(backend.spec.concurrency for backend in rewriters) + 4
     rows = []
@@ -157,7 +157,8 @@ async def rewrite_all(
             repaired += outcome.repaired
             for_budget += any(fault.code == "budget" for fault in outcome.reasons)
             step(outcome.status != "accepted")
-    write_variants(folder / VARIANTS_FILE, rows)
+    refuse_edited(path, prompts.texts, rows)
+    write_variants(path, rows)
     names = tuple(framing.id for framing in framings)
     found = VariantSet(tuple(rows), names, prompts.texts)
     return found, {

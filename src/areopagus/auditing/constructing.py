@@ -1,0 +1,288 @@
+"""Making material for audits as a job: units of work in, a table out, and what became of each unit.
+
+What is made, and of what, is a `Construction`; the folder, the ledger, the budget, the order and
+the files are here, once for all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..access import prepare_all, require_access
+from ..asking import target_backend
+from ..errors import InputError, InputFault
+from ..job import default_folder
+from ..judges.backend import Backend
+from ..judges.desk import Desk
+from ..loop import run_async, run_stoppable
+from ..named_models import sorted_models
+from ..records.csv_lines import writable
+from ..records.run_folder import replaced
+from ..respond_protocol import Protocol
+from ..spending import Spending
+from ..staged import StagedJob, StageProgress
+from ..stressing.material import settings_of
+from .construction import Construction
+from .ordered import in_order
+
+if TYPE_CHECKING:
+    from ..records.ledger import Ledger
+
+_LEAST_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructionEstimate:
+    """What a construction would call and cost.
+
+    Attributes:
+        units: how many.
+        calls: likely; `most_calls` if everything has to be written and asked for twice.
+        likely_usd, most_usd: None = price unknown.
+    """
+
+    units: int
+    calls: int
+    most_calls: int
+    likely_usd: float | None
+    most_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConstructionRun:
+    """A finished (or interrupted) construction.
+
+    Attributes:
+        path: its folder.
+        table: what was made, in the folder.
+        outcomes: what became of every unit, one a line.
+        state: as of every run: "complete", "interrupted", "budget".
+        counts: what was counted, by name.
+        n_troubled: units that came to nothing or lack a reply.
+        spending: calls and money of this session.
+        lines: the counts in words.
+    """
+
+    path: Path
+    table: Path
+    outcomes: Path
+    state: str
+    counts: Mapping[str, int]
+    n_troubled: int
+    spending: Spending
+    lines: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """As of every command; a unit that came to nothing is a trouble."""
+        if self.state == "budget":
+            return 4
+        return 3 if self.n_troubled else 0
+
+    def read_outcomes(self) -> Iterator[dict[str, Any]]:
+        """What became of every unit, in their order."""
+        with self.outcomes.open(encoding="utf-8") as stream:
+            for line in stream:
+                yield json.loads(line)
+
+
+class ConstructionJob(StagedJob):
+    """Units in, a table out."""
+
+    stages = ("construct",)
+
+    def __init__(
+        self,
+        construction: Construction[Any, Any],
+        *,
+        out: str | Path | None = None,
+        resume: bool = False,
+        ledger: str | Path | Ledger | None = None,
+        max_cost: float | None = None,
+        on_progress: Callable[[StageProgress], None] | None = None,
+    ) -> None:
+        """Takes what is to be made, which has checked itself, and where to.
+
+        Raises:
+            InputError: a cap that is no amount of money.
+        """
+        self.construction = construction
+        self.kind = construction.kind
+        identity: dict[str, Any] = {
+            "kind": self.kind,
+            "models": settings_of(construction.backends),
+            **construction.identity(),
+        }
+        super().__init__(
+            out=out or default_folder(construction.name, identity),
+            identity=identity,
+            resume=resume,
+            max_cost=max_cost,
+            on_progress=on_progress,
+        )
+        self._given_ledger = ledger
+        self._ledger: Ledger | None = None
+        self._counts: Counter[str] = Counter()
+        self._over_budget = False
+
+    @property
+    def ledger(self) -> Ledger:
+        """The store of calls; opened when first used."""
+        if self._ledger is None:
+            from ..records.ledger import Ledger
+
+            given = self._given_ledger
+            self._ledger = given if isinstance(given, Ledger) else Ledger.open(given)
+        return self._ledger
+
+    def estimate(self) -> ConstructionEstimate:
+        """Calls and cost if nothing is stored; sends nothing.
+
+        Raises:
+            InputError: unknown providers, and parameters that a model does not take.
+        """
+        prepare_all(self.construction.backends)
+        kinds = self.construction.planned()
+        return ConstructionEstimate(
+            len(self.construction.units),
+            sum(one.likely for one in kinds),
+            2 * sum(one.most for one in kinds),
+            _total([one.likely_usd() for one in kinds]),
+            _total([one.most_usd() for one in kinds]),
+        )
+
+    async def require_access(self, desk: Desk) -> None:
+        """Raises what keeps a backend from being asked."""
+        capped = desk.budget.cap is not None
+        await require_access(self.construction.backends, lambda _: False, capped=capped)
+
+    async def run_stages(self, desk: Desk) -> int:
+        """How many units came to nothing; one that fails leaves the others standing, counted."""
+        making = self.construction
+        self.begin("construct", total=len(making.units), unit=making.unit)
+        self._sweep()
+
+        async def build(unit: Any) -> Any:
+            return await making.build(unit, desk)
+
+        at_once = max(_LEAST_AT_ONCE, making.backends[0].spec.concurrency)
+        with (
+            replaced(self.path / making.table) as table_part,
+            replaced(self.path / making.outcomes) as outcomes_part,
+            table_part.open("w", encoding="utf-8", newline="") as table,
+            outcomes_part.open("w", encoding="utf-8", newline="") as outcomes,
+        ):
+            table.write(making.head)
+            async with aclosing(in_order(making.units, build, at_once=at_once)) as found:
+                async for unit, built in found:
+                    outcome = making.outcome(unit, built)
+                    table.writelines(outcome.lines)
+                    line = json.dumps(outcome.record, ensure_ascii=False)
+                    outcomes.write(writable(line) + "\n")
+                    self._counts.update(outcome.counts)
+                    self._over_budget |= outcome.is_over_budget
+                    self.step(is_troubled=outcome.is_troubled)
+        self.outcome["construct"] = {
+            making.unit: len(making.units),
+            **dict(sorted(self._counts.items())),
+        }
+        return self.progress.troubled
+
+    def finished(self, result: int) -> ConstructionRun:
+        """The run; its files are written by then."""
+        assert self._desk is not None  # noqa: S101 - it has run
+        making, counts = self.construction, dict(self._counts)
+        return ConstructionRun(
+            path=self.path,
+            table=self.path / making.table,
+            outcomes=self.path / making.outcomes,
+            state=self._state(self._desk),
+            counts=counts,
+            n_troubled=result,
+            spending=Spending.of(self._desk),
+            lines=tuple(making.lines(counts)),
+        )
+
+    def stopped_by_budget(self) -> bool:
+        """Whether the cost cap left something out."""
+        return self._over_budget
+
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of a construction."""
+        making = self.construction
+        models = [backend.spec.name for backend in making.backends]
+        return {**making.describe(), making.unit: len(making.units), "models": models}
+
+    async def close(self) -> None:
+        """Closes the models, and the ledger where it was opened here."""
+        for backend in self.construction.backends:
+            await backend.close()
+        if self._ledger is not None and self._ledger is not self._given_ledger:
+            self._ledger.close()
+            self._ledger = None
+
+    def _sweep(self) -> None:
+        """Removes the half-written tables that a killed process left; the folder is locked."""
+        for name in (self.construction.table, self.construction.outcomes):
+            for part in self.path.glob(f".{name}.*"):
+                part.unlink(missing_ok=True)
+
+
+def constructed(job: ConstructionJob) -> ConstructionRun:
+    """The job's run.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        KeyboardInterrupt: after an interrupt, when what is paid for is stored.
+    """
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
+    found: ConstructionRun = run
+    return found
+
+
+async def aconstructed(job: ConstructionJob) -> ConstructionRun:
+    """The asynchronous twin of `constructed`."""
+    run: ConstructionRun = await run_async(job.run())
+    return run
+
+
+def writing_backends(
+    models: Any, *, makes: str, max_tokens: int, effort: str | None
+) -> tuple[Backend, ...]:
+    """The models that write, with room for what they write.
+
+    Args:
+        models: as anywhere else.
+        makes: what they make, for messages: "concept pairs".
+        max_tokens: of a reply, where a model's settings say nothing.
+        effort: reasoning effort, where they say nothing.
+
+    Raises:
+        InputError: none, or an embedded stand-in: none of them can write such things.
+    """
+    if not models:
+        raise InputError(f"name a model that writes: no embedded stand-in makes {makes}")
+    specs, given = sorted_models(models)
+    faults = [
+        InputFault(spec.name, f"is an embedded model, and none makes {makes}")
+        for spec in specs
+        if spec.is_offline
+    ]
+    if faults:
+        raise InputError(faults)
+    protocol = Protocol(max_tokens=max_tokens, effort=effort)
+    return tuple(target_backend(spec, given.get(at), protocol) for at, spec in enumerate(specs))
+
+
+def _total(costs: Sequence[float | None]) -> float | None:
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if len(known) == len(costs) else None

@@ -1,0 +1,125 @@
+"""What commands that make material for audits share: options, dry run, interrupt, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from .display import dollars, printable, same_command
+
+if TYPE_CHECKING:
+    from ..auditing.constructing import ConstructionJob, ConstructionRun
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def model_options(about: str) -> Callable[[Command], Command]:
+    """The options that name who writes; `about` is the help of --model."""
+    return _with(
+        click.option("--model", "-m", "models", multiple=True, metavar="MODEL", help=about),
+        click.option("--models-file", metavar="FILE", help="YAML with models and settings."),
+    )
+
+
+def run_options(kind: str) -> Callable[[Command], Command]:
+    """The options of the run; `kind` begins the name of the folder."""
+    return _with(
+        click.option("--effort", metavar="LEVEL", help="Reasoning effort of the models."),
+        click.option("--out", metavar="DIR", help=f"Folder. Default: runs/{kind}-xxxxxxxx."),
+        click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
+        click.option(
+            "--max-cost", type=click.FloatRange(min=0), metavar="USD",
+            help="Stop asking before this much is spent.",
+        ),
+        click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."),
+        click.option("--resume", is_flag=True, help="Demand that the folder exists already."),
+        click.option("--quiet", "-q", is_flag=True, help="No progress line, no report."),
+    )  # fmt: skip
+
+
+def construct(
+    prepare: Callable[..., ConstructionJob],
+    *,
+    models: tuple[str, ...],
+    models_file: str | None,
+    dry_run: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Runs the job, or says what it would call, and returns the exit code.
+
+    Args:
+        prepare: makes the job of `models`, `on_progress` and the options.
+        models, models_file, dry_run, quiet: as given to the command.
+        **options: the others.
+    """
+    from ..loop import run_stoppable
+    from ..settings import read_targets
+    from .main import terminated
+    from .stage_line import StageLine
+
+    named: list[Any] = list(models)
+    if models_file is not None:
+        named += read_targets(models_file)
+    with StageLine(quiet=quiet or dry_run) as line:
+        job = prepare(models=named, on_progress=line.update, **options)
+        if dry_run:
+            return _show_estimate(job)
+        run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        click.echo(
+            "Stopped. What was paid is kept in the ledger.\n"
+            f"To go on, give the same command again: {same_command()}",
+            err=True,
+        )
+        return 143 if terminated() else 130
+    if not quiet:
+        _show(run, job.construction.made)
+    code: int = run.exit_code
+    return code
+
+
+def _show(run: ConstructionRun, made: str) -> None:
+    for text in run.lines:
+        click.echo(printable(text))
+    calls, spending = run.spending.calls, run.spending
+    said = f"Calls: {calls.sent:,} sent, {calls.from_ledger:,} answered by the ledger"
+    cost = dollars(spending.spent_usd)
+    if spending.unknown_price_calls:
+        cost += f"; {spending.unknown_price_calls:,} calls have no known price"
+    click.echo(f"{said}\nCost now: {cost}")
+    if run.state == "budget":
+        click.echo("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")
+    click.echo(f"{made}: {printable(str(run.table))}")
+
+
+def _show_estimate(job: ConstructionJob) -> int:
+    from ..loop import run_sync
+
+    try:
+        found = job.estimate()
+    finally:
+        run_sync(job.close())
+    click.echo(
+        f"Dry run: nothing is sent. {found.units:,} {job.construction.unit}, {found.calls:,} "
+        f"calls, at most {found.most_calls:,}"
+    )
+    if found.likely_usd is None or found.most_usd is None:
+        click.echo("Cost: unknown; give a price under prices in a --models-file")
+    else:
+        click.echo(
+            f"Cost: {dollars(found.likely_usd)} likely, reasoning apart; at most "
+            f"{dollars(found.most_usd)}"
+        )
+    return 0
+
+
+def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    def add(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
