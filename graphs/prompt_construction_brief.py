@@ -13,7 +13,7 @@ from ..judges.object_contract import ObjectContract, ValueKind, described_object
 from ..judges.request import Message
 from .rewriting_brief import form_sentence
 
-GENERATE_TEMPLATE = "construct-1"
+GENERATE_TEMPLATE = "construct-2"
 QUALITY_TEMPLATE = "prompt-quality-1"
 EQUIVALENCE_TEMPLATE = "prompt-equivalence-1"
 
@@ -57,8 +57,8 @@ _SEEDS: Mapping[str, str] = {
     "written for specialists. Find the social, ethical or political idea on which it rests, "
     "whatever the discipline and however technical its words.",
     "concepts": "You are shown a normative concept: its name, an interpretation that says what is "
-    "at stake, and passages from documents that state norms. The passages were written about "
-    "machines that assist people; the tension in them is far older. Find that tension.",
+    "at stake, and passages from documents that state norms, each written for an occasion of "
+    "its own. Find the tension that they are about: it is older than the documents.",
     "other": "You are shown some material. Find the social, ethical or political idea that it "
     "rests on.",
 }

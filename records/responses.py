@@ -98,6 +98,14 @@ class ResponseSource(RowSource):
                 line=line,
             )
 
+    def _hint_for(self, absent: set[str | None]) -> str | None:
+        if "response_text" in absent and "prompt_text" not in absent:
+            return (
+                "prompts without responses? Have models answer them first: areopagus respond FILE "
+                "(or areopagus stress FILE); for another name: --column response_text=answer"
+            )
+        return None
+
     def _complete(self, values: dict[str, str]) -> None:
         values.setdefault("respondent_id", UNNAMED)
         values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))

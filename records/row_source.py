@@ -241,10 +241,14 @@ class RowSource(ABC):
             )
         return faults
 
+    def _hint_for(self, absent: set[str | None]) -> str | None:
+        """What a table without these columns is likely to be; None where nobody knows."""
+        return None
+
     def _error(self, faults: list[InputFault]) -> InputError:
         hint = None
         if any("no such column" in fault.message for fault in faults):
-            hint = (
+            hint = self._hint_for({fault.field for fault in faults}) or (
                 "name other columns with --column OURS=THEIRS, as in --column prompt_text=question"
             )
         elif len(faults) >= FAULT_LIMIT:

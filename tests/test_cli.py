@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -110,14 +111,12 @@ def test_the_first_command_scores_the_examples_into_a_table_of_80_columns(
 
 def test_a_job_outlives_the_readers_of_its_output(responses: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "areopagus", "score", responses, "--out", run],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    assert process.stdout is not None
-    process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "areopagus", "score", responses, "--out", run]
+    with open(writer, "wb") as unread:
+        done = subprocess.run(command, stdout=unread, stderr=unread, check=False, timeout=300)
+    assert done.returncode == 0
     assert json.loads((run / "run.json").read_text())["state"] == "complete"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from areopagus.errors import InputError
 from areopagus.graphs.prompt_construction_blocks import Block, check_set, read_blocks
 from areopagus.graphs.prompt_construction_brief import (
     CRITERIA,
@@ -146,3 +148,15 @@ def test_the_material_stands_between_markers_and_only_there() -> None:
 def test_a_judge_of_quality_is_asked_every_criterion() -> None:
     system, _ = quality_messages(QUESTION, "0" * 16)
     assert all(f'"{key}"' in system["content"] for key in CRITERIA)
+
+
+def test_the_words_about_technology_may_be_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "words.yaml"
+    path.write_text("terms: [steam engine, loom*]\n", encoding="utf-8")
+    pattern = load_technology_terms(path).pattern()
+    assert all(pattern.search(text) for text in ("A Steam-Engine?", "Who owns the looms?"))
+    assert pattern.search("What may a computer decide?") is None
+    path.write_text("terms: []\nwords: [loom]\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_technology_terms(path)
+    assert len(caught.value.faults) == 2

@@ -85,6 +85,21 @@ def test_from_the_funnel_to_the_study_set_in_two_commands(folder: Path) -> None:
     assert len((folder / "study_set.csv").read_text().splitlines()) == 5
 
 
+def test_a_capped_construction_says_so_and_leaves_with_4(folder: Path) -> None:
+    PromptWorld(n=2).write_scenarios(folder / "own.jsonl")
+    with ProviderServer(PromptWorld(n=2)) as server:
+        (folder / "models.yaml").write_text(
+            models_yaml(server, prices={"input": 1000, "output": 1000}, max_tokens=900)
+        )
+        found, code = call(
+            "generate", "own.jsonl", "--models-file", "models.yaml", "--ledger", "l.sqlite",
+            "--out", "run", "--max-cost", "3",
+        )  # fmt: skip
+    assert code == 4
+    assert "Stopped by the cost cap: the rest was not asked." in found.stdout
+    assert found.stdout.startswith("Stopped by the cost cap of $3.00: ")
+
+
 def test_generate_without_a_model_is_headed_as_a_demonstration(folder: Path) -> None:
     world = PromptWorld(n=2, source="mine")
     world.write_scenarios(folder / "own.jsonl")

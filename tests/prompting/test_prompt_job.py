@@ -94,6 +94,7 @@ def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -
     assert first["source_file"] == "made.jsonl"
     with open_prompts(run.prompts_path) as prompts:
         assert prompts.check().n_prompts == 30
+    assert [row["scenario_id"] for row in rows_of(run.path / "scenarios.csv")] == ["s0", "s1"]
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert all(title in page for title in ("Yield, pass rate, coverage", "Functional diversity"))
     assert "1.000" in page
@@ -403,9 +404,19 @@ def test_a_cost_cap_is_not_passed_and_the_next_run_goes_on(play: Play) -> None:
     session = run.record["sessions"][-1]
     assert 0 < session["spent_usd"] + session["possibly_spent_usd"] <= 20.0
     stages = run.record["stages"]["construct"]
-    assert stages["bundles"]["not_asked"] or stages["votes"].get("not_asked")
+    unasked, unvoted = stages["bundles"]["not_asked"], stages["votes"].get("not_asked", 0)
+    assert unasked or unvoted
+    sentence = f"stopped by the cost cap of $20.00: {6 - unasked} of 6 planned bundles asked for"
+    assert " ".join(run.text.split()).startswith(f"S{sentence[1:]}")
+    stop = run.figures["cost_cap"]
+    assert (stop["planned"], stop["asked"], stop["max_cost_usd"]) == (6, 6 - unasked, 20.0)
+    assert stop["sentence"].startswith(sentence)
+    assert (f"{unvoted} vote" in stop["sentence"]) == bool(unvoted)
+    assert sentence[1:] in (run.path / "report.html").read_text(encoding="utf-8")
     done = bench.run(**prices, plan=plan)
     assert done.state == "complete"
+    assert done.figures["cost_cap"] is None
+    assert "cost cap" not in done.text
     assert done.exit_code == 0
     assert len(rows_of(done.prompts_path)) == 30
     # Nothing was paid twice.

@@ -359,3 +359,10 @@ def test_a_hundred_thousand_responses_are_checked_in_little_memory(tmp_path: Pat
     assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (10**5, 10**4, 9)
     # A million would take ten times this, still far below 300 MB.
     assert peak < 20_000_000
+
+
+def test_a_prompt_set_is_told_from_responses(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text("prompt_id,prompt_text\np1,What is owed?\n", encoding="utf-8")
+    with pytest.raises(InputError, match="areopagus respond FILE"):
+        open_responses(path).check()

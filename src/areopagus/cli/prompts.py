@@ -57,6 +57,9 @@ _GENERATION_OPTIONS = (
         "--projection", type=click.Choice(["pca", "umap"]), default="pca", show_default=True,
         help="Of the map; umap, as in the paper, needs the package umap-learn.",
     ),
+    click.option(
+        "--technology", metavar="FILE", help="Words about technology of your own (YAML)."
+    ),
     click.option("--effort", metavar="LEVEL", help="Reasoning effort of the models that write."),
     click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True),
                  default=0.95, show_default=True, help="Level of the intervals."),
@@ -93,7 +96,7 @@ def _scenario_options(command: Command) -> Command:
             "--scenarios",
             "table",
             metavar="FILE",
-            help="Where to write them. Default: bbq.csv, hle.csv or concepts.csv.",
+            help="Where to write them. Default: the name of this command with .csv.",
         ),
     ):
         command = option(command)
@@ -121,6 +124,9 @@ def bbq(files: tuple[str, ...], **options: Any) -> int:
     FILES are BBQ's own (.jsonl, .jsonl.gz). Kept are ambiguous contexts, of them
     negative questions, of them the one with the smallest example_id of each
     category and question_index.
+
+    Warning: BBQ's items state social stereotypes, and so may prompts made of
+    them.
     """
     from ..prompting import read_bbq
 
@@ -274,9 +280,9 @@ def _names(groups: tuple[str, ...]) -> list[Any]:
 
 
 def _announce(job: PromptJob) -> None:
-    from .display import show_notices
+    from .display import WIDTH, show_notices
 
-    show_notices(job.notices)
+    show_notices(job.notices, width=WIDTH)
     if job.is_demonstration:
         click.echo(
             "DEMONSTRATION: an embedded stand-in writes (offline/generator), from templates.\n"
@@ -286,6 +292,7 @@ def _announce(job: PromptJob) -> None:
 
 
 def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
+    from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
     from .display import printable, same_command
     from .main import terminated
@@ -305,6 +312,8 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
         click.echo(printable(run.text).rstrip("\n"))
         click.echo(f"Prompts: {printable(str(run.prompts_path))}")
     click.echo(f"Results: {printable(str(run.path))}")
+    if run.state == "budget" and not quiet:
+        click.echo(STOPPED_BY_CAP)
     return run.exit_code
 
 

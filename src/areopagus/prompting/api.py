@@ -30,6 +30,7 @@ def construct_prompts(
     out: str | Path | None = None,
     resume: bool = False,
     max_cost: float | None = None,
+    technology: str | Path | None = None,
     on_progress: Callable[[StageProgress], None] | None = None,
 ) -> PromptRun:
     """Turns scenarios into a filtered set of open-ended prompts, and measures it.
@@ -52,6 +53,7 @@ def construct_prompts(
             earlier one stopped.
         resume: demand that the folder exists.
         max_cost: US dollars that are not passed, over all stages.
+        technology: a YAML file of words by which a prompt is taken to be about technology.
         on_progress: called on every change, on the package's loop: keep it short.
 
     Raises:
@@ -63,7 +65,7 @@ def construct_prompts(
     job = PromptJob(
         scenarios, models=models, judges=judges, embedding=embedding, plan=plan, effort=effort,
         ledger=ledger, columns=columns, limit=limit, out=out, resume=resume, max_cost=max_cost,
-        on_progress=on_progress,
+        technology=technology, on_progress=on_progress,
     )  # fmt: skip
     run, was_interrupted = run_stoppable(job)
     if was_interrupted:

@@ -93,13 +93,14 @@ class TechnologyTerms(BaseModel):
         return re.compile(rf"\b(?:{'|'.join(parts)})\b", re.IGNORECASE)
 
 
-def load_technology_terms() -> TechnologyTerms:
-    """The list of this package."""
-    return read_document(
-        files("areopagus.prompting").joinpath("lists", "technology.yaml"),
-        TechnologyTerms,
-        kind="word list",
-    )
+def load_technology_terms(path: str | Path | None = None) -> TechnologyTerms:
+    """The words of a file; those of this package when left out.
+
+    Raises:
+        InputError: with every fault of the file.
+    """
+    own = files("areopagus.prompting").joinpath("lists", "technology.yaml")
+    return read_document(own if path is None else path, TechnologyTerms, kind="word list")
 
 
 def load_paper_concepts() -> ConceptFile:

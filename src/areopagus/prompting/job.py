@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..access import require_access
+from ..calibration.text_lines import units
+from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.prompt_construction_brief import (
     EQUIVALENCE_TEMPLATE,
@@ -61,6 +63,7 @@ class PromptJob(StagedJob):
         out: str | Path | None = None,
         resume: bool = False,
         max_cost: float | None = None,
+        technology: str | Path | None = None,
         on_progress: Callable[[StageProgress], None] | None = None,
     ) -> None:
         """Checks everything that can be checked offline; see `construct_prompts`.
@@ -81,7 +84,8 @@ class PromptJob(StagedJob):
 
             self.embedding = embedding_from(embedding)
             require_projection(self.plan.projection)
-        self.technology = load_technology_terms().pattern()
+        terms = load_technology_terms(technology)
+        self.technology = terms.pattern()
         identity: dict[str, Any] = {
             "kind": self.kind,
             "scenarios_sha256": self.scenarios.fingerprint(),
@@ -90,6 +94,8 @@ class PromptJob(StagedJob):
             "plan": self.plan.asked_json(),
             "templates": [GENERATE_TEMPLATE, QUALITY_TEMPLATE, EQUIVALENCE_TEMPLATE],
         }
+        if technology is not None:
+            identity["technology"] = list(terms.terms)
         if self.embedding is not None:
             identity["embedding"] = settings_of([self.embedding])
         self.stages = ("construct", "embed") if self.embedding else ("construct",)
@@ -230,6 +236,25 @@ class PromptJob(StagedJob):
     def stopped_by_budget(self) -> bool:
         """Whether the cost cap left something out."""
         return self._over_budget
+
+    @property
+    def cap_stop(self) -> CapStop | None:
+        """What the cost cap left out so far; None where it left out nothing."""
+        cap = self._budget.cap
+        if not self._over_budget or cap is None:
+            return None
+        found = self.outcome["construct"]
+        bundles, votes = found["bundles"], found["votes"].get("not_asked", 0)
+        pairs = found["pair_votes"].get("not_asked", 0)
+        unembedded = self.outcome.get("embed", {}).get("not_asked_for_budget", 0)
+        left_out = [
+            f"{units(number, what)} not asked for"
+            for number, what in ((votes, "vote"), (pairs, "comparison"), (unembedded, "embedding"))
+            if number
+        ]
+        planned = sum(bundles.values())
+        asked = planned - bundles["not_asked"]
+        return CapStop(cap, planned, asked, "bundles", rest=", ".join(left_out))
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of a construction."""

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING
 from ..graphs.prompt_construction_state import Constructed
 from ..records.run_folder import REPORT_FILE, replaced
 from .run import FIGURES_FILE, TEXT_FILE
+from .scenarios import write_scenarios
 from .statistics import Placed, measure
 from .tables import write_tables
 from .text import prompt_lines
+
+SCENARIOS_FILE = "scenarios.csv"
 
 if TYPE_CHECKING:
     from .job import PromptJob
@@ -24,6 +27,8 @@ def write_set(job: PromptJob, outcomes: list[Constructed]) -> int:
     Raises:
         StoreError: the folder cannot be written.
     """
+    # Beside the prompts stand the texts that they were made of.
+    write_scenarios(job.path / SCENARIOS_FILE, job.scenarios.rows)
     return write_tables(
         job.path,
         job.scenarios.rows[: len(outcomes)],
@@ -63,6 +68,7 @@ def write_report(
         "generators_named": list(job.generator_names),
         "judges_named": judges,
         "notices": list(job.notices),
+        "cost_cap": None if job.cap_stop is None else job.cap_stop.to_json(),
         "prompts_in_set": n_prompts,
         **figures.to_json(),
         "map": None if drawn is None else drawn.to_json(),
@@ -80,6 +86,7 @@ def write_report(
         notices=job.notices,
         embedding=None if job.embedding is None else job.embedding.spec.model,
         drawn=drawn,
+        stop=job.cap_stop,
     )
     _write(job.path / TEXT_FILE, "\n".join(lines))
     write_prompt_page(job.path / REPORT_FILE, prompt_page_of(job.path))

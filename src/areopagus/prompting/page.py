@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..cap_stop import cap_notices
 from ..graphs.prompt_construction_brief import CRITERIA, FLAWS
 from ..graphs.prompt_construction_state import BUNDLE_STATUSES
 from ..reports.frame import Page, write_page
@@ -48,7 +49,9 @@ def prompt_page_of(folder: str | Path, *, figures: bool = True) -> Page:
         kind="prompts",
         sections=sections,
         lead=(f"{plain['prompts_in_set']:,} prompts in the set", f"of {wanted:,} wanted."),
-        notices=[f"{text[:1].upper()}{text[1:]}" for text in plain["notices"]],
+        notices=[
+            f"{text[:1].upper()}{text[1:]}" for text in (*cap_notices(plain), *plain["notices"])
+        ],
         is_demonstration=plain["demonstration"],
         demonstration=_DEMONSTRATION,
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..aggregation.interval import Interval
-from ..calibration.text_lines import heading, item, listed, table, units
+from ..calibration.text_lines import WIDTH, heading, item, listed, table, units
 from ..graphs.prompt_construction_brief import CRITERIA, FLAWS
 from .bounded_means import BoundedMean
 from .diversity import Diversity
@@ -16,6 +16,7 @@ from .plan import PromptPlan
 from .statistics import GeneratorFigures, PromptFigures
 
 if TYPE_CHECKING:
+    from ..cap_stop import CapStop
     from .map import PromptMap
 
 _MOST_GAPS = 12
@@ -37,9 +38,10 @@ def prompt_lines(
     notices: Sequence[str],
     embedding: str | None = None,
     drawn: PromptMap | None = None,
+    stop: CapStop | None = None,
 ) -> list[str]:
     """The whole report."""
-    lines: list[str] = []
+    lines: list[str] = [] if stop is None else [*stop.lines(WIDTH), ""]
     if demonstration:
         lines += ["DEMONSTRATION: an embedded stand-in took part; these are no findings.", ""]
     wanted = n_scenarios * len(generators) * plan.per_scenario
