@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from functools import lru_cache
 
 NONCE_DIGITS = 16
 NONCE_LINE = "Marker of this message: "
 
 
+# Every judge of a response asks for the same one.
+@lru_cache(maxsize=64)
 def nonce_for(secret: bytes, *texts: str) -> str:
     """Sixteen hex digits for these texts, none of which contains them."""
     folded = [text.casefold() for text in texts]

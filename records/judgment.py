@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Literal, get_args
 
 Status = Literal["scored", "abstained", "refused", "unreadable", "failed", "not_asked"]
@@ -90,7 +91,7 @@ class Judgment:
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON-like values."""
         # Not dataclasses.asdict: its deep copies cost more than the rest of a judgment.
-        plain = {name: getattr(self, name) for name in _FIELDS}
+        plain = dict(zip(_FIELDS, _values_of(self), strict=True))
         plain["scores"] = dict(self.scores)
         return plain
 
@@ -102,3 +103,4 @@ class Judgment:
 
 _FIELDS = tuple(item.name for item in fields(Judgment))
 _KNOWN = frozenset(_FIELDS)
+_values_of = attrgetter(*_FIELDS)

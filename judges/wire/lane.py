@@ -161,16 +161,14 @@ def _outline(content: Any) -> str:
 
 def _is_untold(litellm: Any) -> bool:
     """Whether nobody has litellm tell them of calls, count their cost, or answer from a cache."""
-    return (
-        litellm.cache is None
-        and not getattr(litellm, "max_budget", None)
-        and not any(_listeners(litellm, name) for name in CALLBACKS)
-    )
-
-
-def _listeners(litellm: Any, name: str) -> bool:
-    # litellm enters "cache" by itself, for its own cache, which is not in use here.
-    return any(listener != "cache" for listener in getattr(litellm, name, None) or ())
+    if litellm.cache is not None or getattr(litellm, "max_budget", None):
+        return False
+    for name in CALLBACKS:
+        listeners = getattr(litellm, name, None)
+        # litellm enters "cache" by itself, for its own cache, which is not in use here.
+        if listeners and any(listener != "cache" for listener in listeners):
+            return False
+    return True
 
 
 class RedirectedError(Exception):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 from ...records.reply import Reply
 from ..reply_parts import MOST_TOKENS
@@ -110,18 +110,19 @@ def _outline(value: Any, depth: int) -> Hashable:
     Raises:
         ValueError: it is larger or deeper than a plain answer.
     """
-    if isinstance(value, str):
+    kind = type(value)  # JSON gives these very types and no others
+    if kind is str:
         return "text" if value else "empty"
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, int):
+    if kind is int:
         if not 0 <= value < MOST_TOKENS:
             raise ValueError("no count")
         return "count" if value else "zero"
-    if depth >= _MOST_DEPTH or (not isinstance(value, float) and len(value) > _MOST_ENTRIES):
+    if kind is float:
+        return "number"
+    if kind is not dict and kind is not list:
+        return cast(Hashable, value)  # null, true and false stand for themselves
+    if depth >= _MOST_DEPTH or len(value) > _MOST_ENTRIES:
         raise ValueError("not plain")
-    if isinstance(value, dict):
+    if kind is dict:
         return tuple([(name, _outline(entry, depth + 1)) for name, entry in value.items()])
-    if isinstance(value, list):
-        return ("list", *[_outline(entry, depth + 1) for entry in value])
-    return "number"
+    return ("list", *[_outline(entry, depth + 1) for entry in value])
