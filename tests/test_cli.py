@@ -114,7 +114,7 @@ def test_a_job_outlives_the_readers_of_its_output(responses: Path, tmp_path: Pat
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "areopagus", "score", responses, "--out", run]
-    with open(writer, "wb") as unread:
+    with os.fdopen(writer, "wb") as unread:
         done = subprocess.run(command, stdout=unread, stderr=unread, check=False, timeout=300)
     assert done.returncode == 0
     assert json.loads((run / "run.json").read_text())["state"] == "complete"

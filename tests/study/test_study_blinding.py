@@ -3,44 +3,65 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import random
 import re
 import shutil
+import time
+from collections.abc import AsyncIterator
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import aiohttp
 import pytest
 from study_data import secrets_of, study_rows, truth_of
 
-from areopagus.study import BuiltStudy, RatingSettings, build_study, open_app, read_packets
+from areopagus.study import (
+    BuiltStudy,
+    Packet,
+    RatingSettings,
+    StudyApp,
+    build_study,
+    open_app,
+    read_packets,
+)
 from areopagus.study.serving import Address, run_app
 
 SWAPPED = {"human": "model", "model": "human"}
 
 
-async def everything(folder: Path) -> dict[str, list[tuple[str, dict[str, str], bytes]]]:
-    """Every answer that each rater can get, with its headers, over a real socket."""
-    app = open_app(folder)
+MOST_APART = 1.5
+"""Ratio of median times of two kinds of pages, far above what a reader of 1 ms could use."""
+
+
+@contextlib.asynccontextmanager
+async def served(folder: Path) -> AsyncIterator[str]:
+    """The address of a running server of the study."""
     stop = asyncio.Event()
     known: asyncio.Future[Address] = asyncio.get_running_loop().create_future()
     running = asyncio.create_task(
-        run_app(app, host="127.0.0.1", port=0, started=known.set_result, stop=stop)
+        run_app(open_app(folder), host="127.0.0.1", port=0, started=known.set_result, stop=stop)
     )
-    found: dict[str, list[tuple[str, dict[str, str], bytes]]] = {}
-    url = (await known).url
-    paths = ["/", "/study.js", "/rating.js", "/saving.js", "/writing.js", "/study.css", "/icon.svg",
-             "/api/study", *(f"/api/pages/{n}" for n in range(1, 10)), "/nowhere"]  # fmt: skip
     try:
-        async with aiohttp.ClientSession() as client:
-            for name, secret in secrets_of(folder.parent / "away").items():
-                headers = {"Authorization": f"Bearer {secret}"}
-                for path in paths:
-                    async with client.get(url + path, headers=headers) as answer:
-                        body = await answer.read()
-                        found.setdefault(name, []).append((path, dict(answer.headers), body))
+        yield (await known).url
     finally:
         stop.set()
         await running
+
+
+async def everything(folder: Path) -> dict[str, list[tuple[str, dict[str, str], bytes]]]:
+    """Every answer that each rater can get, with its headers, over a real socket."""
+    found: dict[str, list[tuple[str, dict[str, str], bytes]]] = {}
+    paths = ["/", "/study.js", "/rating.js", "/saving.js", "/writing.js", "/study.css", "/icon.svg",
+             "/api/study", *(f"/api/pages/{n}" for n in range(1, 10)), "/nowhere"]  # fmt: skip
+    async with served(folder) as url, aiohttp.ClientSession() as client:
+        for name, secret in secrets_of(folder.parent / "away").items():
+            headers = {"Authorization": f"Bearer {secret}"}
+            for path in paths:
+                async with client.get(url + path, headers=headers) as answer:
+                    body = await answer.read()
+                    found.setdefault(name, []).append((path, dict(answer.headers), body))
     return found
 
 
@@ -129,6 +150,89 @@ async def test_every_page_has_one_shape_whatever_it_holds(built: BuiltStudy) -> 
     assert set(shapes) == {"standard", "quality_floor", "all_models"}
     assert len(set.union(*shapes.values())) == 1
     assert len(header_names) == 1
+
+
+def even_study(tmp_path: Path) -> BuiltStudy:
+    """A study of all kinds of items whose texts have one length, in one sitting."""
+    rows = [
+        {**row, "response_text": f"View {number:03d} of what is owed to those who live next door."}
+        for number, row in enumerate(study_rows())
+    ]
+    settings = RatingSettings(pause_minutes=0, per_session=9)
+    return build_study([rows], raters=3, out=tmp_path / "s", all_models=["p7"], settings=settings,
+                       seed=8)  # fmt: skip
+
+
+async def test_pages_whose_texts_are_of_one_length_are_of_one_size(tmp_path: Path) -> None:
+    """Whoever sees nothing but traffic learns no more: sizes and headers are those of any page."""
+    folder = served_only(even_study(tmp_path))
+    seen = {
+        (len(body), tuple((name, value) for name, value in headers.items() if name != "Date"))
+        for answers in (await everything(folder)).values()
+        for path, headers, body in answers
+        if path.startswith("/api/pages/") and not path.endswith("/9")
+    }
+    assert len(seen) == 1
+
+
+async def times_by_kind(
+    url: str, secrets: dict[str, str], kinds: dict[tuple[str, int], str], rounds: int
+) -> dict[str, list[float]]:
+    """Seconds until a page is there, by the kind of its item, all kinds in turn."""
+    times: dict[str, list[float]] = {}
+    pages = sorted(kinds)
+    rng = random.Random(0)
+    async with aiohttp.ClientSession() as client:
+        for number in range(rounds):
+            rng.shuffle(pages)  # no kind always comes after the same other
+            for code, page in pages:
+                headers = {"Authorization": f"Bearer {secrets[f'rater-{code[1:]}']}"}
+                began = time.perf_counter()
+                async with client.get(f"{url}/api/pages/{page}", headers=headers) as answer:
+                    await answer.read()
+                    assert answer.status == 200
+                if number:  # the first opens the page, which writes
+                    times.setdefault(kinds[code, page], []).append(time.perf_counter() - began)
+    return times
+
+
+def apart(times: dict[str, list[float]]) -> float:
+    medians = [median(one) for one in times.values()]
+    return max(medians) / min(medians)
+
+
+async def test_the_time_an_answer_takes_does_not_tell_the_kind_of_an_item(tmp_path: Path) -> None:
+    """Medians of pages asked for in turn; a busy machine is given two more tries."""
+    built = even_study(tmp_path)
+    kinds = {(code, page): row["item_type"]
+             for (code, page, _), row in truth_of(built.folder).items()}  # fmt: skip
+    assert set(kinds.values()) == {"standard", "quality_floor", "all_models"}
+    secrets = secrets_of(built.folder)
+    ratios: list[float] = []
+    async with served(served_only(built)) as url:
+        while len(ratios) < 3 and min(ratios, default=MOST_APART) >= MOST_APART:
+            ratios.append(apart(await times_by_kind(url, secrets, kinds, rounds=13)))
+    assert min(ratios) < MOST_APART, ratios
+
+
+async def test_a_kind_that_took_longer_would_be_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The control of the test above: a server that looks up a weak response for 100 ms."""
+    built = even_study(tmp_path)
+    kinds = {(code, page): row["item_type"]
+             for (code, page, _), row in truth_of(built.folder).items()}  # fmt: skip
+    page_of = StudyApp._page_of
+
+    def slower(app: StudyApp, packet: Packet, saved: Any) -> dict[str, Any]:
+        if kinds[packet.rater, packet.number] == "quality_floor":
+            time.sleep(0.1)
+        return page_of(app, packet, saved)
+
+    monkeypatch.setattr(StudyApp, "_page_of", slower)
+    secrets = secrets_of(built.folder)
+    async with served(served_only(built)) as url:
+        assert apart(await times_by_kind(url, secrets, kinds, rounds=3)) >= MOST_APART
 
 
 async def test_who_wrote_what_has_no_part_in_what_is_served(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
@@ -160,6 +161,10 @@ async def test_a_whole_study(tmp_path: Path, browser: Browser) -> None:
                 assert address.startswith((server.url, "about:"))
                 # The secret travels in a header and in no address.
                 assert not any(secret in address for secret in links.values())
+        # No page asks for a file of its own: after the first there are pages and saves alone.
+        asked = [urlsplit(one["request"]["url"]).path for one in tabs[1].requests]
+        later = asked[asked.index("/api/pages/1") :]
+        assert set(later) <= {"/api/study", *(f"/api/pages/{n}" for n in range(1, 9))}
         async with aiohttp.ClientSession() as client:
             for number in range(3, 7):
                 await rate_by_api(client, server, folder, f"r0{number}", links[f"rater-0{number}"])
@@ -193,7 +198,9 @@ def calibrated(folder: Path, tmp_path: Path) -> None:
     assert report.matched.n_ratings > 0
     text = "\n".join(report.text())
     assert "quality floor" in text
-    assert "p6-w" in text
+    floors = [item for item in report.people.items if item.role == "quality floor"]
+    assert {item.floor_response for item in floors} == {"p6-w"}
+    assert {item.floor_last.value for item in floors} == {1.0}
     roles = {item.role for item in report.people.items}
     assert roles == {"quality floor", "all models"}
     assert report.people.criteria[0].pairwise.tau.value == pytest.approx(1.0)

@@ -155,6 +155,36 @@ def test_a_plan_is_printed_with_what_it_rests_on(tmp_path: Path) -> None:
     assert "Monte Carlo error" in found.stdout
 
 
+def test_a_plan_says_what_was_measured_in_a_calibration_and_in_ratings(tmp_path: Path) -> None:
+    from areopagus.calibration import agreement
+    from areopagus.records.run_folder import NUMBERS_FILE
+
+    ratings = tmp_path / "ratings[1].csv"
+    lines = ["rater_id,prompt_id,response_id,criterion,kind,value,source"]
+    for prompt in range(6):
+        for number in range(4):
+            for rater in range(3):
+                value = 3 + number + (prompt + number * rater) % 3
+                source = "human" if number % 2 else "model"
+                lines.append(
+                    f"r{rater},q{prompt},q{prompt}-{number},overall,score,{value},{source}"
+                )
+    ratings.write_text("\n".join(lines) + "\n")
+    folder = tmp_path / "calibration"
+    folder.mkdir()
+    content = json.dumps(agreement(ratings).to_json())
+    (folder / NUMBERS_FILE).write_text(content)
+    found = " ".join(run("plan", folder, "--half-width", 0.5).stdout.split())
+    assert "(measured: ICC(3,1) of raters, overall, score; " in found
+    assert "sd = 1: SD of one rating within a prompt (assumed; no variance components" in found
+    found = run("plan", folder, "--ratings", ratings, "--half-width", 0.5).stdout
+    assert found.count("(measured: ") == 3
+    assert "ratings[1].csv" in "".join(found.split())
+    with pytest.raises(InputError, match="no such file") as caught:
+        run("plan", tmp_path / "none", "--half-width", 0.5)
+    assert "RUN/calibration" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize(
     "words", [[], ["--half-width", "1", "--power", ".8"], ["--half-width", "1", "--prompts", "a"]]
 )

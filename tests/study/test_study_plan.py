@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from pathlib import Path
@@ -141,39 +142,216 @@ def test_one_seed_gives_one_plan() -> None:
     )
 
 
-def test_figures_of_a_calibration_are_turned_into_correlations(tmp_path: Path) -> None:
-    # tau .3 of two raters: icc = sin(.15 pi) = .45399; 40 ratings of 10 responses: 4 raters a
-    # response, reliability 4 x .45399 / (1 + 3 x .45399) = .76885; tau .5 with the panel: sin(.25
-    # pi) = .70711; / sqrt(.76885) = .80643
-    file = tmp_path / "c.json"
-    content = {
-        "format": 1, "kind": "calibration",
-        "people": {"criteria": [{"pairwise": {"tau": {"value": 0.3}}, "n_ratings": 40,
-                                 "n_responses": 10}]},
-        "panel": {"by_target": [{"mean_tau": {"value": 0.5}}]},
+def criterion(name: str, kind: str, *, tau: float | None, icc: float | None = None) -> Any:
+    """What a calibration says of people on one criterion: 40 ratings of 10 responses."""
+    return {
+        "criterion": name, "kind": kind, "pairwise": {"tau": {"value": tau}},
+        "concordance": {"icc_one": {"value": icc}}, "n_ratings": 40, "n_responses": 10,
     }  # fmt: skip
-    file.write_text(json.dumps(content))
+
+
+def target(name: str, *, tau: float | None, ceiling: float | None) -> Any:
+    return {"target": name, "mean_tau": {"value": tau}, "ceiling": {"value": ceiling}}
+
+
+def numbers(criteria: list[Any], targets: list[Any], **components: float) -> Any:
+    parts = [{"effect": name, "variance": {"value": v}} for name, v in components.items()]
+    return {
+        "format": 1, "kind": "calibration", "people": {"criteria": criteria},
+        "panel": {"by_target": targets}, "how_many": {"components": parts},
+    }  # fmt: skip
+
+
+def written(folder: Path, content: Any, name: str = "numbers.json") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(json.dumps(content))
+    return folder / name
+
+
+RANK = criterion("overall", "rank", tau=0.9)
+SPREAD = {"q": 9.0, "r:q": 1.0, "P": 4.0, "qP": 7.0, "rP": 0.5, "rM": -3.0, "residual": 0.75}
+
+
+def test_a_calibration_gives_the_figures_of_its_scores_not_of_its_ranks(tmp_path: Path) -> None:
+    # sd: 1 + .5 + 0 + .75 = 2.25 = 1.5²; q, P, qP cancel within a prompt, rM is negative.
+    # People's mean over criteria, 4 raters a response, icc .45399 (tau .3): reliability 4 x .45399
+    # / (1 + 3 x .45399) = .76885, ceiling 2/pi asin(sqrt(.76885)) = .68069; tau .5: .70711 /
+    # .87684 = .80643
+    scored = [criterion(name, "score", tau=0.2) for name in ("depth", "clarity")]
+    targets = [
+        target("overall, rank", tau=0.1, ceiling=0.97),
+        target("composite, score", tau=0.5, ceiling=0.68069),
+        target("depth, score", tau=0.2, ceiling=0.9),
+    ]
+    file = written(tmp_path / "c", numbers([RANK, *scored], targets, **SPREAD))
     known = assumptions_from(file)
-    assert known.icc == pytest.approx(0.45399, abs=1e-5)
-    assert known.panel_r == pytest.approx(0.80643, abs=1e-5)
-    assert known.sd == 1.0
-    assert [one.origin.partition(":")[0] for one in known.listed] == [
-        "assumed", "measured", "measured", "assumed",
-    ]  # fmt: skip
+    assert known.sd == pytest.approx(1.5)
+    assert known.icc == pytest.approx(0.45399, abs=1e-4)
+    assert known.panel_r == pytest.approx(0.80643, abs=1e-4)
+    assert known.between_sd == 0.0
+    origins = {one.name: one.origin for one in known.listed}
+    assert origins["sd"].startswith("measured: single scores of the panel's judges")
+    assert "r:q + rP + rM + residual" in origins["sd"]
+    assert "composite, score" in origins["icc"]
+    assert "composite, score" in origins["panel_r"]
+    assert origins["between_sd"] == "assumed; a calibration's numbers do not hold it"
     assert assumptions_from(file, icc=0.2).icc == 0.2
+    notes = " ".join(plan_study("difference", 0.5, calibration=file).notes)
+    assert "panel's judges" in notes
+    assert "no --sd" not in notes
+
+
+def test_one_scored_criterion_with_complete_raters_has_its_icc(tmp_path: Path) -> None:
+    scored = criterion("overall", "score", tau=0.2, icc=0.61)
+    targets = [target("overall, score", tau=0.4, ceiling=0.7)]
+    known = assumptions_from(written(tmp_path, numbers([RANK, scored], targets, **SPREAD)))
+    assert known.icc == 0.61
+    assert "ICC(3,1)" in known.listed[1].origin
+
+
+def test_where_nobody_scored_ranks_are_what_there_is(tmp_path: Path) -> None:
+    content = numbers([RANK], [target("overall, rank", tau=0.5, ceiling=0.9)], **SPREAD)
+    known = assumptions_from(written(tmp_path, content))
+    assert known.icc == pytest.approx(math.sin(0.45 * math.pi))
+    assert "overall, rank" in known.listed[1].origin
+
+
+def test_a_panel_that_disagrees_is_not_passed_off_as_an_unknown_one(tmp_path: Path) -> None:
+    scored = criterion("overall", "score", tau=0.2, icc=0.61)
+    content = numbers([scored], [target("overall, score", tau=-0.08, ceiling=0.7)])
+    known = assumptions_from(written(tmp_path, content))
+    origins = {one.name: one.origin for one in known.listed}
+    assert origins["panel_r"].startswith("assumed; the panel's tau there is -0.08")
+    assert origins["sd"] == "assumed; no variance components of the panel there"
+
+
+@pytest.mark.parametrize("named", ["numbers.json", "calibration.json", "", "..", "figures.json"])
+def test_every_file_of_a_calibration_and_its_folder_will_do(tmp_path: Path, named: str) -> None:
+    folder = tmp_path / "calibration"
+    content = numbers([criterion("overall", "score", tau=0.2, icc=0.61)], [])
+    written(folder, content)
+    written(folder, content, "figures.json")  # of --json
+    written(folder, {"kind": "saved calibration"}, "calibration.json")
+    assert assumptions_from(folder / named).icc == 0.61
+
+
+def test_a_saved_calibration_without_its_numbers_is_refused_with_what_to_name(
+    tmp_path: Path,
+) -> None:
+    file = written(tmp_path, {"kind": "saved calibration"}, "calibration.json")
+    with pytest.raises(InputError, match=r"no numbers\.json beside it") as caught:
+        assumptions_from(file)
+    for name in ("numbers.json", "calibration.json", "RUN/calibration", "--json"):
+        assert name in (caught.value.hint or "")
 
 
 def test_an_agreement_file_gives_what_it_has(tmp_path: Path) -> None:
     file = tmp_path / "a.json"
-    people = {"criteria": [{"pairwise": {"tau": {"value": None}}, "n_ratings": 4,
-                            "n_responses": 2}]}  # fmt: skip
+    people = {"criteria": [criterion("overall", "rank", tau=None)]}
     file.write_text(json.dumps({"kind": "agreement", "people": people}))
-    assert [one.origin for one in assumptions_from(file).listed] == ["assumed"] * 4
+    listed = assumptions_from(file).listed
+    assert [one.origin.partition(";")[0] for one in listed] == ["assumed"] * 4
+    people = {
+        "criteria": [RANK, criterion("a", "score", tau=1 / 3), criterion("b", "score", tau=1)]
+    }
+    file.write_text(json.dumps({"kind": "agreement", "people": people}))
+    assert assumptions_from(file).icc == pytest.approx((0.5 + 0.999) / 2)  # sin(pi / 6) = .5
+
+
+def rating_rows(
+    *, prompts: int, raters: int, sides: dict[str, int], between: float, seed: int
+) -> list[dict[str, Any]]:
+    """Scores with response SD 1.2, residual SD .9, models 1 higher, harsh and mild raters."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for q in range(prompts):
+        level, gap = 3 * rng.normal(), 1 + between * rng.normal()
+        quality = {
+            f"q{q}-{side}{n}": (side, level + (gap if side == "model" else 0) + 1.2 * rng.normal())
+            for side, count in sides.items()
+            for n in range(count)
+        }
+        for rater in range(raters):
+            severity = 2 * rng.normal()
+            for name, (side, value) in quality.items():
+                score = value + severity + 0.9 * rng.normal()
+                rows.append({"rater_id": f"r{rater}", "prompt_id": f"q{q}", "response_id": name,
+                             "criterion": "overall", "kind": "score", "value": f"{score:.5f}",
+                             "source": side})  # fmt: skip
+    return rows
+
+
+def ratings_file(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="") as file:
+        table = csv.DictWriter(file, list(rows[0]))
+        table.writeheader()
+        table.writerows(rows)
+    return path
+
+
+def test_people_s_own_components_come_out_as_they_went_in(tmp_path: Path) -> None:
+    """300 prompts: sd² = 1.44 + .81 = 2.25, icc = .64, between .8; MC errors .03, .02, .09."""
+    rows = rating_rows(prompts=300, raters=3, sides={"human": 3, "model": 2}, between=0.8, seed=6)
+    known = assumptions_from(ratings=ratings_file(tmp_path / "r.csv", rows))
+    assert known.sd == pytest.approx(1.5, abs=0.1)
+    assert known.icc == pytest.approx(0.64, abs=0.06)
+    assert known.between_sd == pytest.approx(0.8, abs=0.25)
+    told = [one.origin for one in known.listed]
+    assert [one.partition(":")[0] for one in told] == [
+        "measured",
+        "measured",
+        "assumed",
+        "measured",
+    ]
+    assert "people's overall scores" in told[0]
+
+
+def test_people_s_components_of_a_whole_table_are_those_of_its_analysis_of_variance(
+    tmp_path: Path,
+) -> None:
+    rows = rating_rows(prompts=12, raters=4, sides={"human": 5}, between=0.0, seed=2)
+    known = assumptions_from(ratings=ratings_file(tmp_path / "r.csv", rows))
+    y = np.array([float(row["value"]) for row in rows]).reshape(12, 4, 5)
+    of_response = y.mean(axis=1) - y.mean(axis=(1, 2))[:, None]
+    rest = y - y.mean(axis=1)[:, None, :] - y.mean(axis=2)[:, :, None] \
+        + y.mean(axis=(1, 2))[:, None, None]  # fmt: skip
+    residual = (rest**2).sum() / (12 * 3 * 4)
+    response = (4 * (of_response**2).sum() / (12 * 4) - residual) / 4
+    assert known.sd == pytest.approx(math.sqrt(response + residual))
+    assert known.icc == pytest.approx(response / (response + residual))
+    assert "not of two sources" in known.listed[3].origin
+
+
+def test_people_s_own_scores_come_before_a_calibration_and_options_before_both(
+    tmp_path: Path,
+) -> None:
+    rows = rating_rows(prompts=12, raters=3, sides={"human": 2, "model": 2}, between=0.5, seed=3)
+    ratings = ratings_file(tmp_path / "r.csv", rows)
+    scored = criterion("overall", "score", tau=0.2, icc=0.61)
+    content = numbers([scored], [target("overall, score", tau=0.4, ceiling=0.7)], **SPREAD)
+    file = written(tmp_path / "c", content)
+    people = assumptions_from(ratings=ratings)
+    both = assumptions_from(file, ratings=ratings, between_sd=0.25)
+    assert (both.sd, both.icc) == (people.sd, people.icc)
+    assert both.panel_r == assumptions_from(file).panel_r != people.panel_r
+    assert both.between_sd == 0.25
+    notes = " ".join(plan_study("difference", 0.5, calibration=file, ratings=ratings).notes)
+    assert "panel's judges" not in notes
+
+
+def test_ranks_alone_and_scores_that_never_vary_give_no_spread(tmp_path: Path) -> None:
+    rows = rating_rows(prompts=8, raters=3, sides={"human": 3}, between=0.0, seed=3)
+    flat = ratings_file(tmp_path / "f.csv", [{**row, "value": "5"} for row in rows])
+    told = [one.origin for one in assumptions_from(ratings=flat).listed]
+    assert all(one.startswith("assumed; people's overall scores: ") for one in [*told[:2], told[3]])
+    ranks = [{**row, "kind": "rank", "value": "1"} for row in rows]
+    with pytest.raises(InputError, match="holds no scores"):
+        assumptions_from(ratings=ratings_file(tmp_path / "k.csv", ranks))
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
-    [("{", "cannot be read"), ("[]", "other JSON"), ('{"kind": "saved calibration"}', "saved"),
+    [("{", "cannot be read"), ("[]", "other JSON"), ('{"kind": "stress"}', "got stress"),
      ('{"kind": "calibration"}', "lacks a figure")],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path: Path, content: str, told: str) -> None:

@@ -238,6 +238,9 @@ def links(study: str, *, url: str | None, renew: str | None) -> None:
     help="What the interval is of.",
 )
 @click.option("--power", type=float, help="Wanted power of the alt-test, instead.")
+@click.option(
+    "--ratings", metavar="FILE", help="People's ratings of an earlier study, for sd, icc, between."
+)
 @click.option("--sd", type=float, help="SD of one rating within a prompt, in points.")
 @click.option("--icc", type=float, help="Correlation of two raters within a prompt.")
 @click.option("--panel-r", type=float, help="Correlation of panel and truth in a prompt.")
@@ -265,8 +268,11 @@ def plan(
 ) -> None:
     """Say how many prompts and raters a study needs.
 
-    CALIBRATION is the file of an earlier `calibrate --json` (or `agreement
-    --json`): its figures are used where an option says nothing.
+    CALIBRATION is the folder that an earlier `calibrate` wrote, the numbers.json
+    or calibration.json in it, or a file of `calibrate --json` or `agreement
+    --json`. What an option does not say is measured there: icc and panel-r on
+    people's scores, sd from the panel's variance components; and in --ratings
+    sd, icc and between-sd of people themselves.
     """
     from ..study import plan_study
 

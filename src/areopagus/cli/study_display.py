@@ -73,7 +73,7 @@ def show_plan(made: StudyPlan) -> None:
     level = "" if is_power else f", {made.level:.0%} interval"
     out.print(f"[bold]Wanted: {what} {sign} {made.wanted:g}{level}[/bold]")
     for one in made.assumptions:
-        out.print(f"  {one.name} = {one.value:.3g}: {one.meaning} ({one.origin})")
+        out.print(f"  {one.name} = {one.value:.3g}: {one.meaning} ({visible(one.origin)})")
     raters = sorted({cell.per_prompt for cell in made.cells})
     rows = table("", ["prompts", *(f"{count} raters" for count in raters)], left=0)
     values = {(cell.prompts, cell.per_prompt): cell for cell in made.cells}

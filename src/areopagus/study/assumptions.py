@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ..errors import InputError, InputFault
+from .measured import Measured, of_calibration, of_ratings
 
 DEFAULT_ICC = 0.4
 DEFAULT_PANEL_R = 0.8
@@ -50,34 +47,50 @@ class Assumptions:
 def assumptions_from(
     calibration: str | Path | None = None,
     *,
+    ratings: str | Path | None = None,
     sd: float | None = None,
     icc: float | None = None,
     panel_r: float | None = None,
     between_sd: float | None = None,
 ) -> Assumptions:
-    """Returns the assumptions of a plan; what is stated wins over what was measured.
+    """Returns the assumptions of a plan: what is stated, else what was measured, else a default.
 
-    From the file of `calibrate --json`, on people's first criterion: icc = sin(pi tau / 2) of
-    their mean pairwise tau within prompts (normal scores), and panel_r = sin(pi tau / 2) of the
-    panel's mean tau with the raters' mean, divided by the square root of that mean's reliability,
-    m icc / (1 + (m - 1) icc). A file of `agreement --json` gives the first alone.
+    Raters' own scores come before a calibration's numbers, since those hold the spread of the
+    panel's judges and not that of people: see `measured`.
+
+    Args:
+        calibration: the folder of a calibration, its numbers.json or calibration.json, or a file
+            of `calibrate --json` or `agreement --json`.
+        ratings: people's ratings as `calibrate` reads them.
+        sd, icc, panel_r, between_sd: stated figures.
 
     Raises:
         InputError: with every fault: a file that is none, figures out of range.
     """
-    measured = _measured(Path(calibration)) if calibration is not None else {}
     faults: list[InputFault] = []
+    hint: str | None = None
+    measured: list[dict[str, Measured]] = []
+    for read, path in ((of_ratings, ratings), (of_calibration, calibration)):
+        if path is None:
+            continue
+        try:
+            measured.append(read(Path(path)))
+        except InputError as error:
+            faults += error.faults
+            hint = hint or error.hint
     listed: list[Assumed] = []
 
     def take(
         name: str, stated: float | None, default: float, low: float, high: float, meaning: str
     ) -> float:
+        found = [one[name] for one in measured if name in one]
+        there = next((one for one in found if one.is_there), None)
         if stated is not None:
             value, origin = stated, "stated"
-        elif name in measured:
-            value, origin = measured[name], f"measured: {calibration}"
+        elif there is not None:
+            value, origin = there.value, f"measured: {there.source}"
         else:
-            value, origin = default, "assumed"
+            value, origin = default, "; ".join(["assumed", *(one.source for one in found)])
         if not low < value <= high and not (value == low == 0.0):
             rule = f"must be above {low:g} and at most {high:g}, got {value:g}"
             faults.append(InputFault(f"--{name.replace('_', '-')}", rule))
@@ -94,42 +107,5 @@ def assumptions_from(
         listed=(),
     )  # fmt: skip
     if faults:
-        raise InputError(faults)
+        raise InputError(faults, hint=hint)
     return Assumptions(found.sd, found.icc, found.panel_r, found.between_sd, tuple(listed))
-
-
-def _measured(path: Path) -> dict[str, float]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError([InputFault(str(path), "there is no such file")]) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
-    kind = content.get("kind") if isinstance(content, dict) else None
-    if kind not in ("calibration", "agreement"):
-        raise InputError(
-            [InputFault(str(path), f"must be a calibration's figures, got {kind or 'other JSON'}")],
-            hint="write them with: areopagus calibrate RUN HUMANS --json FILE",
-        )
-    found: dict[str, float] = {}
-    try:
-        people = content["people"]["criteria"][0]
-        tau = people["pairwise"]["tau"]["value"]
-        if tau is not None and tau > 0:
-            found["icc"] = min(math.sin(math.pi * tau / 2), 0.999)
-        raters = people["n_ratings"] / max(1, people["n_responses"])
-        with_panel = _first_tau(content.get("panel"))
-    except (KeyError, TypeError, IndexError) as error:
-        raise InputError([InputFault(str(path), f"lacks a figure: {error}")]) from error
-    if "icc" in found and with_panel is not None and with_panel > 0:
-        reliability = raters * found["icc"] / (1 + (raters - 1) * found["icc"])
-        seen = math.sin(math.pi * with_panel / 2)
-        found["panel_r"] = min(1.0, seen / math.sqrt(reliability))
-    return found
-
-
-def _first_tau(panel: Mapping[str, Any] | None) -> float | None:
-    if not panel or not panel["by_target"]:
-        return None
-    value = panel["by_target"][0]["mean_tau"]["value"]
-    return None if value is None else float(value)

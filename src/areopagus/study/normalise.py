@@ -2,20 +2,29 @@
 
 The form: paragraphs set apart by one blank line, list items on lines of their own as `• ` or
 `1. `, straight quotes, ` - ` for every dash between words, three full stops for an ellipsis, one
-plain space between words, no markup and no hidden characters. Words and their order stay.
+plain space between words, no markup, no signs around formulas, no hidden or fancy characters. Words
+and their order stay. What was a heading stays as a line of its own: it cannot be told from words.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
+from .letter_forms import with_plain_letters, without_entities, without_hidden
+from .list_markers import BULLET, is_item, plain_item, with_figures
+from .wrapping import unwrapped
+
 ChangeKind = Literal[
+    "entities",
     "hidden characters",
     "line ends",
+    "formulas",
+    "footnote marks",
     "markup",
     "headings",
     "quoted lines",
@@ -30,8 +39,6 @@ ChangeKind = Literal[
 ]
 CHANGE_KINDS: tuple[ChangeKind, ...] = get_args(ChangeKind)
 
-BULLET = "• "
-
 _MOST_ROUNDS = 20
 _MOST_EMPHASISED = 800
 """Characters between two marks of emphasis: without a bound, a text of marks takes hours."""
@@ -43,18 +50,36 @@ _QUOTES = str.maketrans(
     }
 )
 _HYPHENS = str.maketrans(dict.fromkeys("‐‑−﹣－", "-"))
-_ITEM = re.compile(r"[ ]*(?:(?P<bullet>[-*+•‣◦●▪·–—])|\(?(?P<number>\d{1,3})[.)])[ ]+(?=\S)")
 _RULE = re.compile(r" *([-*_=])(?: *\1){2,} *")
 _HEADING = re.compile(r" {0,3}#{1,6} +(.*?)(?: +#+)? *")
-_TABLE_RULE = re.compile(r" *\|? *:?-{2,}:? *(\| *:?-{2,}:? *)*\|? *")
-_TAGS = re.compile(r"</?(?:b|i|em|strong|u|ul|ol|span|div|sub|sup|center)(?: [^<>]*)?>", re.I)
-_BREAKS = re.compile(r"<(?:br|/p|/li|/h[1-6])(?: [^<>]*)?/?>|<br/>", re.I)
-_OPENINGS = re.compile(r"<(?:p|li|h[1-6])(?: [^<>]*)?>", re.I)
+_TABLE_RULE = re.compile(r" *\|? *:?-+:? *(\| *:?-+:? *)*\|? *")
+_TAGS = re.compile(
+    r"</?(?:b|i|em|strong|u|ul|ol|span|div|sub|sup|center|code|kbd|mark|small|del|ins|font|td|th)"
+    r"(?: [^<>]*)?>",
+    re.I,
+)
+_BLOCKS = "details|summary|blockquote|section|article|table|thead|tbody|tr|pre"
+_BREAKS = re.compile(rf"<(?:br|hr|/p|/li|/h[1-6]|/(?:{_BLOCKS}))(?: [^<>]*)?/?>|<[bh]r/>", re.I)
+_OPENINGS = re.compile(rf"<(?:p|li|h[1-6]|{_BLOCKS})(?: [^<>]*)?>", re.I)
+_FORMULAS = (
+    (re.compile(r"\\\(((?:[^\n\\]|\\[^\n()]){1,2000}?)\\\)"), "()"),
+    (re.compile(r"\\\[([^\[\]]{1,2000}?)\\\]"), "[]"),
+    (re.compile(r"\$\$([^$]{1,2000})\$\$"), ""),
+    # a price is no formula: a sign of arithmetic and a letter, or one letter alone
+    (
+        re.compile(
+            r"(?<![\w$\\])\$(?=[^\s$])([A-Za-z]|(?=[^$\n]{0,300}?[\\^_={}])"
+            r"(?=[^$\n]{0,300}?[A-Za-z])[^$\n]{1,300})(?<=[^\s\\])\$(?![\w$])"
+        ),
+        "",
+    ),
+)
+_MATHS = re.compile(r"[\\^_={}<>+\n]")
+_SYMBOL = re.compile(r"[A-Za-z0-9]{1,3}")
+_FOOTNOTE = re.compile(r"\[\^([\w-]{1,40})\](:?)")
 _LINK = re.compile(
     r"!?\[([^\[\]\n]{1,1000})\]\(([^\s()]{1,2000}(?:\([^\s()]{0,500}\)[^\s()]{0,500}){0,4})\)"
 )
-_ENDS_SENTENCE = tuple(".!?:;\"')")
-
 Step = tuple[ChangeKind, Callable[[str], str]]
 
 
@@ -101,22 +126,28 @@ def _line_ends(text: str) -> str:
     return re.sub("\r\n?|[\u2028\u2029\u0085\v\f]", "\n", text)
 
 
-def _hidden(text: str) -> str:
-    """A watermark of characters nobody sees would unblind as well as a signature."""
-    return "".join(
-        c
-        for c in text
-        if c in "\n\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Cn")
-    )
-
-
-def _letter_forms(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
-
-
 def _spaces(text: str) -> str:
     plain = "".join(" " if c == "\t" or unicodedata.category(c) == "Zs" else c for c in text)
     return "\n".join(re.sub(" {2,}", " ", line).rstrip() for line in plain.split("\n"))
+
+
+def _formulas(text: str) -> str:
+    for pattern, brackets in _FORMULAS:
+        text = pattern.sub(partial(_bare, brackets), text)
+    return text
+
+
+def _bare(brackets: str, found: re.Match[str]) -> str:
+    """The formula alone; brackets that were merely escaped stay as brackets."""
+    inner = found[1].strip(" ")
+    is_symbol = brackets == "()" and _SYMBOL.fullmatch(inner) is not None
+    if not brackets or is_symbol or _MATHS.search(inner):
+        return inner
+    return brackets[0] + found[1] + brackets[1]
+
+
+def _footnote_marks(text: str) -> str:
+    return _FOOTNOTE.sub(r"[\1]", text)
 
 
 def _markup(text: str) -> str:
@@ -151,74 +182,48 @@ def _quoted_lines(text: str) -> str:
 
 
 def _tables(text: str) -> str:
-    out: list[str] = []
-    for line in text.split("\n"):
-        stripped = line.strip()
-        if "|" in stripped and _TABLE_RULE.fullmatch(stripped):
-            continue
-        if len(stripped) > 1 and stripped.startswith("|") and stripped.endswith("|"):
-            cells = [cell.strip() for cell in stripped.strip("|").split("|")]
-            out.append(BULLET + "; ".join(cell for cell in cells if cell))
-        else:
-            out.append(line)
-    return "\n".join(out)
+    lines = text.split("\n")
+    is_rule = ["|" in line and _TABLE_RULE.fullmatch(line) is not None for line in lines]
+    is_row = [_has_outer_pipes(line) for line in lines]
+    for rule in (number for number, found in enumerate(is_rule) if found):
+        # a table without outer pipes: the line above its rule, and what follows with pipes
+        if rule and "|" in lines[rule - 1]:
+            is_row[rule - 1] = True
+        for number in range(rule + 1, len(lines)):
+            if "|" not in lines[number] or is_rule[number]:
+                break
+            is_row[number] = True
+    return "\n".join(
+        _row(line) if row else line
+        for line, row, rule in zip(lines, is_row, is_rule, strict=True)
+        if not rule
+    )
+
+
+def _has_outer_pipes(line: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) > 1 and stripped.startswith("|") and stripped.endswith("|")
+
+
+def _row(line: str) -> str:
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    return BULLET + "; ".join(cell for cell in cells if cell)
 
 
 def _lists(text: str) -> str:
-    return "\n".join(_list_line(line) for line in text.split("\n"))
-
-
-def _list_line(line: str) -> str:
-    found = _ITEM.match(line)
-    if found is None:
-        return line
-    marker = BULLET if found["bullet"] else f"{int(found['number'])}. "
-    return marker + line[found.end() :].lstrip(" ")
+    return "\n".join(plain_item(line) for line in with_figures(text.split("\n")))
 
 
 def _paragraphs(text: str) -> str:
-    lines = [line.strip() for line in text.strip("\n").split("\n")]
-    has_blanks = any(not line for line in lines)
-    blocks: list[str] = []
-    for block in _blocks(lines):
-        joined = has_blanks or _is_wrapped(block)
-        for part in _parts(block, joined=joined):
-            # Items of one list stand together, whatever stood between them.
-            is_item = _ITEM.match(part) is not None
-            if blocks and is_item and _ITEM.match(blocks[-1].rpartition("\n")[2]):
-                blocks[-1] += "\n" + part
-            else:
-                blocks.append(part)
-    return "\n\n".join(blocks)
-
-
-def _blocks(lines: list[str]) -> Iterator[list[str]]:
-    block: list[str] = []
-    for line in [*lines, ""]:
-        if line:
-            block.append(line)
-        elif block:
-            yield block
-            block = []
-
-
-def _parts(block: list[str], *, joined: bool) -> list[str]:
-    """The paragraphs and list items of a block of lines."""
-    parts: list[str] = []
-    for line in block:
-        starts = not parts or _ITEM.match(line) is not None
-        if starts or not joined:
-            parts.append(line)
-        else:
-            parts[-1] += " " + line
-    return parts
-
-
-def _is_wrapped(lines: list[str]) -> bool:
-    """Whether the lines are one paragraph broken at a width, not a paragraph each."""
-    if len(lines) < 3 or max(map(len, lines)) > 100:
-        return False
-    return sum(line.endswith(_ENDS_SENTENCE) for line in lines[:-1]) * 2 < len(lines) - 1
+    blocks: list[list[str]] = []
+    for line in text.split("\n"):
+        stripped = line.strip()
+        # Items of one list stand together, whatever stood between them.
+        if stripped and blocks and is_item(stripped) and is_item(blocks[-1][-1]):
+            blocks[-1].append(stripped)
+        elif stripped:
+            blocks.append([stripped])
+    return "\n\n".join("\n".join(block) for block in blocks)
 
 
 def _quotes(text: str) -> str:
@@ -240,9 +245,13 @@ def _ellipses(text: str) -> str:
 
 _STEPS: tuple[Step, ...] = (
     ("line ends", _line_ends),
-    ("hidden characters", _hidden),
-    ("letter forms", _letter_forms),
+    ("paragraphs", unwrapped),
+    ("entities", without_entities),
+    ("letter forms", with_plain_letters),
+    ("hidden characters", without_hidden),
     ("spaces", _spaces),
+    ("formulas", _formulas),
+    ("footnote marks", _footnote_marks),
     ("markup", _markup),
     ("headings", _headings),
     ("quoted lines", _quoted_lines),

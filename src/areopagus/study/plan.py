@@ -86,6 +86,7 @@ def plan_study(
     wanted: float,
     *,
     calibration: str | Path | None = None,
+    ratings: str | Path | None = None,
     sd: float | None = None,
     icc: float | None = None,
     panel_r: float | None = None,
@@ -114,9 +115,10 @@ def plan_study(
 
     Args:
         goal: one of `GOALS`.
-        wanted: half-width, in points of the scale (SDs where `sd` is not given) or in tau; power
-            for the alt-test.
-        calibration: the file of `areopagus calibrate --json`.
+        wanted: half-width, in points of the scale (SDs where `sd` is neither stated nor measured)
+            or in tau; power for the alt-test.
+        calibration: the folder of an earlier calibration, or a file of its numbers.
+        ratings: people's ratings of an earlier study, as `calibrate` reads them.
         sd, icc, panel_r, between_sd: see `assumptions_from`.
         responses: of a page.
         per_side: responses of each side on a page.
@@ -134,7 +136,7 @@ def plan_study(
                      level, worlds)  # fmt: skip
     try:
         known = assumptions_from(
-            calibration, sd=sd, icc=icc, panel_r=panel_r, between_sd=between_sd
+            calibration, ratings=ratings, sd=sd, icc=icc, panel_r=panel_r, between_sd=between_sd
         )
     except InputError as error:
         raise InputError([*faults, *error.faults], hint=error.hint) from error
@@ -164,7 +166,7 @@ def plan_study(
         assumptions=tuple(one for one in known.listed if one.name in names),
         method=method,
         seed=seed,
-        notes=_notes(chosen, known, sd, epsilon, raters),
+        notes=_notes(chosen, known, epsilon, raters),
     )
 
 
@@ -271,13 +273,17 @@ def _power_cells(
     return cells
 
 
-def _notes(
-    goal: Goal, known: Assumptions, sd: float | None, epsilon: float, raters: int | None
-) -> tuple[str, ...]:
+def _notes(goal: Goal, known: Assumptions, epsilon: float, raters: int | None) -> tuple[str, ...]:
     notes = ["calibration items come on top: nothing of this is estimated from them"]
-    if goal == "difference" and sd is None:
+    origins = {one.name: one.origin for one in known.listed}
+    if goal == "difference" and origins["sd"].startswith("assumed"):
         notes.append("no --sd: half-widths are in SDs of one rating within a prompt")
-    if goal == "difference" and not known.between_sd:
+    if goal == "difference" and "panel's judges" in origins["sd"]:
+        notes.append(
+            "sd is that of the panel's judges, and people may spread more or less: --ratings FILE "
+            "measures people's own"
+        )
+    if goal == "difference" and origins["between_sd"].startswith("assumed"):
         notes.append("the true difference is taken to be the same on all prompts (--between-sd)")
     if goal != "difference":
         notes.append("normal scores without ties; real scores tie, which costs some precision")

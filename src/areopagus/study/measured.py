@@ -1,0 +1,218 @@
+"""What an earlier calibration, or its raters' own scores, say of the figures a plan rests on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ..errors import InputError, InputFault
+from ..records.run_folder import NUMBERS_FILE
+
+SAVED_FILE: Final = "calibration.json"
+HINT: Final = (
+    "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, its numbers.json, "
+    "or its calibration.json; or a file of calibrate --json or agreement --json"
+)
+
+WITHIN: Final = ("r:q", "rP", "rM", "rPM", "residual")
+"""Components of one judge's single score that tell responses of one prompt apart; what personas
+and models add to a whole prompt (P, M, PM, qP, qM) cancels there, and q is the prompt's own."""
+
+MOST_ICC: Final = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One measured figure.
+
+    Attributes:
+        value: nan where it was looked for and cannot be had.
+        source: from what it was measured, or why it was not.
+    """
+
+    value: float
+    source: str
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a value."""
+        return math.isfinite(self.value)
+
+
+def of_calibration(path: Path) -> dict[str, Measured]:
+    """Returns sd, icc, panel_r and between_sd as the numbers of a calibration give them.
+
+    sd = sqrt(r:q + rP + rM + rPM + residual), negative components as 0: the spread within a prompt
+    of one judge's single score. Numbers hold no component of people's scores; see `of_ratings`.
+
+    icc and panel_r rest on people's scores: their overall score, else their mean over the criteria,
+    else a criterion, and on ranks only where nobody scored. One criterion with complete raters has
+    its ICC(3,1). Else, from the ceiling c of the panel's tau, which comes of the mean tau of
+    pairs of raters: R = sin(pi c / 2)² is the reliability of the mean of m raters, icc = R / (m -
+    (m - 1) R), and panel_r = sin(pi tau / 2) / sqrt(R) (normal scores). The figures of `agreement`
+    have no panel: icc is the mean over scored criteria.
+
+    Args:
+        path: numbers.json, the folder that holds it or the run whose calibration does, the
+            calibration.json beside it, or a file of `calibrate --json` or `agreement --json`.
+
+    Raises:
+        InputError: it is none of these, or a figure is missing.
+    """
+    file, content = _numbers(path)
+    try:
+        found = _figures(content)
+    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+        raise InputError([InputFault(str(file), f"lacks a figure: {error}")]) from error
+    return {
+        name: Measured(one.value, f"{one.source}; {file}" if one.is_there else one.source)
+        for name, one in found.items()
+    }
+
+
+def of_ratings(path: Path) -> dict[str, Measured]:
+    """Returns sd, icc and between_sd from variance components of people's own scores.
+
+    Raises:
+        InputError: the file cannot be read, or nobody scored.
+    """
+    from ..calibration.material import composite_of
+    from ..calibration.sources import material_of_people
+    from ..records.judgment import OVERALL
+    from .people_components import people_components
+
+    material, _ = material_of_people(path)
+    scored = [one for one in material.ratings if one.kind == "score"]
+    whole = next((one for one in scored if one.criterion == OVERALL), composite_of(tuple(scored)))
+    ratings = whole if whole is not None else scored[0] if scored else None
+    if ratings is None:
+        raise InputError([InputFault(str(path), "holds no scores, and ranks have no SD")])
+    found = people_components(ratings, material.responses.source)
+    what = f"people's {ratings.criterion} scores"
+    if found.reason is not None:
+        nothing = Measured(math.nan, f"{what}: {found.reason}")
+        return {"sd": nothing, "icc": nothing, "between_sd": nothing}
+    told = f"variance components of {what}; {path}"
+    made = {"sd": Measured(found.sd, told), "icc": Measured(min(found.icc, MOST_ICC), told)}
+    if not found.icc > 0:
+        made["icc"] = Measured(math.nan, f"{what}: nothing in which raters agree")
+    if math.isnan(found.between_sd):
+        made["between_sd"] = Measured(math.nan, f"{what} are not of two sources on six prompts")
+    else:
+        told = f"people's responses less models', over {found.n_both} prompts; {path}"
+        made["between_sd"] = Measured(found.between_sd, told)
+    return made
+
+
+def _numbers(path: Path) -> tuple[Path, Mapping[str, Any]]:
+    """The file with the numbers, and its content."""
+    file = path
+    if path.is_dir():
+        of_run = path / "calibration" / NUMBERS_FILE  # where `calibrate RUN` writes by default
+        file = of_run if of_run.is_file() else path / NUMBERS_FILE
+    content = _json(file)
+    kind = content.get("kind") if isinstance(content, dict) else None
+    if kind == "saved calibration":  # what `apply` takes holds no figures; they stand beside it
+        file = file.with_name(NUMBERS_FILE)
+        if not file.is_file():
+            told = f"holds corrections, no figures, and there is no {NUMBERS_FILE} beside it"
+            raise InputError([InputFault(str(path), told)], hint=HINT)
+        content = _json(file)
+        kind = content.get("kind") if isinstance(content, dict) else None
+    if not isinstance(content, dict) or kind not in ("calibration", "agreement"):
+        told = f"must be a calibration's figures, got {kind or 'other JSON'}"
+        raise InputError([InputFault(str(file), told)], hint=HINT)
+    return file, content
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError([InputFault(str(file), "there is no such file")], hint=HINT) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError([InputFault(str(file), f"cannot be read: {error}")], hint=HINT) from error
+
+
+def _figures(content: Mapping[str, Any]) -> dict[str, Measured]:
+    criteria = content["people"]["criteria"]
+    found = {"between_sd": Measured(math.nan, "a calibration's numbers do not hold it")}
+    targets = (content.get("panel") or {}).get("by_target") or ()
+    target = next((one for one in targets if one["target"].endswith(", score")), None)
+    target = target or (targets[0] if targets else None)
+    found["icc"] = _icc(criteria, target)
+    found["panel_r"] = _panel_r(target)
+    found["sd"] = _sd(content.get("how_many"))
+    return found
+
+
+def _sd(how_many: Mapping[str, Any] | None) -> Measured:
+    components = how_many["components"] if how_many else ()
+    parts = {one["effect"]: one["variance"]["value"] for one in components}
+    known = {name: parts[name] for name in WITHIN if name in parts}
+    if "r:q" not in known or any(value is None for value in known.values()):
+        return Measured(math.nan, "no variance components of the panel there")
+    total = sum(max(float(value), 0.0) for value in known.values())
+    if not total > 0:
+        return Measured(math.nan, "the panel's scores do not vary within prompts there")
+    names = " + ".join(known)
+    return Measured(math.sqrt(total), f"single scores of the panel's judges, sqrt({names})")
+
+
+def _icc(criteria: Any, target: Mapping[str, Any] | None) -> Measured:
+    scored = [one for one in criteria if one["kind"] == "score"]
+    mine = [one for one in criteria if target and _name(one) == target["target"]]
+    if not mine and target is not None and target["ceiling"]["value"] is not None:
+        counts = [one["n_ratings"] / one["n_responses"] for one in scored if one["n_responses"]]
+        raters = max(round(sum(counts) / len(counts)), 1) if counts else 1
+        reliability = _correlation(target["ceiling"]["value"]) ** 2
+        value = reliability / (raters - (raters - 1) * reliability)
+        if value > 0:
+            return Measured(min(value, MOST_ICC), f"tau of pairs of raters, {target['target']}")
+    each = [_icc_of(one) for one in mine or scored or criteria]
+    known = [one for one in each if one.is_there]
+    if len(known) == 1:
+        return known[0]
+    if known:
+        mean = sum(one.value for one in known) / len(known)
+        return Measured(mean, f"mean over {len(known)} criteria: {known[0].source.split(',')[0]}")
+    return Measured(math.nan, "raters' agreement is not known or not positive there")
+
+
+def _icc_of(criterion: Mapping[str, Any]) -> Measured:
+    """Of one criterion: the ICC where raters rated whole prompts, else from their tau."""
+    icc = criterion["concordance"]["icc_one"]["value"]
+    if icc is not None and icc > 0 and criterion["kind"] == "score":
+        return Measured(min(icc, MOST_ICC), f"ICC(3,1) of raters, {_name(criterion)}")
+    tau = criterion["pairwise"]["tau"]["value"]
+    if tau is not None and tau > 0:
+        told = f"tau of pairs of raters, {_name(criterion)}"
+        return Measured(min(_correlation(tau), MOST_ICC), told)
+    return Measured(math.nan, "")
+
+
+def _panel_r(target: Mapping[str, Any] | None) -> Measured:
+    if target is None:
+        return Measured(math.nan, "no panel there")
+    tau, ceiling = target["mean_tau"]["value"], target["ceiling"]["value"]
+    if tau is None or ceiling is None or ceiling <= 0:
+        return Measured(math.nan, f"its tau or its ceiling is not known there, {target['target']}")
+    if tau <= 0:
+        told = f"the panel's tau there is {tau:.2f}, {target['target']}: no plan rests on that"
+        return Measured(math.nan, told)
+    value = _correlation(tau) / _correlation(ceiling)
+    told = f"the panel's tau over what the raters allow, {target['target']}"
+    return Measured(min(1.0, value), told)
+
+
+def _name(criterion: Mapping[str, Any]) -> str:
+    return f"{criterion['criterion']}, {criterion['kind']}"
+
+
+def _correlation(tau: float) -> float:
+    """Of two normal scores with this tau (Kendall & Gibbons 1990)."""
+    return math.sin(math.pi * float(tau) / 2)
