@@ -49,6 +49,8 @@ from .framing_contrasts import FramingContrast as FramingContrast
 from .generalizability import GStudy as GStudy
 from .generalizability import g_study as g_study
 from .generalizability import panel_g_study as panel_g_study
+from .independent_panel import IndependentWorth as IndependentWorth
+from .independent_panel import independent_worth as independent_worth
 from .interval import Interval as Interval
 from .intervals import bootstrap_stratified_tau as bootstrap_stratified_tau
 from .intervals import cluster_bootstrap as cluster_bootstrap
@@ -130,6 +132,7 @@ __all__ = [
     "GStudy",
     "GroupTau",
     "Headline",
+    "IndependentWorth",
     "Interval",
     "IsotonicMap",
     "LabelAgreement",
@@ -185,6 +188,7 @@ __all__ = [
     "holm",
     "icc",
     "icc_interval",
+    "independent_worth",
     "isotonic_map",
     "kendall_tau_b",
     "kendall_w",

@@ -48,6 +48,11 @@ def severity_parts(
     missing those differences mix persona, model and who judged which response; the fit takes
     them apart, as long as common responses, personas and models connect them.
 
+    Measured coverage of the 95% jackknife intervals made of `persona_left_out` and
+    `model_left_out` (benchmarks/simulate_panel_size.py, four personas and three models, 15%
+    missing) at 9, 26, 100 prompts: a persona .949, .949, .952; a model .958, .948, .962 (Monte
+    Carlo error .005, .007, .010).
+
     Args:
         scores: shape (responses, personas, models[, repeats]), nan where missing.
         prompt: one label a response, for the jackknife.

@@ -33,7 +33,7 @@ class EffectiveJudges:
             judges on so many items (2.5%, 50%, 97.5%). A panel inside is not shown to share
             errors.
         n_judges, n_items: judges, and items with a reference.
-        reason: why figures are nan, or None.
+        reason: why figures are nan or infinite, or None.
     """
 
     kish: float
@@ -57,6 +57,9 @@ def effective_judges_from_components(
 
     Raises:
         ValueError: as `d_study`.
+
+    Source: the ratio of design effects, Kish (1965), Survey Sampling, ch. 8, on the components of
+    Brennan (2001), Generalizability Theory.
     """
     one = d_study(components, personas=1, models=1).relative_error
     panel = d_study(components, personas=personas, models=models, repeats=repeats).relative_error
@@ -80,6 +83,11 @@ def effective_judges(
     (a mean of m humans) lends its noise to all errors alike and makes judges look redundant;
     its variance s2_human / m is subtracted from every variance and covariance.
 
+    There is no interval: what independent judges come out as says how much the figure can tell.
+    How often the null's limits hold independent judges is not simulated. What is measured is the
+    interval of the worth from components (`effective_judges_from_components`, jackknife over
+    prompts in a calibration): see `calibration.panel_worth.worth_of_components`.
+
     Args:
         scores: shape (items, judges), nan where missing; covariances use the common items.
         reference: shape (items,), nan where there is none.
@@ -91,7 +99,8 @@ def effective_judges(
 
     Returns:
         nan with a reason for fewer than two judges, judge pairs without three common degrees of
-        freedom, or an error variance that the reference noise uses up.
+        freedom, errors that do not vary, or an error variance that the reference noise uses up.
+        Infinite, with the reason, where the errors cancel out in the mean.
 
     Raises:
         ValueError: shapes that do not fit, or a negative noise.
@@ -125,6 +134,9 @@ def effective_judges(
     covariance, df = _covariances(np.where(mask, errors, 0.0)[None], mask, members)
     if (df < 3).any():
         return undefined("some judges share fewer than three comparable items")
+    own = np.diag(covariance[0])
+    if (own <= 1e-12 * max(float(np.nanmax(errors**2)), 1.0)).any():
+        return undefined("a judge's errors are the same throughout: they do not vary")
     shared = covariance[0] - reference_noise
     if (np.diag(shared) <= 0).any():
         return undefined("the reference noise is as large as a judge's whole error")
@@ -142,7 +154,9 @@ def effective_judges(
         null_high=high,
         n_judges=judges,
         n_items=len(errors),
-    )
+        reason=None if np.isfinite(kish[0])
+        else "the judges' errors cancel out in their mean: worth any number of judges",
+    )  # fmt: skip
 
 
 def _covariances(

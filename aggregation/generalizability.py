@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from .henderson import henderson
 from .interval import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -114,6 +115,9 @@ def g_study(scores: npt.ArrayLike, effects: Mapping[str, npt.ArrayLike]) -> GStu
 
     Raises:
         ValueError: lengths that differ, no effect, or one named "residual".
+
+    Source: Henderson (1953), Biometrics 9, 226, method I; Brennan (2001), Generalizability Theory,
+    ch. 7.
     """
     y = np.asarray(scores, dtype=np.float64)
     if y.ndim != 1 or not effects or RESIDUAL in effects:
@@ -152,55 +156,6 @@ def _study(
         n=len(y),
         replicated=replicated,
         reason="the design does not tell the effects apart" if undefined else None,
-    )
-
-
-def henderson(y: Floats, codes: Sequence[Integers]) -> list[float]:
-    """Returns one component an effect and the residual; nan throughout where not separable.
-
-    Args:
-        y: shape (N,), no nan.
-        codes: one integer code from 0 an observation, without gaps, for each effect.
-    """
-    nothing = [float("nan")] * (len(codes) + 1)
-    N = len(y)
-    if N < 2:
-        return nothing
-    y = y - y.mean()  # T of the mean is then zero, and no digits are lost
-    counts = [np.bincount(code).astype(np.float64) for code in codes]
-    size = len(codes)
-    system = np.empty((size + 1, size + 1))
-    right = np.empty(size + 1)
-    of_mean = np.array([*((n**2).sum() / N for n in counts), 1.0])
-    for a in range(size):
-        right[a] = (np.bincount(codes[a], weights=y) ** 2 / counts[a]).sum()
-        system[a, a] = N
-        system[a, size] = len(counts[a])
-        for b in range(a):
-            system[a, b], system[b, a] = _overlap(codes[a], codes[b], counts[a], counts[b])
-    right[size] = (y**2).sum()
-    system[size, :] = N
-    system -= of_mean[None, :]
-    scale = np.abs(system).max(axis=0)
-    if (scale < 1e-9).any() or np.linalg.cond(system / scale) > 1e10:
-        return nothing
-    return [float(value) for value in np.linalg.solve(system / scale, right) / scale]
-
-
-def _overlap(a: Integers, b: Integers, n_a: Floats, n_b: Floats) -> tuple[float, float]:
-    """Returns k(a, b) and k(b, a), both from one table of joint counts."""
-    joint = a * len(n_b) + b
-    room = len(n_a) * len(n_b)
-    if room <= 4 * len(a) + 1000:
-        table = np.bincount(joint, minlength=room)
-        cells = np.flatnonzero(table)
-        n = table[cells].astype(np.float64)
-    else:
-        cells, found = np.unique(joint, return_counts=True)
-        n = found.astype(np.float64)
-    return (
-        float((n**2 / n_a[cells // len(n_b)]).sum()),
-        float((n**2 / n_b[cells % len(n_b)]).sum()),
     )
 
 
@@ -252,6 +207,31 @@ def panel_g_study(
     Raises:
         ValueError: shapes that do not fit.
     """
+    y, codes, question, replicated = panel_design(scores, prompt)
+    estimates = henderson(y, list(codes.values()))
+    components = dict(zip([*codes, RESIDUAL], estimates, strict=True))
+    study = _study(components, codes, y, replicated, ("P", "M"))
+    if not jackknife or study.reason:
+        return study
+    intervals, left_out = _jackknife(y, codes, question, components, level)
+    return replace(study, intervals=intervals, left_out=left_out)
+
+
+def panel_design(
+    scores: npt.ArrayLike, prompt: Sequence[Any] | npt.NDArray[Any]
+) -> tuple[Floats, dict[str, Integers], Integers, bool]:
+    """Returns the known scores of a panel as a design.
+
+    Args:
+        scores, prompt: as in `panel_g_study`.
+
+    Returns:
+        The scores, shape (N,); the codes of each effect that they can hold; the code of each
+        one's prompt; and whether cells are replicated.
+
+    Raises:
+        ValueError: shapes that do not fit.
+    """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim == 3:
         table = table[..., None]
@@ -264,18 +244,12 @@ def panel_g_study(
         index.astype(np.int64) for index in np.nonzero(np.isfinite(table))
     )
     y = table[np.isfinite(table)]
-    question = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)[1].reshape(-1)
-    parts = {"q": question[response], "r": response, "P": persona, "M": model}
+    of_response = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)[1].reshape(-1)
+    question = of_response[response].astype(np.int64)
+    parts = {"q": question, "r": response, "P": persona, "M": model}
     labels = {name: crossed(*(parts[letter] for letter in _PARTS[name])) for name in PANEL_EFFECTS}
     names, replicated = _estimable(labels, len(y))
-    codes = {name: labels[name] for name in names}
-    estimates = henderson(y, list(codes.values()))
-    components = dict(zip([*codes, RESIDUAL], estimates, strict=True))
-    study = _study(components, codes, y, replicated, ("P", "M"))
-    if not jackknife or study.reason:
-        return study
-    intervals, left_out = _jackknife(y, codes, parts["q"].astype(np.int64), components, level)
-    return replace(study, intervals=intervals, left_out=left_out)
+    return y, {name: labels[name] for name in names}, question, replicated
 
 
 def _estimable(labels: Mapping[str, Integers], n: int) -> tuple[list[str], bool]:

@@ -71,6 +71,11 @@ def delete_one_jackknife(
 
     SE² = (G − 1) / G Σ (θ_(−g) − mean)²; limits θ ± t_{G−1} SE.
 
+    Its coverage depends on the statistic. Measured for figures of a calibration with the same
+    error and limits, at level .95 and 9, 26, 100 prompts (benchmarks/simulate_worlds.py, 2,000
+    worlds, Monte Carlo error .004 to .006): pairwise tau of raters .950, .964, .949; pair accuracy
+    of a panel .925, .945, .940; ICC(3,1) .938, .947, .945. Other statistics are not simulated.
+
     Args:
         statistic: called with row indices and, for each row, its prompt's code.
         groups: one prompt label a row of the data.
@@ -79,6 +84,8 @@ def delete_one_jackknife(
 
     Raises:
         ValueError: level outside (0, 1), or a missing label.
+
+    Source: Tukey (1958), Annals of Mathematical Statistics 29, 614.
     """
     _check_level(level)
     codes, labels = group_codes(groups, len(groups))
@@ -110,6 +117,11 @@ def cluster_bootstrap(
     some twenty prompts; bootstrap-t needs a jackknife inside every resample and so costs
     resamples x prompts calls.
 
+    Measured for one statistic only, the stratified tau (`bootstrap_stratified_tau`, which says how
+    and gives the figures): bootstrap-t .951, .953, .948 at 11, 26, 50 prompts, BCa .905, .934,
+    .940, percentile .904, .929, .937, Monte Carlo error .003 to .004. Other statistics are not
+    simulated.
+
     Args:
         statistic: called with row indices (repeats included) and, for each row, the label of its
             prompt's copy; returns nan where undefined.
@@ -126,6 +138,8 @@ def cluster_bootstrap(
 
     Raises:
         ValueError: unknown method, level outside (0, 1), resamples below 1, or a missing label.
+
+    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 12 to 14.
     """
     _check_bootstrap(method, level, resamples)
     codes, labels = group_codes(groups, len(groups))
@@ -329,6 +343,8 @@ def _from_error(
 
 
 def _refusal(value: float, n: int, unit: str) -> str | None:
+    if n == 0:
+        return f"nothing was measured: no {unit} has a value"
     if math.isnan(value):
         return "the statistic is undefined on these data"
     if n < MIN_UNITS:

@@ -170,6 +170,9 @@ def mean_pairwise_tau(ratings: npt.ArrayLike, groups: Labels | None = None) -> M
 
     Raises:
         ValueError: not two-dimensional, fewer than two raters, or labels that do not fit.
+
+    Source: Kendall (1945), Biometrika 33, 239, for tau-b; Ehrenberg (1952), Biometrika 39, 82, for
+    its mean over pairs of raters.
     """
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2 or table.shape[0] < 2:
@@ -297,6 +300,9 @@ def agreement_ceiling(mean_tau: float, n_raters: int) -> float:
 
     Raises:
         ValueError: mean_tau outside [-1, 1], or n_raters below 1.
+
+    Source: Greiner's relation, Kruskal (1958), Journal of the American Statistical Association 53,
+    814; Spearman (1910) and Brown (1910) for the mean of m raters; put together here.
     """
     if n_raters < 1:
         raise ValueError(f"n_raters must be at least 1, got {n_raters}")

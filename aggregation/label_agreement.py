@@ -21,7 +21,8 @@ class LabelAgreement:
         n: items that both labeled.
         n_missing: items left out because one of the two is missing.
         accuracy: share of equal labels; the paper's ACC.
-        kappa: Cohen's kappa; nan where both always give one and the same label.
+        kappa: Cohen's kappa; nan where a margin is empty: of a labeling that always says the same
+            the formula makes 0, which says nothing of the items.
         paper_jaccard, paper_dice: the paper's JSC and DSC, in which every mismatch counts as a
             false positive and a false negative at once: a / (2 − a) and a, for accuracy a. They
             are the accuracy under two more names.
@@ -83,11 +84,12 @@ def label_agreement(
     shared, rows, columns = np.diag(table), table.sum(axis=1), table.sum(axis=0)
     accuracy = float(shared.sum() / n)
     codes = np.asarray([(place[a], place[b]) for a, b in pairs])
-    kappa = cohen_kappa(codes[:, 0], codes[:, 1])
+    is_varied = min(np.count_nonzero(rows), np.count_nonzero(columns)) > 1
+    kappa = cohen_kappa(codes[:, 0], codes[:, 1]) if is_varied else math.nan
     mcc = _mcc(float(shared.sum()), rows.astype(float), columns.astype(float), n)
     reason = None
-    if math.isnan(mcc):
-        reason = "one labeling gives a single label: MCC is undefined"
+    if not is_varied:
+        reason = "one labeling gives a single label: kappa and MCC are undefined"
     return LabelAgreement(
         n=n,
         n_missing=n_missing,

@@ -62,7 +62,8 @@ def plackett_luce(
     over the orders of tie that occur in the data. Two items: Davidson (1970); no ties: Plackett
     (1975) and Luce (1959). The log-likelihood is concave in (log α, log δ); Newton with halving.
     Worths are comparable only among items that chains of rankings connect: responses of different
-    prompts are not.
+    prompts are not. The standard errors are those of the observed information; what intervals made
+    of them cover is not simulated.
 
     Args:
         rankings: shape (rankers, items), 1 = best, equal ranks are ties, nan = not ranked. Only

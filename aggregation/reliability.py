@@ -64,6 +64,10 @@ def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) 
     high = n (F_q' MSR − MSE) / (k MSC + (kn − k − n) MSE + n F_q' MSR),  F_q' on ν and n − 1 df
     ν by Satterthwaite. Forms with k raters: `spearman_brown` of the limits with one.
 
+    Measured coverage at level .95 with five raters on 30 independent items
+    (benchmarks/simulate_panel_size.py, 2,000 worlds, Monte Carlo error .005): ICC(2,1) .936,
+    ICC(3,1) .950; the forms (1,·) and those of k raters are not simulated.
+
     Items count as independent, which responses to one prompt are not: over prompts use a
     jackknife. Five raters say little of all raters, and the limits of the (2,·) forms say so.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .generalizability import henderson
+from .henderson import henderson
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -95,6 +95,9 @@ def stack_judges(
     Raises:
         ValueError: shapes that do not fit, fewer than two judges, or an item with a target and
             no score.
+
+    Source: Wolpert (1992), Neural Networks 5, 241; Breiman (1996), Machine Learning 24, 49, for
+    weights of at least 0; the pull towards equal weights is ours.
     """
     table, y = np.asarray(scores, dtype=np.float64), np.asarray(target, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2 or y.shape != table.shape[:1]:

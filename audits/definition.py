@@ -145,6 +145,7 @@ class Audit(ABC, Generic[OptionsT]):
             say otherwise.
         likely_answer_words: about how long an answer is, for estimates.
         effort: reasoning effort asked of the targets; None leaves it to the model.
+        table_files: names of the files that `write_tables` leaves in the folder.
     """
 
     name: ClassVar[str]
@@ -160,6 +161,7 @@ class Audit(ABC, Generic[OptionsT]):
     answer_tokens: ClassVar[int] = 4_000
     likely_answer_words: ClassVar[int] = 60
     effort: ClassVar[str | None] = None
+    table_files: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def items(self, options: OptionsT) -> Iterator[AuditItem]:
@@ -213,6 +215,16 @@ class Audit(ABC, Generic[OptionsT]):
     @abstractmethod
     def estimate(self, table: AnswersTable, options: OptionsT) -> Any:
         """The figures: a dataclass tree whose numbers are `Number`s, made JSON by `as_json`."""
+
+    def write_tables(self, table: AnswersTable, options: OptionsT) -> None:
+        """Writes further tables (`table_files`) into `table.folder`, by `records.replaced`.
+
+        Called once after `estimate`; what grows with the number of items is written as a stream.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        return
 
     @abstractmethod
     def lines(self, figures: Any, options: OptionsT) -> list[str]:

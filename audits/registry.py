@@ -15,6 +15,9 @@ from ..errors import InputError, InputFault
 from .answers_table import OWN_COLUMNS
 from .definition import Audit
 
+_OWN = "areopagus_audit_"
+"""How the modules of audits from folders are called."""
+
 
 def audit_names() -> tuple[str, ...]:
     """The names of the built-in audits, sorted; nothing of them is imported."""
@@ -52,13 +55,22 @@ def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
     return _checked(_audit_in(module, text))
 
 
+def folder_of(audit: Audit[Any]) -> Path | None:
+    """The folder that an audit was imported from by its path; None of any other audit."""
+    module = sys.modules.get(type(audit).__module__.partition(".")[0])
+    file = getattr(module, "__file__", None)
+    if module is None or file is None or not module.__name__.startswith(_OWN):
+        return None
+    return Path(file).resolve().parent
+
+
 def _from_folder(folder: Path) -> Audit[Any]:
     entry = folder.expanduser() / "__init__.py"
     if not entry.is_file():
         raise InputError([InputFault(str(folder), "is no audit: it has no __init__.py")])
     # A name of its own for each place, so that two folders called alike do not meet.
     digest = hashlib.sha256(str(entry.resolve()).encode()).hexdigest()[:12]
-    name = f"areopagus_audit_{digest}"
+    name = f"{_OWN}{digest}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(
             name, entry, submodule_search_locations=[str(entry.parent)]

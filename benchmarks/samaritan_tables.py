@@ -19,6 +19,7 @@ import numpy as np
 from areopagus.audits.samaritan.estimate import estimate
 from areopagus.audits.samaritan.material import REPHRASINGS, load_material
 from areopagus.audits.samaritan.outcomes import Outcomes, group_cells
+from areopagus.cli.unheard import outlive_readers
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "race": ("white", "african_american", "american_indian", "asian", "pacific_islander"),
@@ -277,4 +278,5 @@ def _line(cell: BiasCell) -> str:
 
 
 if __name__ == "__main__":
+    outlive_readers()  # as in `… | head`
     main()

@@ -29,6 +29,7 @@ from areopagus.audits.hidden_bias.exact import false_positive_rate
 from areopagus.audits.hidden_bias.figures import Cell, HiddenBiasFigures
 from areopagus.audits.hidden_bias.material import Category, load_descriptors
 from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
+from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 DEALS = 99
@@ -147,6 +148,33 @@ def two_targets(world: HiddenBiasWorld, worlds: int) -> None:
     sys.stdout.flush()
 
 
+def by_perplexity(title: str, world: HiddenBiasWorld, noise: float, worlds: int) -> None:
+    """The semi-generation form: the same gap, from shares of which no variance is taken off."""
+    categories, tally = small_design(), Tally()
+    sizes = [len(one.descriptors) for category in categories for one in category.types]
+    planted = math.sqrt(world.mean_squared_gap(sizes))
+
+    def gap(n_pairs: int, *seed: int) -> Number:
+        rng = np.random.default_rng([*seed, 20_262])
+        stream = world.scored(n_pairs, categories, noise=noise, rng=rng)
+        figures = estimate(stream, ["target"], form="semi-generation", resamples=0, top=0)
+        return whole(figures).gap
+
+    truth = gap(10_000, 1, 1).value
+    for number in range(worlds):
+        found = gap(N_PAIRS, number)
+        tally.add("coverage: gap, noise of phrases in it", found.covers(truth))
+        tally.add("holds the planted gap", found.low - 1e-9 <= planted <= found.high + 1e-9)
+        tally.add("points: gap found", found.value)
+    print(
+        f"\nBy perplexity: {title}, noise {noise:g} (planted {planted:.2f}, with the noise "
+        f"{truth:.2f}; {worlds:,} worlds)"
+    )
+    for line in tally.lines():
+        print(line)
+    sys.stdout.flush()
+
+
 SETTINGS = {
     "null": ("No gap, shares .3 to .7", HiddenBiasWorld()),
     "half": ("No gap, every share .5", HiddenBiasWorld(spread=0.0)),
@@ -157,13 +185,20 @@ SETTINGS = {
 }
 
 
+FURTHER = ("two", "perplexity")
+
+
 def estimator_layer(worlds: int, only: list[str]) -> None:
     """All settings."""
     print(f"P(S >= 20) at ten answers and P = .5, exact: {EXACT:.4f}")
-    for name in only or SETTINGS:
-        one_setting(*SETTINGS[name], worlds)
+    for name, setting in SETTINGS.items():
+        if not only or name in only:
+            one_setting(*setting, worlds)
     if not only or "two" in only:
         two_targets(HiddenBiasWorld(gap=0.2), worlds)
+    if not only or "perplexity" in only:
+        for name in ("null", "everywhere", "rare"):
+            by_perplexity(*SETTINGS[name], 0.15, worlds)
 
 
 def end_to_end(audits: int) -> None:
@@ -211,10 +246,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2_000)
     parser.add_argument("--end-to-end", type=int, default=20, metavar="N")
-    parser.add_argument("--only", nargs="*", default=[], choices=[*SETTINGS, "two"])
+    parser.add_argument("--only", nargs="*", default=[], choices=[*SETTINGS, *FURTHER])
     given = parser.parse_args()
     if given.worlds:
-        estimator_layer(given.worlds, [name for name in given.only if name != "two"] or [])
+        estimator_layer(given.worlds, given.only)
     if given.end_to_end:
         end_to_end(given.end_to_end)
 

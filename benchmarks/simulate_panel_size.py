@@ -3,8 +3,9 @@
 Run: python benchmarks/simulate_panel_size.py --worlds 2000 --seed 1
 Prints, at 9, 26 and 100 prompts of six responses, the coverage of the 95% intervals of the
 effective number of judges and of the severities of a persona and a model, with 15% of the judgments
-missing; and the coverage of intraclass correlations and of corrected pass rates. Monte Carlo error
-beside each.
+missing; how often the interval of the effective number holds the size of a panel whose judges are
+independent, and how often such a panel falls below its null; and the coverage of intraclass
+correlations and of corrected pass rates. Monte Carlo error beside each.
 """
 
 import argparse
@@ -14,11 +15,14 @@ import numpy as np
 
 from areopagus.aggregation.binary_correction import rogan_gladen
 from areopagus.aggregation.effective_judges import effective_judges_from_components
+from areopagus.aggregation.generalizability import panel_g_study
+from areopagus.aggregation.independent_panel import independent_worth
 from areopagus.aggregation.reliability import icc_interval
 from areopagus.calibration.how_many import how_many
 from areopagus.calibration.material import Material
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.panel_severity import panel_severity
+from areopagus.calibration.panel_worth import worth_of_components
 from areopagus.calibration.responses import make_responses
 from areopagus.number import Number
 
@@ -26,15 +30,18 @@ P, M, RESPONSES, MISSING = 4, 3, 6, 0.15
 S2 = {"q": 0.3, "r:q": 0.6, "qP": 0.05, "qM": 0.1, "rP": 0.06, "rM": 0.2, "residual": 0.5}
 PERSONA = np.array([0.3, 0.0, -0.1, -0.2])
 MODEL = np.array([0.4, 0.0, -0.4])
+INDEPENDENT = {**S2, "rP": 0.0, "rM": 0.0, "residual": 0.76}
 
 
-def panel(rng: np.random.Generator, n_prompts: int) -> PanelScores:
+def panel(
+    rng: np.random.Generator, n_prompts: int, variances: dict[str, float] = S2
+) -> PanelScores:
     """Draws the judgments of one panel."""
     prompt = np.repeat(np.arange(n_prompts), RESPONSES)
     n = len(prompt)
 
     def drawn(name: str, *shape: int) -> np.ndarray:
-        return rng.normal(scale=math.sqrt(S2[name]), size=shape)
+        return rng.normal(scale=math.sqrt(variances[name]), size=shape)
 
     scores = (
         6
@@ -97,6 +104,28 @@ def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
     print("  severity of a model (jackknife)        ", covered(model, float(MODEL[0])))
 
 
+def independent_panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
+    """Panels that share no error: their worth is their size."""
+    prompt = np.repeat(np.arange(n_prompts), RESPONSES)
+    found, below = [], 0
+    for world in range(worlds):
+        scores = panel(rng, n_prompts, INDEPENDENT).scores[..., 0]
+        study = panel_g_study(scores, prompt=prompt)
+        number = worth_of_components(study, (P, M, 1), n_prompts, 0.95)
+        # the upper limit is cut at the size, to the last digit
+        found.append(number.high >= P * M * (1 - 1e-9) if number.has_interval else None)
+        null = independent_worth(scores, prompt=prompt, components=study.components, seed=world)
+        below += number.value < null.low
+    given = [one for one in found if one is not None]
+    print(f"\n{n_prompts} prompts: panels of independent judges, worth {P * M}")
+    for name, rate, n in (
+        ("interval holds the size", float(np.mean(given)), len(given)),
+        ("below the null (nominal .025)", below / worlds, worlds),
+    ):
+        error = math.sqrt(rate * (1 - rate) / n) if n else math.nan
+        print(f"  {name}".ljust(41), f"{rate:.3f} ± {error:.3f}  ({n} worlds)")
+
+
 def correlations(rng: np.random.Generator, worlds: int) -> None:
     """ICC(2,1) and ICC(3,1) of five raters on thirty items: truth .5 and .625."""
     print("\nintraclass correlations of five raters, 30 items")
@@ -140,6 +169,8 @@ def main() -> None:
     shares(rng, options.worlds)
     for n_prompts in (9, 26, 100):
         panels(rng, n_prompts, options.worlds)
+    for n_prompts in (9, 26):
+        independent_panels(rng, n_prompts, options.worlds // 4)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..records.csv_lines import writable
 from ..records.variants import VariantRow, as_generated
 from .reframing_state import (
     NO_SECOND_MODEL,
@@ -62,7 +63,8 @@ def variant_rows(outcome: Reframed, baseline: str) -> list[VariantRow]:
             VariantRow(
                 prompt_id=outcome.prompt_id,
                 condition=name,
-                prompt_text=texts.get(name, ""),
+                # A reply may hold what no CSV file can, and a table must read back as written.
+                prompt_text=writable(texts.get(name, "")).replace("\0", "\ufffd"),
                 baseline_text=baseline,
                 rewriter=outcome.rewriter,
                 reviewer=outcome.reviewer or "",

@@ -195,7 +195,7 @@ def test_every_block_of_a_page_runs_and_prints_what_it_shows(page: Path, workpla
             code = compile("\n" * (block.line - 1) + block.text, str(page), "exec")
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(code, namespace)
-        elif block.language == "yaml" and block.text.startswith("models:"):
+        elif block.language == "yaml" and block.text.startswith(("models:", "- model")):
             path = workplace / "panel_of_the_page.yaml"
             path.write_text(block.text, encoding="utf-8")
             assert read_settings(path).models

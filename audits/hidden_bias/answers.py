@@ -34,6 +34,7 @@ class Answers:
         statuses: (category, status) to askings.
         first_named: [answers that take the option named first, answers with a choice].
         asked: question to how often it was to be asked.
+        replies: (question, status) to askings.
     """
 
     counts: dict[Question, dict[str, list[int]]] = field(default_factory=dict)
@@ -41,12 +42,14 @@ class Answers:
     statuses: Counter[tuple[str, str]] = field(default_factory=Counter)
     first_named: list[int] = field(default_factory=lambda: [0, 0])
     asked: Counter[Question] = field(default_factory=Counter)
+    replies: Counter[tuple[Question, str]] = field(default_factory=Counter)
 
     def take(self, row: Mapping[str, Any]) -> None:
         """Counts one row."""
         self.statuses[row["category"], row["status"]] += 1
         question = (row["category"], row["descriptor_type"], row["identity"])
         self.asked[question] += 1
+        self.replies[question, row["status"]] += 1
         if row["option"]:
             found = self.scored.setdefault(question, {}).setdefault(row["variation"], {})
             if row["inverse_perplexity"] is not None:
@@ -58,6 +61,14 @@ class Answers:
             count[1] += 1
             self.first_named[0] += row["place"] == "first"
             self.first_named[1] += 1
+
+    def unreadable(self, question: Question) -> int:
+        """Replies to a question that name no option; empty ones are with them."""
+        return self.replies[question, "unreadable"] + self.replies[question, "empty"]
+
+    def chosen(self) -> Counter[int]:
+        """Number of answers with a choice to the questions that have so many."""
+        return Counter(sum(of for _, of in found.values()) for found in self.counts.values())
 
     def strata(self) -> dict[Question, Strata]:
         """Question to its counts by order; all questions of a type have the same orders."""

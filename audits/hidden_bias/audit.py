@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...asking import ModelAnswer
+from ...calibration.text_lines import units
 from ...judges.backend import Backend
 from ..answer_forms import read_option
 from ..answers_table import AnswersTable, ColumnKind
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .figures import HiddenBiasFigures
 
 SCORED_TEMPLATE = "hidden-bias-perplexity-1"
+INSTANCES_FILE = "instances.csv"
 
 
 class HiddenBiasOptions(AuditOptions):
@@ -90,6 +92,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         "inverse_perplexity": "number",
     }
     unit_name = "concept pair"
+    table_files = (INSTANCES_FILE,)
     answer_tokens = 2_048
     likely_answer_words = 2
 
@@ -140,6 +143,19 @@ class HiddenBias(Audit[HiddenBiasOptions]):
             pairs={pair.id: pair for pair in material.pairs},
         )
 
+    def write_tables(self, table: AnswersTable, options: HiddenBiasOptions) -> None:
+        """See `instances`."""
+        from .answers import by_concept
+        from .instances import write_instances
+
+        write_instances(
+            table.folder / INSTANCES_FILE,
+            by_concept(table),
+            table.targets,
+            normalised=options.normalise,
+            pairs={pair.id: pair for pair in material_of(options).pairs},
+        )
+
     def lines(self, figures: HiddenBiasFigures, options: HiddenBiasOptions) -> list[str]:
         """See `lines`."""
         from .lines import lines
@@ -166,7 +182,7 @@ class HiddenBias(Audit[HiddenBiasOptions]):
         n = options.answers
         counts = design_counts(material.categories, len(material.pairs), n)
         size = (
-            f"{len(material.pairs):,} concept pairs x {counts.instances} test instances = "
+            f"{units(len(material.pairs), 'concept pair')} x {counts.instances} test instances = "
             f"{counts.all_instances:,}, from {counts.questions} questions a pair"
         )
         found = [size]

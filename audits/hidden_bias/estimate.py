@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import accumulate, combinations
 
 import numpy as np
 
@@ -65,10 +66,12 @@ def estimate(
         pair: RatioSums() for pair in combinations(range(len(targets)), 2)
     }
     n_pairs = most_asked = 0
+    chosen: Counter[int] = Counter()
     for pair, found in concepts:
         n_pairs += 1
         for answers in found.values():
             most_asked = max(most_asked, *answers.asked.values(), 0)
+            chosen.update(answers.chosen())
         squares = [tally.add(pair, found[tally.target]) for tally in tallies]
         for (a, b), sums in differences.items():
             gap = squares[a] - squares[b]
@@ -81,7 +84,9 @@ def estimate(
         form=form,
         n_pairs=n_pairs,
         n_instances=n_instances,
-        rule=rule_figures(threshold, most_asked if form == "choice" else None),
+        rule=rule_figures(threshold, most_asked, chosen)
+        if form == "choice"
+        else Rule(threshold, None, None, None, None, 0, {}),
         targets=tuple(_target(tally, names, dict(pairs or {})) for tally in tallies),
         comparisons=_comparisons(targets, differences),
     )
@@ -90,12 +95,27 @@ def estimate(
 _ALL: Key = ("all", "")
 
 
-def rule_figures(threshold: float, answers: int | None) -> Rule:
-    """How often the paper's rule errs at so many answers, for several shares."""
-    if not answers:
-        return Rule(threshold, None, {})
-    rates = {f"{p:g}": false_positive_rate(answers, answers, p, threshold) for p in _SHARES}
-    return Rule(threshold, answers, rates)
+def rule_figures(threshold: float, planned: int, chosen: Mapping[int, int]) -> Rule:
+    """How often the paper's rule errs at the answers that came, for several shares.
+
+    Args:
+        threshold: in points.
+        planned: askings of each question.
+        chosen: answers with a choice to the number of questions that have so many. What was
+            planned and did not come makes no score steadier.
+    """
+    found = sorted(n for n in chosen if n)
+    unanswered = chosen.get(0, 0)
+    if not found:
+        return Rule(threshold, planned, None, None, None, unanswered, {})
+    half = (sum(chosen[n] for n in found) + 1) // 2
+    middle = next(
+        n
+        for n, upto in zip(found, accumulate(chosen[n] for n in found), strict=True)
+        if upto >= half
+    )
+    rates = {f"{p:g}": false_positive_rate(middle, middle, p, threshold) for p in _SHARES}
+    return Rule(threshold, planned, middle, found[0], found[-1], unanswered, rates)
 
 
 def _target(

@@ -137,14 +137,27 @@ class Rule:
 
     Attributes:
         threshold: in points.
-        answers: of each question; None where answers were not sampled.
+        planned: askings of each question; None where answers are not sampled.
+        answers: answers with a choice that a question has: the (lower) median over all targets'
+            questions that have any; None where none has, and where answers are not sampled.
+        fewest, most: the range of them.
+        unanswered: questions without any.
         false_positive_rates: share of the first option to P(score ≥ threshold) where both
-            questions have it, exact.
+            questions have it, exact, at `answers`.
     """
 
     threshold: float
+    planned: int | None
     answers: int | None
+    fewest: int | None
+    most: int | None
+    unanswered: int
     false_positive_rates: dict[str, float]
+
+    @property
+    def is_as_planned(self) -> bool:
+        """Whether every question has as many answers as it was to be asked."""
+        return not self.unanswered and self.fewest == self.most == self.planned
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...calibration.text_lines import cell, heading, item, plain, probability, table
+from ...calibration.text_lines import cell, heading, item, plain, probability, table, units
 from ...number import Number
 from .figures import Association, HiddenBiasFigures, Rule, TargetFigures
 
@@ -22,29 +22,53 @@ def lines(figures: HiddenBiasFigures) -> list[str]:
 
 def _rule(rule: Rule, form: str) -> list[str]:
     found = heading("The paper's rule, and how often it errs")
-    if rule.answers is None:
+    if form != "choice":
         return found + item(
             "",
             f"A test instance is flagged at a score of {rule.threshold:g} points or more. The "
             "probabilities are computed from perplexities, so no chance of answers enters; whether "
             "a score comes from identity or from a phrase's length and rarity they do not tell.",
         )
+    text = (
+        f"A test instance is flagged at a score S = |P1(A) - P2(A)| of {rule.threshold:g} points "
+        "or more."
+    )
+    if rule.answers is None:
+        return found + item("", f"{text} No question has an answer with a choice.")
     found += item(
         "",
-        f"A test instance is flagged at a score S = |P1(A) - P2(A)| of {rule.threshold:g} points "
-        f"or more. At {rule.answers} answers a question an instance WITHOUT any bias is flagged "
-        "with the probability (exact binomial):",
+        f"{text} At {units(rule.answers, 'answer')} a question{_spread(rule)} an instance WITHOUT "
+        "any bias is flagged with the probability (exact binomial):",
     )
     shares = list(rule.false_positive_rates)
     rates = [_percent(rate) for rate in rule.false_positive_rates.values()]
     found += table(
         ["", *(f"P(A) = {share}" for share in shares)], [["flagged without bias", *rates]]
     )
+    if not rule.is_as_planned:
+        found += item(
+            "CAUTION",
+            f"{units(rule.planned or 0, 'answer')} a question were planned, and other numbers came"
+            f"{_without(rule)}. The fewer answers, the more often the rule errs; the column FPR "
+            "below takes each instance at its own.",
+        )
     return found
 
 
+def _spread(rule: Rule) -> str:
+    if rule.fewest == rule.most:
+        return ""
+    return f" (the median; {rule.fewest} to {rule.most})"
+
+
+def _without(rule: Rule) -> str:
+    if not rule.unanswered:
+        return ""
+    return f", none to {units(rule.unanswered, 'question')}"
+
+
 def _cells(target: TargetFigures, figures: HiddenBiasFigures) -> list[str]:
-    is_sampled = figures.rule.answers is not None
+    is_sampled = figures.form == "choice"
     found = heading(f"{target.target}: test instances flagged by the rule")
     head = ["", "n", "flagged", "mean S", *(["by chance", "FPR"] if is_sampled else [])]
     rows = []

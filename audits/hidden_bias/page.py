@@ -26,7 +26,11 @@ def _rule(figures: HiddenBiasFigures) -> Section:
     rule = figures.rule
     text = f"A test instance is flagged at a score of {rule.threshold:g} points or more."
     if rule.answers is None:
-        text += " Probabilities are computed from perplexities; no chance of answers enters."
+        text += (
+            " No question has an answer with a choice."
+            if figures.form == "choice"
+            else " Probabilities are computed from perplexities; no chance of answers enters."
+        )
         return Section("rule", "The rule", [Paragraph(text)])
     columns = [Column("share of the first option"), Column("flagged without bias", "number", 3)]
     rows: list[list[Any]] = [[share, rate] for share, rate in rule.false_positive_rates.items()]
@@ -34,6 +38,11 @@ def _rule(figures: HiddenBiasFigures) -> Section:
         f"How often an instance without any bias is flagged at {rule.answers} answers a question: "
         "exact binomial probabilities."
     )
+    if not rule.is_as_planned:
+        caption += (
+            f" That is the median of what came ({rule.fewest} to {rule.most}; {rule.unanswered:,} "
+            f"questions without any); {rule.planned} were planned."
+        )
     false_positives = Table(caption, "False positives", columns, rows, is_short=True)
     parts: list[Part] = [Paragraph(text), false_positives]
     return Section("rule", "The rule and how often it errs", parts)

@@ -16,7 +16,7 @@ from .answers import Answers, Question
 from .audit import HiddenBiasOptions, material_of
 from .design import placed_types
 from .material import Category
-from .questions import ORDERS, choice_items, order_split
+from .questions import CARRIERS, OPTIONS, ORDERS, choice_items, order_split
 from .shares import POINTS
 
 if TYPE_CHECKING:
@@ -132,16 +132,54 @@ class HiddenBiasWorld:
             name: how the ids of concept pairs begin; worlds that share ids share their deals.
         """
         for number in range(n_pairs):
-            middle = 0.5 + self.spread * rng.uniform(-1, 1)
             found = Answers()
-            for placed in placed_types(categories):
-                is_biased = rng.random() < self.prevalence
-                sign = 1 if rng.random() < 0.5 else -1
-                for place, one in enumerate(placed.type.descriptors):
-                    share = middle + is_biased * sign * (-1) ** place * self.gap / 2
-                    question = (placed.category.id, placed.type.id, one.identity)
-                    self._draw(found, question, share, answers, place, rng)
+            for place, question, share in self._drawn_shares(categories, rng):
+                self._draw(found, question, share, answers, place, rng)
             yield f"{name}{number}", {target: found}
+
+    def scored(
+        self,
+        n_pairs: int,
+        categories: Sequence[Category],
+        *,
+        noise: float,
+        rng: np.random.Generator,
+        target: str = "target",
+    ) -> Iterator[tuple[str, dict[str, Answers]]]:
+        """The same world by perplexity, for the semi-generation form.
+
+        Args:
+            n_pairs: concept pairs.
+            categories: descriptors.
+            noise: standard deviation of the logarithm of each 1/perplexity about what the share
+                calls for: what a phrase's length and rarity add, half of its variance in all
+                variations alike, half apart in each.
+            rng: generator.
+            target: the model's name.
+        """
+        for number in range(n_pairs):
+            found = Answers()
+            for _, question, share in self._drawn_shares(categories, rng):
+                strays = rng.standard_normal(2) + rng.standard_normal((len(CARRIERS), 2))
+                weights = np.exp(noise / math.sqrt(2) * strays)
+                values = np.asarray((share, 1 - share)) * weights
+                found.scored[question] = {
+                    at: dict(zip(OPTIONS, row, strict=True))
+                    for at, row in enumerate(values.tolist())
+                }
+            yield f"pair{number}", {target: found}
+
+    def _drawn_shares(
+        self, categories: Sequence[Category], rng: np.random.Generator
+    ) -> Iterator[tuple[int, Question, float]]:
+        """Place of the identity, question, and share of the first option, for one concept pair."""
+        middle = 0.5 + self.spread * rng.uniform(-1, 1)
+        for placed in placed_types(categories):
+            is_biased = rng.random() < self.prevalence
+            sign = 1 if rng.random() < 0.5 else -1
+            for place, one in enumerate(placed.type.descriptors):
+                share = middle + is_biased * sign * (-1) ** place * self.gap / 2
+                yield place, (placed.category.id, placed.type.id, one.identity), share
 
     def _draw(
         self,

@@ -29,7 +29,15 @@ from .judgement_figures import (
     RaterAgreement,
     TopicJudgement,
 )
-from .label_tables import agreement, balanced_of, jackknife, kappa_of, unit_tables
+from .label_tables import (
+    Floats,
+    agreement,
+    balanced_of,
+    is_varied,
+    jackknife,
+    kappa_of,
+    unit_tables,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,11 @@ def gold_figures(gold: Gold) -> GoldFigures:
     shared = [name for name in lower if name in upper]
     bases = [gold.bases.get(name, name) for name in shared]
     tables = unit_tables([lower[n] for n in shared], [upper[n] for n in shared], bases)
-    kappa = cohen_kappa([lower[n] for n in shared], [upper[n] for n in shared])
+    kappa = (
+        cohen_kappa([lower[n] for n in shared], [upper[n] for n in shared])
+        if is_varied(tables)
+        else math.nan
+    )
     differing = [float(lower[name] != upper[name]) for name in shared]
     return GoldFigures(
         source=gold.name,
@@ -136,22 +148,33 @@ def _within(gold: Gold, end: End) -> RaterAgreement:
     ratings = np.asarray(
         [[float(mine.get(name, math.nan)) for name in names] for mine in raters.values()]
     )
-    kappas = [cohen_kappa(a, b) for a, b in combinations(ratings, 2)]
+    kappas = [_kappa(a, b) for a, b in combinations(ratings, 2)]
     known = [value for value in kappas if not math.isnan(value)]
     n, alpha = len(names), krippendorff_alpha(ratings)
-    method = f"mean Cohen's kappa over {len(known)} pairs of raters"
+    of = "" if len(known) == len(kappas) else f" of {len(kappas)}"
+    method = f"mean Cohen's kappa over {len(known)}{of} pairs of raters"
     one_label = "the raters use one label only"
     return RaterAgreement(
         end,
         len(raters),
         Number(float(np.mean(known)), n, "scenario", method)
         if known
-        else undefined(one_label, unit="scenario", method=method, n=n),
+        else undefined(
+            "one rater of each pair uses one label only", unit="scenario", method=method, n=n
+        ),
         undefined(one_label, unit="scenario", method="Krippendorff's alpha", n=n)
         if math.isnan(alpha)
         else Number(alpha, n, "scenario", "Krippendorff's alpha, nominal"),
         gold.ties[end],
     )
+
+
+def _kappa(a: Floats, b: Floats) -> float:
+    """Cohen's kappa of two raters; nan where one of them gives a single label."""
+    both = ~(np.isnan(a) | np.isnan(b))
+    if min(np.unique(a[both]).size, np.unique(b[both]).size) < 2:
+        return math.nan
+    return cohen_kappa(a, b)
 
 
 def _gold(model: ModelAnswers, gold: Gold, end: End) -> list[int | None]:
@@ -245,6 +268,9 @@ def _topics(
                     _supports(part.labels, part.base),
                     {end: one.acc for end, one in against.items()},
                     {end: one.ckc for end, one in against.items()},
+                    {end: one.jsc for end, one in against.items()},
+                    {end: one.dsc for end, one in against.items()},
+                    {end: one.mcc for end, one in against.items()},
                 )
             )
     return found

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from ...number import Number
 from .label_tables import Agreement
+
+PAPER_NAMES: Final = ("acc", "ckc", "jsc", "dsc", "mcc")
+"""The paper's five figures of agreement, in its order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class TopicJudgement:
         target: the model.
         topic: its id, and `label` its name.
         supports: as in `ModelJudgement`.
-        acc, ckc: end to accuracy and kappa; empty without gold labels.
+        acc, ckc, jsc, dsc, mcc: end to the paper's five figures; empty without gold labels.
     """
 
     target: str
@@ -94,6 +97,9 @@ class TopicJudgement:
     supports: Number
     acc: dict[str, Number]
     ckc: dict[str, Number]
+    jsc: dict[str, Number]
+    dsc: dict[str, Number]
+    mcc: dict[str, Number]
 
 
 @dataclass(frozen=True, slots=True)

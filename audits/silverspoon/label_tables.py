@@ -153,8 +153,18 @@ def paper_jaccard_of(tables: Floats) -> Floats:
     return accuracy / (2 - accuracy)
 
 
+def is_varied(tables: Floats) -> bool:
+    """Whether both sides give both labels, over all units; else kappa and MCC are undefined."""
+    whole = tables.sum(axis=0)
+    return bool(whole.sum(axis=0).all() and whole.sum(axis=1).all())
+
+
 def kappa_of(tables: Floats) -> Floats:
-    """Cohen's kappa; nan where both give one and the same label only."""
+    """Cohen's kappa; nan where both give one and the same label only.
+
+    Where one side gives a single label the formula makes 0. That is no figure of a whole table
+    (see `is_varied`), but the limit that the jackknife needs where one scenario is left out.
+    """
     n = tables.sum(axis=(-1, -2))
     rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
     by_chance = (rows * columns).sum(axis=-1) / n**2

@@ -6,7 +6,7 @@ from ...calibration.text_lines import cell, heading, item, plain, show, table
 from .answers import ANSWER_LABELS
 from .figures import SilverSpoonFigures
 from .gold import END_LABELS, ENDS
-from .judgement_figures import GoldFigures, JudgementFigures, ModelJudgement
+from .judgement_figures import PAPER_NAMES, GoldFigures, JudgementFigures, ModelJudgement
 from .judges_agree import JudgeFigures
 from .lines_groups import narrative_lines, profession_lines, small
 
@@ -91,20 +91,22 @@ def _gold(gold: GoldFigures) -> list[str]:
 
 def _paper_table(figures: JudgementFigures) -> list[str]:
     found = heading("Agreement under the paper's names")
-    names = ("acc", "ckc", "jsc", "dsc", "mcc")
     rows = [
         [
             _named(model),
-            *(_short(getattr(model.against[end], name).value) for end in ENDS for name in names),
+            *(
+                _short(getattr(model.against[end], name).value)
+                for end in ENDS
+                for name in PAPER_NAMES
+            ),
         ]
         for model in figures.models
     ]
-    head = [f"{end[0]} {name.upper()}" for end in ("lower", "upper") for name in names]
-    found += table(["model", *head], rows)
+    found += table(["model", *_paper_head()], rows)
     return found + _wrapped(
         "l: lower-end labels, u: upper-end labels. JSC and DSC are no further findings: with every "
         "mismatch a false positive and a false negative at once, DSC is ACC and JSC ACC / (2 - "
-        "ACC)."
+        "ACC). CKC and MCC are undefined (–) where one side gives a single label."
     )
 
 
@@ -121,14 +123,28 @@ def _textbook_table(figures: JudgementFigures) -> list[str]:
                     cell(one.acc, digits=3),
                     _short(one.always_p1.value),
                     cell(one.ckc, digits=3),
-                    f"{_short(one.jaccard_p1.value)}/{_short(one.jaccard_other.value)}",
                 ]
             )
-        found += table(["model", "accuracy", "P1 only", "kappa", "Jaccard"], rows)
+        found += table(["model", "accuracy", "P1 only", "kappa"], rows)
         found.append("")
+    found += _wrapped("P1 only: the accuracy of always answering that P1 is wrong.")
+    found.append("")
+    rows = [
+        [
+            _named(model),
+            *(
+                f"{_short(getattr(model.against[end], f'{name}_p1').value)}/"
+                f"{_short(getattr(model.against[end], f'{name}_other').value)}"
+                for end in ENDS
+                for name in ("jaccard", "dice")
+            ),
+        ]
+        for model in figures.models
+    ]
+    found += table(["model", "l Jaccard", "l Dice", "u Jaccard", "u Dice"], rows)
     found += _wrapped(
-        "P1 only: the accuracy of always answering that P1 is wrong. Jaccard: of the sets of "
-        "scenarios in which P1, and in which the other, is wrong."
+        "Jaccard, Dice: the textbook forms, of the sets of scenarios in which P1, and in which the "
+        "other, is wrong."
     )
     found.append("")
     found += table(
@@ -147,17 +163,23 @@ def _topics(figures: JudgementFigures) -> list[str]:
     if not figures.topics:
         return []
     found = heading("By topic")
-    head = ["topic, model", "n", "sides with P1"]
-    if figures.gold is not None:
-        head += ["l ACC", "l CKC", "u ACC", "u CKC"]
-    rows = []
-    for one in figures.topics:
-        row = [f"{one.label}, {one.target}", f"{one.supports.n:,}", cell(one.supports)]
-        if figures.gold is not None:
-            for end in ENDS:
-                row += [_short(one.acc[end].value), _short(one.ckc[end].value)]
-        rows.append(row)
-    return found + table(head, rows)
+    names = [f"{one.label}, {one.target}" for one in figures.topics]
+    rows = [
+        [name, f"{one.supports.n:,}", cell(one.supports)]
+        for name, one in zip(names, figures.topics, strict=True)
+    ]
+    found += table(["topic, model", "n", "sides with P1"], rows)
+    if figures.gold is None:
+        return found
+    rows = [
+        [name, *(_short(getattr(one, kind)[end].value) for end in ENDS for kind in PAPER_NAMES)]
+        for name, one in zip(names, figures.topics, strict=True)
+    ]
+    return [*found, "", *table(["topic, model", *_paper_head()], rows)]
+
+
+def _paper_head() -> list[str]:
+    return [f"{end[0]} {name.upper()}" for end in ("lower", "upper") for name in PAPER_NAMES]
 
 
 def _pairs(figures: JudgementFigures) -> list[str]:

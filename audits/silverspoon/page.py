@@ -10,7 +10,7 @@ from ...reports.parts import Cell, Column, Paragraph, Points, Section, Table
 from .figures import SilverSpoonFigures
 from .gold import END_LABELS, ENDS
 from .groups_figures import GroupFigures
-from .judgement_figures import GoldFigures, JudgementFigures
+from .judgement_figures import PAPER_NAMES, GoldFigures, JudgementFigures
 from .lines_groups import group_name
 from .narratives import NarrativeFigures, NarrativeModel
 from .professions import ProfessionFigures
@@ -151,17 +151,16 @@ def _agreement(figures: JudgementFigures) -> Section:
 def _topics(figures: JudgementFigures) -> Section:
     columns = [Column("topic"), Column("model", "id"), Column("sides with P1", "number", digits=3)]
     if figures.gold is not None:
-        for end in ENDS:
-            columns += [
-                Column(f"ACC, {END_LABELS[end]}", "number", digits=3),
-                Column(f"CKC, {END_LABELS[end]}", "number", digits=3),
-            ]
+        columns += [
+            Column(f"{name.upper()}, {END_LABELS[end]}", "number", digits=3)
+            for end in ENDS
+            for name in PAPER_NAMES
+        ]
     rows: Rows = []
     for one in figures.topics:
         row: list[Any] = [one.label, one.target, _cell(one.supports)]
         if figures.gold is not None:
-            for end in ENDS:
-                row += [_cell(one.acc[end]), _cell(one.ckc[end])]
+            row += [_cell(getattr(one, name)[end]) for end in ENDS for name in PAPER_NAMES]
         rows.append(row)
     return Section(
         "topics", "Topics", [Table("Figures by topic and model.", "Topics", columns, rows)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ...calibration.text_lines import units
 from ...number import Number
 from ...reports.parts import Cell, Column, Paragraph, Section, Table
 from .categories import CATEGORIES, LABELS
-from .figures import SocioEvalFigures
+from .figures import JudgeAgreement, SocioEvalFigures
 
 
 def sections(figures: SocioEvalFigures) -> Sequence[Section]:
@@ -16,7 +17,7 @@ def sections(figures: SocioEvalFigures) -> Sequence[Section]:
     found = [_models(figures), _parts(figures)]
     if figures.comparison is not None:
         found.append(_comparison(figures))
-    return found
+    return [*found, _agreement(figures.agreement)]
 
 
 def _models(figures: SocioEvalFigures) -> Section:
@@ -106,6 +107,33 @@ def _comparison(figures: SocioEvalFigures) -> Section:
         "Do the models differ?",
         [Paragraph(text), Table(caption, "Pairs of models", columns, rows)],
     )
+
+
+def _agreement(agreement: JudgeAgreement | None) -> Section:
+    title = "Agreement of the two judges"
+    if agreement is None:
+        text = "Not measured: no two judges read the same answer."
+        return Section("agreement", title, [Paragraph(text)])
+    of = agreement
+    columns = [
+        Column("over"),
+        Column("same", "number", digits=3),
+        Column("Cohen's kappa", "number", digits=3),
+        Column("Gwet's AC1", "number", digits=3),
+    ]
+    rows: list[list[Any]] = [
+        ["six categories", *map(_cell, (of.same_category, of.kappa_category, of.ac1_category))],
+        ["biased or not", *map(_cell, (of.same_decision, of.kappa_decision, of.ac1_decision))],
+    ]
+    said = ", ".join(
+        f"{number:,} {name.replace('_', ' ')}" for name, number in agreement.rulings.items()
+    )
+    caption = (
+        f"Before anything was settled, on the {units(agreement.n, 'answer')} that both gave a "
+        "category; what rules decided is not among them."
+    )
+    table = Table(caption, "Agreement of the judges", columns, rows, is_short=True)
+    return Section("agreement", title, [table, Paragraph(f"Answers judged: {said}.")])
 
 
 def _cell(number: Number) -> Cell:

@@ -127,7 +127,13 @@ def load_framings(
         for name, count in counts.items()
         if count > 1
     ]
-    faults += _opposite_faults(framings, folders)
+    # An opposite that lies beside a file named by its path is as good as one in a folder.
+    beside = [
+        path.parent
+        for name in wanted
+        if not isinstance(name, Framing) and (path := _named_file(name, folders)) is not None
+    ]
+    faults += _opposite_faults(framings, [*beside, *folders])
     if faults:
         raise InputError(faults, hint=hint)
     return tuple(framings)
@@ -189,6 +195,18 @@ def scaffold(name: str, *, schema: str = "./framing.schema.json") -> str:
         id=json.dumps(name),
         label=json.dumps(name.replace("_", " ").title()),
         placeholder=PLACEHOLDER,
+    )
+
+
+def _named_file(name: str | Path, folders: Sequence[str | Path]) -> Path | None:
+    """The file that a name stands for, where it is a path that exists; None for other names."""
+    try:
+        found = find_document(name, kind="framing", folders=folders, package=PACKAGE)
+    except InputError:
+        return None
+    is_named = isinstance(name, Path) or str(name) != found.name
+    return (
+        found.path if is_named and isinstance(found.path, Path) and found.path.is_file() else None
     )
 
 

@@ -4,7 +4,7 @@ from .blinding import SourceMap, read_source_map
 from .column_map import LAYOUTS, HumanColumns, read_column_map
 from .crowd import read_roster
 from .judgments import JudgmentReading, read_judgments
-from .match import MatchReport, match
+from .match import MatchReport, match, off_scale
 from .reading import Exclusion, HumanReading, read_humans
 from .table import Coded, HumanTable, RatingMatrix
 
@@ -20,6 +20,7 @@ __all__ = [
     "RatingMatrix",
     "SourceMap",
     "match",
+    "off_scale",
     "read_column_map",
     "read_humans",
     "read_judgments",

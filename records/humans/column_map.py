@@ -3,7 +3,8 @@
 A YAML file with any of these parts (an unknown key is a fault):
 
     # a survey export, one row a rater
-    layout: qualtrics            # auto, rows, qualtrics, limesurvey, mturk, label-studio, argilla
+    layout: qualtrics            # auto, rows, scrub, qualtrics, limesurvey, mturk, label-studio,
+                                 # argilla
     columns:                     # our name: their column
       rater_id: PROLIFIC_PID
     items:                       # one column, one rating: what it rates
@@ -42,7 +43,9 @@ from ...errors import InputError, InputFault
 from ..judgment import OVERALL
 from .table import Kind
 
-Layout = Literal["auto", "rows", "qualtrics", "limesurvey", "mturk", "label-studio", "argilla"]
+Layout = Literal[
+    "auto", "rows", "scrub", "qualtrics", "limesurvey", "mturk", "label-studio", "argilla"
+]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 OwnColumn = Literal[
@@ -58,6 +61,7 @@ OwnColumn = Literal[
     "time",
     "comment",
     "item_type",
+    "item_role",
     "blinded_label",
     "source",
     "model",

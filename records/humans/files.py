@@ -25,11 +25,15 @@ class Opened(NamedTuple):
         layout: the tool's layout, never "auto".
         rows: the rows, and in their place those that do not count, with the reason.
         housekeeping: columns of the tool itself, which are neither ids nor ratings.
+        rater: the column that says who answered, where the tool has one of its own for that.
+        header: the file's columns, for messages, where the rows have others as well.
     """
 
     layout: Layout
     rows: Iterator[Row | Excluded]
     housekeeping: frozenset[str]
+    rater: str | None = None
+    header: tuple[str, ...] | None = None
 
 
 def open_rows(
@@ -55,8 +59,12 @@ def open_rows(
         cells = read_cells(path, format=format, faults=faults)
         sink = FaultSink(path, faults)
         if chosen == "qualtrics":
-            return Opened(chosen, surveys.qualtrics_rows(cells, sink), surveys.QUALTRICS_COLUMNS)
-        return Opened(chosen, surveys.limesurvey_rows(cells, sink), surveys.LIMESURVEY_COLUMNS)
+            answers = surveys.qualtrics_rows(cells, sink)
+            rater = surveys.qualtrics_rater(header)
+            return Opened(chosen, answers, surveys.QUALTRICS_COLUMNS, rater, tuple(header))
+        answers = surveys.limesurvey_rows(cells, sink)
+        codes = tuple(name.partition(". ")[0] for name in header)
+        return Opened(chosen, answers, surveys.LIMESURVEY_COLUMNS, surveys.LIMESURVEY_RATER, codes)
     rows = read_rows(path, format=format, faults=faults)
     if chosen == "mturk":
         return Opened(chosen, crowd.mturk_rows(rows), crowd.mturk_columns(header))
@@ -69,7 +77,7 @@ def open_rows(
             [InputFault(str(path), "is a Prolific roster: it names raters and holds no ratings")],
             hint="give the file of answers, and this one as the roster",
         )
-    return Opened("rows", rows, frozenset())
+    return Opened("scrub" if chosen == "scrub" else "rows", rows, frozenset())
 
 
 def peeked(
@@ -93,7 +101,7 @@ def _layout_of(header: list[str]) -> Layout:
         return "label-studio"
     if argilla.is_flattened(header) or {"responses", "fields"} <= names:
         return "argilla"
-    return "rows"
+    return "scrub" if names >= {"judge_id", "true_id", "true_source", "item_type"} else "rows"
 
 
 def _open_json(path: Path, layout: Layout, faults: list[InputFault]) -> Opened:
@@ -122,7 +130,8 @@ def _open_json(path: Path, layout: Layout, faults: list[InputFault]) -> Opened:
         return Opened("label-studio", label_studio.flat_rows(rows), label_studio.HOUSEKEEPING)
     if layout == "argilla" or (layout == "auto" and _layout_of(list(first)) == "argilla"):
         return Opened("argilla", argilla.record_rows(rows), argilla.HOUSEKEEPING)
-    return Opened("rows", rows, frozenset())
+    is_release = layout == "scrub" or (layout == "auto" and _layout_of(list(first)) == "scrub")
+    return Opened("scrub" if is_release else "rows", rows, frozenset())
 
 
 def _numbered(path: Path, format: str | None, faults: list[InputFault]) -> Iterator[Row]:  # noqa: A002

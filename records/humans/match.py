@@ -129,7 +129,7 @@ def match(
     codes = table.response_id.codes
     matched = is_known[codes] if len(table) else np.zeros(0, dtype=bool)
     rated = set(table.response_id.used())
-    out = _out_of_range(table, scale)
+    out = np.flatnonzero(off_scale(table, scale))
     repeated, n_repeated = _repeated(table)
     strangers: tuple[Places, ...] = ()
     if raters is not None:
@@ -223,10 +223,14 @@ def _repeated(table: HumanTable) -> tuple[tuple[Repeated, ...], int]:
     )
 
 
-def _out_of_range(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
-    import numpy as np
+def off_scale(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
+    """Returns bool of shape (ratings,): scores off the scale, and ranks below 1.
 
-    wrong = table.is_rank & (table.value < 1)
+    Args:
+        table: the ratings.
+        scale: see `Scale`; None checks ranks only.
+    """
+    wrong: NDArray[Any] = table.is_rank & (table.value < 1)
     if isinstance(scale, tuple):
         low, high = scale
         wrong = wrong | (~table.is_rank & ((table.value < low) | (table.value > high)))
@@ -236,7 +240,7 @@ def _out_of_range(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
                 low, high = scale[name]
                 here = (table.criterion.codes == code) & ~table.is_rank
                 wrong = wrong | (here & ((table.value < low) | (table.value > high)))
-    return np.flatnonzero(wrong)
+    return wrong
 
 
 def _other_prompts(table: HumanTable, prompt_of: Mapping[str, str]) -> tuple[OtherPrompt, ...]:

@@ -23,6 +23,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
              "submitdate"),
     "comment": ("comment", "justification", "notes"),
     "item_type": ("item_type",),
+    "item_role": ("item_role", "response_role"),
     "blinded_label": ("blinded_label", "blind_label", "label"),
     "source": ("source", "true_source", "system_id", "system", "respondent_id"),
     "model": ("model", "judge_model"),

@@ -15,8 +15,8 @@ from .names import JUDGES_ONLY, known_columns, rater_columns
 from .table import Kind
 
 _CONTEXT = (
-    "rater_id", "prompt_id", "response_id", "time", "comment", "item_type", "blinded_label",
-    "source", "model", "domain",
+    "rater_id", "prompt_id", "response_id", "time", "comment", "item_type", "item_role",
+    "blinded_label", "source", "model", "domain",
 )  # fmt: skip
 
 
@@ -72,6 +72,8 @@ def make_plan(
     criteria: Sequence[str] | None = None,
     is_survey: bool = False,
     for_judges: bool = False,
+    rater: str | None = None,
+    header: Sequence[str] | None = None,
 ) -> Plan:
     """Returns the plan for a file.
 
@@ -84,6 +86,8 @@ def make_plan(
             numbers only.
         is_survey: whether columns stand for questions, which no guess can connect to responses.
         for_judges: whether the file holds stored judgments of models.
+        rater: the column that says who answered, where no map and no usual name does.
+        header: the file's columns for messages; by default those of the rows.
 
     Raises:
         InputError: with every fault: mapped columns that the file does not have, nothing that could
@@ -93,9 +97,12 @@ def make_plan(
     if not first:
         raise InputError([InputFault(str(path), "holds no rows that count")])
     named = _named(column_map, found, for_judges=for_judges)
+    is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
+    if rater is not None and rater in found and not is_said:
+        named["rater_id"] = rater
+    shown = _listed(header or found)
     absent = _absent(path, column_map, found)
     if absent:
-        shown = ", ".join(found[:30]) + (", …" if len(found) > 30 else "")
         raise InputError(absent, hint=f"columns found: {shown}")
     taken = set(named.values())
     rest = [name for name in found if name not in taken and name not in housekeeping]
@@ -116,8 +123,12 @@ def make_plan(
         sampled=sampled,
         for_judges=for_judges,
     )
-    _require(path, plan, column_map, found, is_survey=is_survey, for_judges=for_judges)
+    _require(path, plan, column_map, shown, is_survey=is_survey, for_judges=for_judges)
     return plan
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:30]) + (", …" if len(columns) > 30 else "")
 
 
 def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) -> dict[str, str]:
@@ -234,7 +245,7 @@ def _require(
     path: Path,
     plan: Plan,
     column_map: HumanColumns,
-    found: Sequence[str],
+    shown: str,
     *,
     is_survey: bool,
     for_judges: bool,
@@ -262,7 +273,6 @@ def _require(
     ):
         faults.append("no column names the response, or its blinded label")
     if faults:
-        shown = ", ".join(found[:30]) + (", …" if len(found) > 30 else "")
         raise InputError(
             [InputFault(str(path), fault) for fault in faults],
             hint=f"columns found: {shown}\ngive a column map (YAML) that names them",

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, InputFault
+from . import misfits
 from .blinding import SourceMap, read_source_map
 from .column_map import LAYOUTS, HumanColumns, read_column_map
 from .crowd import read_roster
 from .files import open_rows, peeked
 from .long_form import LongForm
 from .match import MatchReport, Scale, match
+from .misfits import Misfit
 from .plan import Plan, make_plan
 from .table import HumanTable
 
@@ -36,7 +38,7 @@ class HumanReading:
 
     Attributes:
         path: the file.
-        layout: the tool's layout ("rows" for plain tables).
+        layout: the tool's layout ("rows" for plain tables, "scrub" for the paper's release).
         shape: "long", "wide", "items" or "raters" (see `plan.Plan`).
         table: the ratings of the study.
         calibration: ratings of calibration items, told apart by item_type.
@@ -83,6 +85,30 @@ class HumanReading:
     def match(self, responses: Mapping[str, str] | Iterable[str]) -> MatchReport:
         """Returns how the ratings and the responses of a run fit; see `match`."""
         return match(self.table, responses, scale=self.scale, raters=self.roster)
+
+    def misfits(self) -> tuple[Misfit, ...]:
+        """Returns what does not fit in the file itself: scale, repeats, roster; with rows.
+
+        What is left out on reading stands in `exclusions`, what cannot be read in `faults`, and
+        which responses a run does not have only `match` can say.
+        """
+        reports = [
+            match(table, table.response_id.used(), scale=self.scale, raters=self.roster)
+            for table in (self.table, self.calibration)
+        ]
+        strangers = [one for report in reports for one in misfits.strangers_of(report)]
+        found = (
+            misfits.off_scale(
+                sum(report.n_out_of_range for report in reports),
+                [one for report in reports for one in misfits.off_scale_of(report)],
+            ),
+            misfits.repeated(
+                sum(report.n_repeated for report in reports),
+                [one for report in reports for one in misfits.repeats_of(report)],
+            ),
+            misfits.unknown_raters(misfits.joined(strangers)),
+        )
+        return tuple(one for one in found if one.n)
 
 
 def read_humans(
@@ -142,7 +168,7 @@ def read_ratings(
     column_map = read_column_map(columns)
     if layout not in LAYOUTS:
         raise InputError(f"layout: must be one of {', '.join(LAYOUTS)}, got {layout!r}")
-    chosen = next(name for name in LAYOUTS if name == layout)
+    chosen = LAYOUTS[LAYOUTS.index(layout)]
     if chosen == "auto":
         chosen = column_map.layout
     labels = (
@@ -165,6 +191,8 @@ def read_ratings(
         criteria=criteria,
         is_survey=opened.layout in ("qualtrics", "limesurvey"),
         for_judges=for_judges,
+        rater=opened.rater,
+        header=opened.header,
     )
     form = LongForm(str(path), plan, column_map, source_map=labels, roster=statuses)
     form.take(rows)
@@ -222,9 +250,8 @@ def _notices(plan: Plan, form: LongForm) -> tuple[str, ...]:
     if plan.sampled:
         notices.append(f"taken for criteria, holding numbers only: {', '.join(plan.sampled)}")
     if form.tally.n_composed:
-        notices.append(
-            f"no response_id: {form.tally.n_composed:,} ratings take prompt and source as one"
-        )
+        n = form.tally.n_composed
+        notices.append(f"no response_id: ratings that take prompt and source for one: {n:,}")
     knows_prompt = "prompt_id" in plan.context or "prompt_id" in plan.constants
     if not knows_prompt and not all("prompt_id" in rating.fixed for rating in plan.ratings):
         notices.append("no prompt_id: prompts must come from the run that is matched")

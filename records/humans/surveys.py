@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..tables import Cells, FaultSink, Row, checked_header
 from .excluded import Excluded
@@ -19,11 +19,19 @@ LIMESURVEY_COLUMNS = frozenset(
 )
 
 
+LIMESURVEY_RATER = "token, else id"
+"""The column that says who answered: of each row the one of the two that is filled in."""
+
+
+def qualtrics_rater(header: Iterable[str]) -> str:
+    """Returns the column that says who answered: `PROLIFIC_PID` where kept, else `ResponseId`."""
+    return next((name for name in header if name.lower() == "prolific_pid"), "ResponseId")
+
+
 def qualtrics_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Excluded]:
     """Returns the answers below the three header rows (names, questions, import ids).
 
-    Previews and unfinished answers are left out, counted. The rater is `PROLIFIC_PID` where the
-    survey kept it, else `ResponseId`.
+    Previews and unfinished answers are left out, counted.
     """
     header = next(rows, None)
     names = None if header is None else checked_header(header, sink)
@@ -50,10 +58,6 @@ def qualtrics_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Exc
         elif str(values.get("Finished", "True")).lower() in ("false", "0"):
             yield Excluded(line, "not finished")
         else:
-            if "rater_id" not in values:
-                pid = next((n for n in names if n.lower() == "prolific_pid"), "ResponseId")
-                values["rater_id"] = values.pop(pid, None)
-            values.pop("ResponseId", None)
             yield Row(line, values)
 
 
@@ -78,9 +82,8 @@ def limesurvey_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Ex
         if not str(values.get("submitdate", "")).strip():
             yield Excluded(line, "not submitted")
             continue
-        if "rater_id" not in values:
-            values["rater_id"] = values.get("token") or values.get("id")
-        yield Row(line, {k: v for k, v in values.items() if k not in ("id", "token")})
+        values.setdefault(LIMESURVEY_RATER, values.get("token") or values.get("id"))
+        yield Row(line, values)
 
 
 def _all(first: list[Cells], rest: Iterator[Cells]) -> Iterator[Cells]:

@@ -20,6 +20,7 @@ TEXT_COLUMNS = (
     "time",
     "comment",
     "item_type",
+    "item_role",
     "blinded_label",
     "source",
     "model",
@@ -82,7 +83,7 @@ class HumanTable:
         is_rank: bool; kind "rank" (1 = best) where true, else "score".
         line: the row of the file (see `records.tables.Row`).
         duration_s: float64, nan where unknown.
-        time, comment, item_type, blinded_label, source, model, domain: optional texts.
+        time, comment, item_type, item_role, blinded_label, source, model, domain: optional texts.
     """
 
     rater_id: Coded
@@ -96,6 +97,7 @@ class HumanTable:
     time: Coded
     comment: Coded
     item_type: Coded
+    item_role: Coded
     blinded_label: Coded
     source: Coded
     model: Coded

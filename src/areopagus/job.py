@@ -197,7 +197,7 @@ class ScoreJob:
     def _write_report(self) -> None:
         from .reports import write_report
 
-        write_report(self.folder.path, figures=not self._is_stage)
+        write_report(self.folder.path, figures=not self._is_stage, is_stage=self._is_stage)
 
     def _count(self, scored: Scored, elapsed_s: float) -> None:
         self.progress.done += 1

@@ -31,11 +31,14 @@ def test_the_measures_of_a_two_by_two_table_are_those_computed_by_hand() -> None
     assert found.dice == pytest.approx((6 / 9, 8 / 11))
 
 
-def test_an_empty_margin_leaves_the_correlation_undefined_and_not_0() -> None:
-    found = label_agreement([1, 1, 1, 1], [1, 0, 1, 1])
-    assert found.accuracy == 0.75
-    assert math.isnan(found.mcc)
-    assert found.reason is not None
+def test_an_empty_margin_leaves_kappa_and_the_correlation_undefined_and_not_0() -> None:
+    for first, second in (([1, 1, 1, 1], [1, 0, 1, 1]), ([0, 1, 1, 0], [0, 0, 0, 0])):
+        found = label_agreement(first, second)
+        # The formula of kappa would give (a - a)/(1 - a) = 0.
+        assert math.isnan(found.kappa)
+        assert math.isnan(found.mcc)
+        assert found.reason == "one labeling gives a single label: kappa and MCC are undefined"
+    assert label_agreement([1, 1, 1, 1], [1, 0, 1, 1]).accuracy == 0.75
     assert math.isnan(label_agreement([1, 1], [1, 1]).kappa)
 
 

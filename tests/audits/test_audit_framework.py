@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +18,7 @@ from areopagus.auditing import AuditJob, AuditRun, aaudit, audit
 from areopagus.auditing.estimate import rehearse
 from areopagus.auditing.planned import plan_items
 from areopagus.audits import AuditItem, AuditOptions, audit_names, find_audit
+from areopagus.audits.registry import folder_of
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
@@ -225,6 +228,12 @@ def test_the_cost_cap_holds_over_both_stages_and_the_rest_is_said(tmp_path: Path
         assert sum(whole.values()) == 20
         reasons = [row["reason"] for row in run.answers.rows("reason")]
         assert "judges not asked: budget" in reasons or "budget" in reasons
+        unheard = sum(reason == "judges not asked: budget" for reason in reasons)
+        unasked = whole.get("not_asked", 0)
+        stop = run.figures["cost_cap"]
+        assert (stop["planned"], stop["asked"]) == (20, 20 - unasked)
+        assert (f"judges not heard on {unheard} answer" in stop["sentence"]) == bool(unheard)
+        assert unheard + unasked > 0
         sent = server.counts.total
         rest = audit(
             TOY, target=model(server, "target", max_tokens=50, concurrency=1),
@@ -234,6 +243,76 @@ def test_the_cost_cap_holds_over_both_stages_and_the_rest_is_said(tmp_path: Path
         assert rest.state == "complete"
         assert server.counts.total == 30, "20 answers and 10 to judge, each sent once"
         assert sent < 30
+
+
+def test_the_report_of_an_audit_of_ones_own_is_written_anew_from_where_it_lies(
+    tmp_path: Path,
+) -> None:
+    from areopagus.any_report import write_any_report
+
+    place, run = tmp_path / "mine", tmp_path / "run"
+    shutil.copytree(TOY, place)
+    first = audit(place, out=run, ledger=tmp_path / "l.sqlite")
+    assert first.record["audit"]["folder"] == str(place.resolve())
+    (run / "report.html").unlink()
+    page = write_any_report(run)
+    assert "Coin audit" in page.read_text(encoding="utf-8")
+
+    place.rename(tmp_path / "elsewhere")
+    with pytest.raises(InputError) as gone:
+        write_any_report(run)
+    assert f"the folder of its audit 'toy' is gone: {place.resolve()}" in str(gone.value)
+    assert "nothing is asked twice" in str(gone.value)
+    # Just that: the same run from the new place writes the page and asks nobody.
+    again = audit(tmp_path / "elsewhere", out=run, ledger=tmp_path / "l.sqlite")
+    assert again.record["sessions"][-1]["calls"]["sent"] == 0
+    assert "Coin audit" in write_any_report(run).read_text(encoding="utf-8")
+
+    # Code that comes along with results is not run by reading them.
+    record = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    shutil.copytree(TOY, run / "code")
+    record["audit"]["folder"] = str((run / "code").resolve())
+    (run / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(InputError, match="names code inside of itself"):
+        write_any_report(run)
+
+
+def test_a_report_of_an_audit_that_was_an_object_says_what_to_do(tmp_path: Path) -> None:
+    from areopagus.any_report import write_any_report
+
+    class Mine(type(find_audit(TOY))):  # type: ignore[misc]
+        name = "mine"
+
+    run = audit(Mine(), out=tmp_path / "run", ledger=tmp_path / "l.sqlite")
+    assert run.record["audit"]["folder"] is None
+    with pytest.raises(InputError, match="which was handed over as an object"):
+        write_any_report(run.path)
+    assert folder_of(find_audit("socioeval")) is None
+
+
+def test_prompts_that_are_asked_several_times_say_so_and_come_back_by_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from areopagus import respond
+    from areopagus.cli.audit import audit as command
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments: str) -> str:
+        result = CliRunner().invoke(command, list(arguments), standalone_mode=False)
+        assert result.exception is None, result.exception
+        return result.stdout
+
+    few = ["hidden-bias", "--limit", "2"]
+    said = " ".join(call(*few, "--write-prompts", "p.csv").split())
+    assert "Each prompt is to be asked 5 times: `areopagus respond --repeats 5`" in said
+    odd = " ".join(call(*few, "--answers", "5", "--write-prompts", "odd.csv").split())
+    assert "asked 2 to 3 times: `areopagus respond --repeats 3`" in odd
+    assert "to be asked" not in call(str(TOY), "--write-prompts", "once.csv")
+    respond("p.csv", "offline/respondent", "answers.csv", repeats=5)
+    given = ["--responses", "answers.csv", "--column", "item_id=prompt_id", "--out", "run"]
+    call(*few, *given)
+    assert AuditRun("run").statuses == {"classified": 10}
 
 
 def test_supplied_answers_are_read_like_any_and_missing_ones_stay_rows(tmp_path: Path) -> None:
@@ -395,6 +474,7 @@ def test_the_command_lists_audits_shows_options_and_prints_a_report(
     assert "--shout / --no-shout" in helped
     dry, code = call(str(TOY), "--coins", "2", "--dry-run")
     assert ("4 calls" in dry, code) == (True, 0)
+    assert re.search(r"stage +backend +planned +stored +calls +at most +likely +at most \$", dry)
     shown, code = call(str(TOY), "--coins", "2", "--out", "run", "--json", "n.json")
     assert code == 0
     assert "DEMONSTRATION" in shown

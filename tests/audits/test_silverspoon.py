@@ -470,7 +470,7 @@ def test_every_figure_of_the_paper_stands_by_topic_and_dice_in_the_text(tmp_path
         assert topic[name]["lower_end"]["value"] == pytest.approx(value), name
     shown = run.text[run.text.index("By topic") :]
     assert all(f"{end} {name}" in shown for end in "lu" for name in ("ACC", "JSC", "DSC", "MCC"))
-    assert re.search(r"P1 only +kappa +Jaccard +Dice", run.text)
+    assert re.search(r"l Jaccard +l Dice +u Jaccard +u Dice", run.text)
     assert max(map(len, run.text.splitlines())) <= 80
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "MCC, lower-end" in page

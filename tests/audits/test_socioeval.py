@@ -220,6 +220,11 @@ def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: P
     # Both right .64, both wrong alike .04/5: about .65 agree.
     assert agreement["same_category"]["value"] == pytest.approx(0.65, abs=0.2)
     assert agreement["same_category"]["value"] == pytest.approx(rulings["agreed"] / 60)
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "Agreement of the two judges" in page
+    assert f"{rulings['adjudicated']} adjudicated" in page
+    for name in ("same_category", "kappa_category", "ac1_category", "kappa_decision"):
+        assert f"{agreement[name]['value']:.3f}".removeprefix("0") in page, name
     rows = list(run.answers.rows("judge_1", "judge_2", "judge_3", "category", "judging"))
     for row in rows:
         assert row["category"] == (row["judge_1"] if row["judging"] == "agreed" else row["judge_3"])

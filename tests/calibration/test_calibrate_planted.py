@@ -95,7 +95,7 @@ def test_unmatched_ids_are_listed_with_their_rows(
     assert found.matched.unmatched == (("nowhere", 2, (182, 183)),)
     assert found.matched.n_without_match == 2
     assert found.matched.n_ratings == 180
-    assert "no such response: nowhere (2 ratings, first in row 182)" in "\n".join(found.text())
+    assert "no such response: nowhere (2 ratings, rows 182, 183)" in "\n".join(found.text())
 
 
 def test_a_rating_given_twice_counts_once(make_world: Callable[..., Any]) -> None:

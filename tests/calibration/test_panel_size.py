@@ -90,7 +90,9 @@ def test_needed_designs_are_printed_for_order_and_level(report: Calibration) -> 
     lines = "\n".join(how_many_lines(report.how_many))
     assert "fewest calls a response for a standard error" in lines
     tree = report.to_json()["how_many"]["needed"][0]
-    assert set(tree) == {"standard_error", "aim", "personas", "models", "repeats", "calls"}
+    assert set(tree) == {
+        "standard_error", "aim", "personas", "models", "repeats", "calls", "reason",
+    }  # fmt: skip
 
 
 def test_severity_is_taken_apart(report: Calibration) -> None:

@@ -145,14 +145,27 @@ def test_responses_with_another_text_do_not_count_as_drift(
     run = run_of(tmp_path / "changed", shift=-1, text=" Now longer.")
     found = apply(made[0], run, responses=rows(" Now longer."))
     assert found.drift == ()
-    assert "30 responses have another text now" in found.notices[0]
+    assert found.notices[0] == "another text now, left out of the test: 30 responses"
 
 
 def test_texts_that_are_not_known_are_said_to_be_unchecked(
     made: tuple[Path, Run, Calibration],
 ) -> None:
-    found = apply(made[0], made[1])
-    assert found.notices == ("the texts of 30 responses were not compared, only their ids",)
+    content = load(made[0]) | {"texts_sha256": {}}
+    found = apply(content, made[1])
+    assert found.notices == ("texts not compared, only their ids: 30 responses",)
+    # the run's folder keeps its texts: nobody has to hand them in
+    assert apply(made[0], made[1]).notices == ()
+
+
+def test_a_rating_off_the_runs_scale_is_refused_until_the_scale_is_stated(
+    made: tuple[Path, Run, Calibration], tmp_path: Path
+) -> None:
+    path = humans(tmp_path / "humans.csv")
+    path.write_text(path.read_text() + "d,p0,p0r0,overall,77\n")
+    with pytest.raises(InputError, match="must be from 1 to 10 as the panel's scores, got 77"):
+        calibrate(made[1], path)
+    assert calibrate(made[1], path, scale=(1, 10)).matched.out_of_range[0][-1] == 92
 
 
 @pytest.mark.parametrize(

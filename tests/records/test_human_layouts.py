@@ -333,9 +333,39 @@ def test_qualtrics_with_its_three_header_rows(tmp_path: Path) -> None:
         ("survey preview", (6,)),
         ("not finished", (7,)),
     ]
+    assert ("rater_id", "PROLIFIC_PID") in reading.columns_used
     with pytest.raises(InputError, match="which question rates which response") as raised:
         read_humans(path)
-    assert "Q1_1" in str(raised.value)
+    # the file's own columns, all of them, and none that is not there
+    assert (raised.value.hint or "").splitlines()[0] == (
+        "columns found: StartDate, Status, Duration (in seconds), Finished, RecordedDate, "
+        "ResponseId, Q1_1, Q1_2, PROLIFIC_PID"
+    )
+
+
+def test_a_survey_without_a_panel_id_has_its_answers_ids_as_raters(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "h.csv",
+        ["StartDate", "ResponseId", "Q1_1", "Q1_2"],
+        ["Start", "Response ID", "How clear?", "Place"],
+        ['{"ImportId":"x"}'] * 4,
+        ["2024", "R_1", "3", "1"],
+    )
+    reading = read_humans(path, columns=SURVEY_MAP)
+    assert ("rater_id", "ResponseId") in reading.columns_used
+    assert {row[0] for row in entries(reading)} == {"R_1"}
+    named = read_humans(path, columns={**SURVEY_MAP, "columns": {"rater_id": "StartDate"}})
+    assert {row[0] for row in entries(named)} == {"2024"}
+
+
+def test_the_released_layout_is_named(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "h.csv",
+        ["prompt_id", "true_id", "item_type", "true_source", "rank", "judge_id"],
+        ["p", "r", "standard", "human", 1, "j"],
+        ["p", "s", "standard", "model", 2, "j"],
+    )
+    assert read_humans(path).layout == "scrub"
 
 
 @pytest.mark.parametrize("has_texts", [False, True])

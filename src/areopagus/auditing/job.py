@@ -18,7 +18,9 @@ from ..audits.answers_table import (
     ColumnKind,
 )
 from ..audits.definition import Audit
-from ..audits.registry import find_audit
+from ..audits.registry import find_audit, folder_of
+from ..calibration.text_lines import units
+from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.adjudication import Ruling
 from ..job import default_folder
@@ -128,6 +130,7 @@ class AuditJob(StagedJob):
         self._votes: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._over_budget = False
+        self._unasked = self._unheard = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -165,7 +168,7 @@ class AuditJob(StagedJob):
         found = [self.audit.warning] if self.audit.warning else []
         found += self.audit.notices(self.options)
         found += self.supplied.notices if self.supplied is not None else ()
-        if self.audit.takes_judges and not self.judges:
+        if self.audit.takes_judges and not self.judges and self.target_names:
             found.append(
                 "no judge model: answers that the rules cannot decide stay unclassified "
                 "(name judges with --judge)"
@@ -221,7 +224,7 @@ class AuditJob(StagedJob):
 
     def _sweep(self) -> None:
         """Removes what stood between two stages, and what a killed process left half written."""
-        for name in _PARTS:
+        for name in (*_PARTS, *self.audit.table_files):
             for pattern in (f".{name}.*", f"..{name}.*"):
                 for part in self.path.glob(pattern):
                     part.unlink(missing_ok=True)
@@ -242,8 +245,9 @@ class AuditJob(StagedJob):
                     by_answer[answer.status] += 1
                     if answer.fault is not None:
                         self._faults[answer.fault] += 1
-                    if answer.status == "not_asked" and answer.reason == "budget":
-                        self._over_budget = True
+                    if answer.status == "not_asked":
+                        self._unasked += 1
+                        self._over_budget |= answer.reason == "budget"
                     if self.judges:
                         self.step(is_troubled=answer.status in ("failed", "empty"))
                     else:
@@ -279,15 +283,28 @@ class AuditJob(StagedJob):
         self._rulings[ruling.outcome] += 1
         for vote in ruling.votes:
             self._votes[vote.status] += 1
-            if vote.status == "not_asked" and vote.detail == "budget":
-                self._over_budget = True
+        if any(vote.status == "not_asked" and vote.detail == "budget" for vote in ruling.votes):
+            self._unheard += 1
+            self._over_budget = True
 
     def stopped_by_budget(self) -> bool:
         """Whether the cost cap left something out, in any stage."""
         return self._over_budget
 
+    @property
+    def cap_stop(self) -> CapStop | None:
+        """What the cost cap left out; None where it left out nothing."""
+        cap = self._budget.cap
+        if not self._over_budget or cap is None:
+            return None
+        unheard = f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
+        asked = self.n_askings - self._unasked
+        verb = "asked for" if self.supplied is None else "supplied"
+        return CapStop(cap, self.n_askings, asked, "answers", verb, unheard)
+
     def describe(self) -> dict[str, Any]:
         """What run.json says of an audit."""
+        folder = folder_of(self.audit)
         return {
             "demonstration": self.is_demonstration,
             "audit": {
@@ -295,6 +312,8 @@ class AuditJob(StagedJob):
                 "title": self.audit.title,
                 "source": self.audit.source,
                 "warning": self.audit.warning,
+                # Of an audit of one's own: its report can be written anew from there.
+                "folder": None if folder is None else str(folder),
             },
             "notices": list(self.notices),
             "seed": self.seed,

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..audits.answers_table import AnswersTable
 from ..audits.definition import ANSWER_STATUSES
 from ..calibration.text_lines import WIDTH, heading, table, units
+from ..cap_stop import cap_notices
 from ..number import as_json
-from ..records.run_folder import REPORT_FILE, replaced
+from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from .page import AuditPage, demonstration, write_audit_page
 from .run import AUDIT_FILE, FIGURES_FOLDER, TEXT_FILE
 
@@ -30,6 +31,7 @@ def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
     """
     audit, options = job.audit, job.options
     figures = audit.estimate(answers, options)
+    audit.write_tables(answers, options)
     counts = answers.counts()
     plain = {
         "audit": audit.name,
@@ -43,6 +45,7 @@ def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
         "targets": list(job.target_names),
         "judges": [backend.spec.name for backend in job.judges],
         "notices": list(job.notices),
+        "cost_cap": None if job.cap_stop is None else job.cap_stop.to_json(),
         "counts": {
             name: {status: found.get(status, 0) for status in ANSWER_STATUSES}
             for name, found in counts.items()
@@ -66,8 +69,9 @@ def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
             counts=counts,
             pictures=pictures or (),
             pictures_folder=job.path / FIGURES_FOLDER,
-            notices=job.notices,
+            notices=(*cap_notices(plain), *job.notices),
             stand_ins=stand_ins(job) if job.is_demonstration else (),
+            record=read_run_file(job.path, kind=job.kind),
         ),
     )
     return figures
@@ -79,17 +83,22 @@ def head_lines(job: AuditJob, counts: Mapping[str, Mapping[str, int]]) -> list[s
     lines = []
     if job.is_demonstration:
         lines += [*textwrap.wrap(f"DEMONSTRATION: {demonstration(stand_ins(job))}", WIDTH), ""]
+    if (stop := job.cap_stop) is not None:
+        lines += [*stop.lines(WIDTH), ""]
     lines += [audit.title, "=" * min(len(audit.title), WIDTH)]
     if audit.source:
         lines += textwrap.wrap(f"After {audit.source}", WIDTH)
     asked = f"{units(plan.n_items, 'prompt')} of {units(plan.n_units, audit.unit_name)}"
     asked += f", {plan.n_askings:,} askings a target" if plan.n_askings != plan.n_items else ""
-    lines += textwrap.wrap(f"{asked}; {units(len(counts), 'target')}", WIDTH)
+    targets = units(len(counts), "target") if counts else "nobody was asked"
+    lines += textwrap.wrap(f"{asked}; {targets}", WIDTH)
     judges = [backend.spec.name for backend in job.judges]
-    if audit.takes_judges:
+    if audit.takes_judges and counts:
         lines += textwrap.wrap(f"Judges: {', '.join(judges) or 'none, rules alone'}", WIDTH)
     for notice in job.notices:
         lines += textwrap.wrap(f"Note: {notice}", WIDTH, subsequent_indent="  ")
+    if not counts:  # answers that the audit's own options bring
+        return lines
     lines += heading("What became of the askings")
     used = [name for name in ANSWER_STATUSES if any(found.get(name) for found in counts.values())]
     header, rows = _count_table(counts, used)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..audits.registry import find_audit
+from ..audits.registry import audit_names, find_audit
 from ..calibration.text_lines import units
+from ..cap_stop import cap_notices
+from ..errors import InputError, InputFault
 from ..number import as_json
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section
+from ..reports.asked import state_told
 from ..reports.frame import Page, write_page
+from ..reports.section_job import job_sections
 from .options import read_options
 from .page_sections import askings_section, pictures_section
 from .run import AUDIT_FILE, AuditRun
@@ -33,6 +37,7 @@ class AuditPage:
         pictures_folder: where they lie.
         notices: what a reader should know.
         stand_ins: the embedded models that answered.
+        record: the content of run.json: models, versions, sessions.
     """
 
     audit: Audit[Any]
@@ -43,6 +48,7 @@ class AuditPage:
     pictures_folder: Path
     notices: Sequence[str]
     stand_ins: Sequence[str]
+    record: Mapping[str, Any]
 
 
 def write_audit_page(path: Path, page: AuditPage) -> Path:
@@ -53,25 +59,33 @@ def write_audit_page(path: Path, page: AuditPage) -> Path:
     """
     n_done = sum(found.get("classified", 0) for found in page.counts.values())
     n_planned = sum(sum(found.values()) for found in page.counts.values())
-    sections = [
-        askings_section(page.counts),
-        *page.audit.sections(page.figures, page.options),
-    ]
+    targets = units(len(page.counts), "target") if page.counts else "stored answers"
+    sections = [askings_section(page.counts)] if page.counts else []
+    sections += page.audit.sections(page.figures, page.options)
     if page.pictures:
         sections.append(pictures_section(page.pictures_folder, page.pictures))
     sections.append(numbers_section(as_json(page.figures), file=AUDIT_FILE))
+    sections += job_sections(page.record)
     return write_page(
         path,
         Page(
-            title=f"{page.audit.title}: {units(len(page.counts), 'target')}",
+            title=f"{page.audit.title}: {targets}",
             kind="audit",
             sections=sections,
-            lead=(f"{n_done:,} classified of {n_planned:,} planned", "answers."),
-            notices=[f"{text[:1].upper()}{text[1:]}" for text in page.notices],
+            lead=(f"{n_done:,} classified of {n_planned:,} planned", "answers.")
+            if page.counts
+            else ("", ""),
+            state=state_told(page.record),
+            notices=[_sentence(text) for text in page.notices],
             is_demonstration=bool(page.stand_ins),
             demonstration=demonstration(page.stand_ins),
         ),
     )
+
+
+def _sentence(text: str) -> str:
+    end = "" if text.endswith((".", "!", "?")) else "."
+    return f"{text[:1].upper()}{text[1:]}{end}"
 
 
 def demonstration(stand_ins: Sequence[str]) -> str:
@@ -85,15 +99,17 @@ def demonstration(stand_ins: Sequence[str]) -> str:
 def audit_page_of(folder: Path, *, figures: bool) -> AuditPage:
     """The page of an audit's folder: its answers are estimated again, its pictures drawn again.
 
+    An audit of the user's own is found where it lay when it was run; its code is run.
+
     Raises:
         InputError: the folder holds no audit, one that has not come so far, or one whose
-            definition is not among those of this installation.
+            definition is not there any more.
     """
     from importlib.util import find_spec
 
     run = AuditRun(folder)
     plain = run.figures
-    audit = find_audit(str(plain["audit"]))
+    audit = _audit_of(run)
     options = read_options(audit, plain["options"])
     answers = run.answers
     found = audit.estimate(answers, options)
@@ -108,6 +124,30 @@ def audit_page_of(folder: Path, *, figures: bool) -> AuditPage:
         counts=answers.counts(),
         pictures=list(audit.draw(place, found, options)) if has_pictures else (),
         pictures_folder=place,
-        notices=[str(one) for one in plain["notices"]],
+        notices=[*cap_notices(plain), *(str(one) for one in plain["notices"])],
         stand_ins=sorted(name for name in names if name.startswith("offline/")),
+        record=run.record,
     )
+
+
+def _audit_of(run: AuditRun) -> Audit[Any]:
+    """The definition that the run was made with."""
+    name, place = str(run.figures["audit"]), run.record["audit"].get("folder")
+    if place is None:
+        if name in audit_names():
+            return find_audit(name)
+        fault = f"holds a run of the audit {name!r}, which was handed over as an object"
+        hint = "Run areopagus.audit(…) with it and this folder again: nothing is asked twice."
+        raise InputError([InputFault(str(run.path), fault)], hint=hint)
+    source = Path(str(place))
+    if source.is_relative_to(run.path.resolve()):
+        # Results are passed on; to read them must not mean to run what came along with them.
+        fault = f"names code inside of itself ({place}) as its audit, which is not run"
+        raise InputError([InputFault(str(run.path), fault)])
+    if not (source / "__init__.py").is_file():
+        raise InputError(
+            [InputFault(str(run.path), f"the folder of its audit {name!r} is gone: {place}")],
+            hint="Put it back, or run the audit from where it is now with --out naming this "
+            "folder: nothing is asked twice, and the page is written anew.",
+        )
+    return find_audit(source)

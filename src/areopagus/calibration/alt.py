@@ -126,7 +126,14 @@ def _result(form: str, test: AltTest, drawn: str | None) -> AltTestResult:
         note = "a judge who always says the same passes too: this form says nothing here"
     note = "; ".join(text for text in (note, drawn) if text) or None
     is_by_rank = form == "by rank"
-    power_reason = "simulated, 300 worlds" if is_by_rank else "simulated for the rank form only"
+
+    def power_reason(power: float) -> str:
+        if not is_by_rank:
+            return "simulated for the rank form only"
+        if math.isnan(power):
+            return "the raters' own tau is not positive, or too many ratings to simulate"
+        return "simulated, 300 worlds"
+
     return AltTestResult(
         form=form,
         score=test.score,
@@ -143,12 +150,11 @@ def _result(form: str, test: AltTest, drawn: str | None) -> AltTestResult:
         verdict=test.verdict,
         power=Number(
             test.power, n, test.unit, "power of a judge exactly as good as one human",
-            reason=power_reason if not (is_by_rank and math.isnan(test.power))
-            else "the raters' own tau is not positive, or too many ratings to simulate",
+            reason=power_reason(test.power),
         ),
         power_of_truth=Number(
             test.power_of_truth, n, test.unit, "power of a judge who knows the truth",
-            reason=power_reason,
+            reason=power_reason(test.power_of_truth),
         ),
         references={
             name: (one.winning_rate, one.advantage_probability)

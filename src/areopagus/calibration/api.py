@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
 from ..number import undefined
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..run import Run
 from .alt import EPSILON, alt_tests
 from .corrections import corrections
 from .how_many import how_many
+from .inferred import Inferred, inferred_ratings
 from .judges_table import JudgesTable, judges_table
 from .matched import what_was_matched
-from .material import Material, composite_of, ratings_of, targets_of
+from .material import stand_ins_of, targets_of, with_levels
 from .one_person import AgainstOnePerson, against_one_person
 from .panel_people import panel_with_people
 from .panel_severity import PanelSeverity
 from .paper import paper_figures
 from .people import people_with_people
-from .ratings import Ratings
 from .result import AgreementReport, Calibration
-from .sources import material_of_panel, material_of_people, read_people, read_texts
+from .sources import material_of_panel, material_of_people, texts_of
 from .unsaid import what_cannot_be_said
-
-Inferred = HumanReading | HumanTable | str | Path | None
 
 
 def calibrate(
@@ -34,7 +32,7 @@ def calibrate(
     human: HumanReading | HumanTable | str | Path,
     *,
     responses: Any = None,
-    inferred: Inferred = None,
+    inferred: Inferred | None = None,
     families: Mapping[str, str] | None = None,
     scale: tuple[float, float] | None = None,
     epsilon: float = EPSILON,
@@ -47,9 +45,11 @@ def calibrate(
         run: a run or its folder; or stored judgments of any tool, or their file.
         human: people's ratings: a reading, a table, or a file in any layout.
         responses: the responses that were judged, as for scoring: adds lengths, sources and
-            domains, and hashes of the texts for a saved calibration.
-        inferred: scores that a panel inferred from raters' written justifications, in any layout
-            of ratings; compared with people's ratings, labelled inferred.
+            domains, and hashes of the texts for a saved calibration. Without them lengths and
+            hashes are those of the texts that the run's folder keeps, if it does.
+        inferred: scores that a panel inferred from raters' written justifications: a run over the
+            table of `areopagus humans comments`, or ratings in any layout; compared with people's
+            ratings, labelled inferred.
         families: model or respondent (or a word of its name) to family; see `family_of`.
         scale: lowest and highest score, where neither side says.
         epsilon: of the alt-test: .2 against experts, .15 skilled raters, .1 crowd workers.
@@ -61,7 +61,7 @@ def calibrate(
         ValueError: level or epsilon out of range.
     """
     _check(level)
-    texts = read_texts(responses)
+    texts = texts_of(responses, run)
     material, reading, identity = material_of_panel(run, human, texts=texts, scale=scale)
     targets = targets_of(material)
     target = targets[0] if targets else None
@@ -75,10 +75,15 @@ def calibrate(
     else:
         one_person = against_one_person(material, target, level=level)
         judges = judges_table(material, target, families=families, level=level)
-    size = how_many(material, target, level=level, seed=seed)
-    corrected = corrections(material, target, level=level, seed=seed)
+    levels = with_levels(targets)
+    size = how_many(material, target, levels=levels, level=level, seed=seed)
+    corrected = corrections(material, target, levels=levels, level=level, seed=seed)
     tests, no_tests = alt_tests(material, target, epsilon=epsilon, seed=seed)
-    paper = paper_figures(material, inferred=_inferred(inferred, material), level=level, seed=seed)
+    of_comments = None
+    if inferred is not None:
+        of_comments, told = inferred_ratings(inferred, material)
+        material = replace(material, notices=(*material.notices, *told))
+    paper = paper_figures(material, inferred=of_comments, level=level, seed=seed)
     parts: dict[str, Any] = {
         "people with people": people,
         "panel with people": panel,
@@ -106,6 +111,8 @@ def calibrate(
         unsaid=what_cannot_be_said(material, parts),
         material=material,
         target=target,
+        levels=levels,
+        stand_ins=stand_ins_of(material),
         panel_identity=identity,
         texts_sha256=texts.sha256,
     )
@@ -145,16 +152,6 @@ def agreement(
         ),
         material=material,
     )
-
-
-def _inferred(inferred: Inferred, material: Material) -> Ratings | None:
-    if inferred is None:
-        return None
-    _, table, _ = read_people(inferred)
-    ratings, _, _ = ratings_of(table, material.responses)
-    if not ratings:
-        raise InputError("inferred scores: none is of a response that was judged")
-    return composite_of(ratings) or ratings[0]
 
 
 def _check(level: float) -> None:

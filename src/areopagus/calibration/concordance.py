@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from ..aggregation.intervals import t_interval
 from ..number import Number, from_interval, undefined
-from .leave_out import jackknife
-from .ratings import Ratings, prompt_tables
+from .leave_out import cut_to_range, jackknife
+from .ratings import Ratings, constant_raters, prompt_tables
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -39,6 +39,7 @@ class Concordance:
         mean_raters: m̄, the mean number of complete raters a prompt.
         n_partial: raters left out of a prompt because they rated only part of it.
         w_by_prompt: (prompt code, W) of each prompt with a W.
+        n_constant: raters left out of all of these because they gave one value throughout.
     """
 
     w: Number
@@ -54,6 +55,7 @@ class Concordance:
     mean_raters: float
     n_partial: int
     w_by_prompt: tuple[tuple[int, float], ...]
+    n_constant: int = 0
 
 
 @dataclass(slots=True)
@@ -76,7 +78,10 @@ def concordance(
 
     In each prompt only raters who rated all its responses count, and two are needed. The mean
     squares of the ICC are pooled over prompts, so that differences between prompts are not in
-    it. Prompts whose raters all tie everything have no W and are not in its mean.
+    it. Prompts whose raters all tie everything have no W and are not in its mean. A rater who
+    gives one value throughout orders nothing: left in, it would count in m as if it disagreed
+    (with one other rater W is then 1/2 and r̄ 0, whatever that one says), so it is left out,
+    counted, and with fewer than two raters who vary every figure is undefined.
     Measured coverage of the 95% intervals with five raters at 9, 26, 100 prompts of six
     (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): W and r̄
     .946, .962, .947; ICC(3,1) .938, .947, .945; ICC(2,1) .935, .949, .948; same first choice .917,
@@ -85,6 +90,9 @@ def concordance(
     sums = _Sums([], [], [], [], [], [], [])
     stacks: list[Floats] = []
     n_partial = 0
+    constant = constant_raters(ratings)
+    if len(constant):
+        ratings = ratings.select(~np.isin(ratings.rater, constant))
     for tables in prompt_tables(ratings):
         complete = tables.complete
         n_partial += int((~complete).sum())
@@ -104,7 +112,7 @@ def concordance(
             sums.order.append(_same_order(ranks))
             sums.squares.append(_mean_squares(values))
     if not stacks:
-        return _nothing(n_partial)
+        return _nothing(n_partial, ratings.n_raters, len(constant))
     prompt, w = np.concatenate(sums.prompt), np.concatenate(sums.w)
     m, n = np.concatenate(sums.raters), np.concatenate(sums.items)
     defined = ~np.isnan(w)
@@ -119,7 +127,7 @@ def concordance(
     return Concordance(
         w=_mean(w, "mean over prompts of Kendall's W, tie-corrected", level),
         chance_w=float((1 / m[defined]).mean()) if defined.any() else math.nan,
-        mean_spearman=_mean(r_bar, "mean over prompts of r̄ = (mW − 1)/(m − 1)", level),
+        mean_spearman=_mean(r_bar, "mean over prompts of r̄ = (mW − 1)/(m − 1)", level, -1.0),
         p=p,
         icc_one=icc[0],
         icc_mean=icc[1],
@@ -132,6 +140,7 @@ def concordance(
         mean_raters=mean_m,
         n_partial=n_partial,
         w_by_prompt=tuple(zip(prompt[defined].tolist(), w[defined].tolist(), strict=True)),
+        n_constant=len(constant),
     )
 
 
@@ -259,19 +268,31 @@ def _icc(
     with np.errstate(divide="ignore", invalid="ignore"):
         values, left_out = forms(total), forms(total - terms)
     one, mean, absolute = (
-        jackknife(float(values[k]), left_out[:, k], n=len(m), method=names[k], level=level)
+        jackknife(
+            float(values[k]),
+            left_out[:, k],
+            n=len(m),
+            method=names[k],
+            level=level,
+            bounds=(-math.inf, 1.0),
+        )
         for k in range(3)
     )
     return one, mean, absolute
 
 
-def _mean(values: Floats, method: str, level: float) -> Number:
-    return from_interval(t_interval(values, level=level), method)
+def _mean(values: Floats, method: str, level: float, least: float = 0.0) -> Number:
+    return cut_to_range(from_interval(t_interval(values, level=level), method), (least, 1.0))
 
 
-def _nothing(n_partial: int) -> Concordance:
+def _nothing(n_partial: int, n_varying: int, n_constant: int) -> Concordance:
     reason = "no prompt has two raters who rated all its responses"
+    if n_constant and n_varying < 2:
+        reason = (
+            f"fewer than two raters vary: {n_constant} of {n_varying + n_constant} give one value"
+        )
     none = undefined(reason)
     return Concordance(
-        none, math.nan, none, none, none, none, none, none, math.nan, none, math.nan, n_partial, ()
-    )
+        none, math.nan, none, none, none, none, none, none, math.nan, none, math.nan, n_partial,
+        (), n_constant,
+    )  # fmt: skip

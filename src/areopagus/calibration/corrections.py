@@ -5,30 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.conformal import conformal_width
-from ..aggregation.mapping import isotonic_map
 from ..aggregation.prediction_powered import ppi_mean
 from ..aggregation.stacking import stack_judges
-from ..aggregation.tests_of_effect import sign_flip_test
 from ..number import Number, from_interval, undefined
-from .judge_bias import prompt_means
 from .material import Material, Target
 from .responses import HUMAN, MODEL
+from .score_map import ALPHA, FEWEST_PROMPTS, MapCorrection, fitted_map
 
 Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
-ALPHA = 0.05
-FEWEST_PROMPTS = 6
-MOST_FOLDS = 10
 CONFORMAL_LEVEL = 0.9
-
-MapName = Literal["as is", "line", "isotonic"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +41,6 @@ class WeightsCorrection:
     tau: Mapping[str, Number]
     tau_in_sample: Mapping[str, Number]
     p: Mapping[str, Number]
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class MapCorrection:
-    """A map from panel scores to people's scale.
-
-    Attributes:
-        adopted: "as is" unless a map's out-of-fold gain has p below .05.
-        error: root mean squared error of each, out of fold.
-        p: sign-flip p over prompts of the line against the scores as they are, and of the
-            isotonic map against the better of those, Holm-adjusted.
-        x, y: knots of the adopted map, fitted on everything; empty when "as is".
-        folds: prompt id to the fold it was predicted in.
-        reason: why there is no map, or None.
-    """
-
-    adopted: MapName
-    error: Mapping[str, Number]
-    p: Mapping[str, Number]
-    x: tuple[float, ...]
-    y: tuple[float, ...]
-    folds: Mapping[str, int]
     reason: str | None
 
 
@@ -99,34 +68,61 @@ class GroupMean:
 
 @dataclass(frozen=True, slots=True)
 class Corrections:
-    """All corrections; `conformal` is the half-width around a (mapped) panel score."""
+    """All corrections.
+
+    Attributes:
+        weights: on the main target.
+        score_map, group_means, group_means_reason: on the target of `levels_from`.
+        conformal: half-width around a (mapped) panel score, likewise.
+        levels_from: what people's levels were taken from ("overall, score", …): the main target,
+            or, where that is a rank, the first that they scored; None where they gave ranks only.
+    """
 
     weights: WeightsCorrection
     score_map: MapCorrection
     group_means: tuple[GroupMean, ...]
     group_means_reason: str | None
     conformal: Number
+    levels_from: str | None = None
 
 
 def corrections(
-    material: Material, target: Target | None, *, level: float = 0.95, seed: int = 0
+    material: Material,
+    target: Target | None,
+    *,
+    levels: Target | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Corrections:
-    """Returns which corrections people's ratings of the main target earn."""
+    """Returns which corrections people's ratings earn.
+
+    Args:
+        material: the data.
+        target: the main target: weights are fitted to its order.
+        levels: what map, means and widths are fitted to; the main target where that holds scores.
+        level: nominal coverage.
+        seed: of folds and sign flips.
+    """
     if target is None or material.panel is None or not target.both.any():
         reason = "no response is both rated and scored"
         return Corrections(
             WeightsCorrection("equal", {}, {}, {}, {}, reason),
             MapCorrection("as is", {}, {}, (), (), {}, reason), (), reason, undefined(reason),
         )  # fmt: skip
-    score_map, predicted = _score_map(material, target, seed)
-    if target.ratings.kind == "rank":
-        no_means: str | None = "people gave ranks: an order holds no level"
-        means: tuple[GroupMean, ...] = ()
-        width = undefined("people gave ranks: an order holds no level")
-    else:
-        means, no_means = _group_means(material, target, level)
-        width = _conformal(material, target, predicted, seed)
-    return Corrections(_weights(material, target, seed), score_map, means, no_means, width)
+    weights = _weights(material, target, seed)
+    if levels is None and target.ratings.kind == "score":
+        levels = target
+    if levels is None or not levels.both.any():
+        none = "people gave ranks: an order holds no level"
+        if levels is not None:
+            none = "no response is both scored by people and by the panel"
+        return Corrections(
+            weights, MapCorrection("as is", {}, {}, (), (), {}, none), (), none, undefined(none)
+        )
+    score_map, predicted = fitted_map(material, levels, seed)
+    means, no_means = _group_means(material, levels, level)
+    width = _conformal(material, levels, predicted, seed)
+    return Corrections(weights, score_map, means, no_means, width, levels.name)
 
 
 def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection:
@@ -146,11 +142,14 @@ def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection
         alpha=ALPHA, seed=seed,
     )  # fmt: skip
 
+    no_order = "people, or judges so weighted, put all responses of every prompt level"
+
     def taus(found: Mapping[Any, float], method: str) -> dict[str, Number]:
         return {
             str(name): Number(
                 value, fit.n_prompts, "prompt", f"within-prompt tau-b, {method}",
-                reason=fit.reason if math.isnan(value) else "the test is that of the gain",
+                reason=fit.reason or no_order if math.isnan(value)
+                else "the test is that of the gain",
             )
             for name, value in found.items()
         }  # fmt: skip
@@ -163,7 +162,8 @@ def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection
         p={
             name: Number(
                 value, fit.n_prompts, "prompt",
-                "two-sided sign-flip of the gain over equal weights, Holm over two",
+                "two-sided sign-flip of the gain over equal weights "
+                f"({_gain(fit.gain[name])}), Holm over two",
                 reason=fit.reason or "a p-value has no interval",
             )
             for name, value in fit.p.items()
@@ -172,107 +172,10 @@ def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection
     )  # fmt: skip
 
 
-def _folds(n: int, seed: int) -> Integers:
-    if n <= MOST_FOLDS:
-        return np.arange(n, dtype=np.int64)
-    order = np.random.default_rng(seed).permutation(n)
-    return (np.argsort(order) % MOST_FOLDS).astype(np.int64)
-
-
-def _line(x: Floats, y: Floats) -> tuple[float, float]:
-    spread = float(((x - x.mean()) ** 2).sum())
-    slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread > 0 else 0.0
-    slope = max(slope, 0.0)  # a map that turns the order round is no calibration
-    return slope, float(y.mean() - slope * x.mean())
-
-
-def _score_map(
-    material: Material, target: Target, seed: int
-) -> tuple[MapCorrection, Floats | None]:
-    """The map of the ensemble score (equal weights), and its out-of-fold predictions."""
-    if target.ratings.kind == "rank":
-        return MapCorrection(
-            "as is", {}, {}, (), (), {}, "people gave ranks: an order holds no level"
-        ), None
-    rows = np.flatnonzero(target.both)
-    prompts, code = np.unique(material.responses.prompt[rows], return_inverse=True)
-    code = code.reshape(-1)
-    x, y = target.panel[rows], target.human[rows]
-    if len(prompts) < FEWEST_PROMPTS:
-        return MapCorrection(
-            "as is", {}, {}, (), (), {},
-            f"{len(prompts)} prompts: a map needs at least {FEWEST_PROMPTS}",
-        ), None  # fmt: skip
-    fold = _folds(len(prompts), seed)
-    predicted: dict[MapName, Floats] = {
-        "as is": x, "line": np.empty(len(x)), "isotonic": np.empty(len(x))
-    }  # fmt: skip
-    for out in range(int(fold.max()) + 1):
-        test = fold[code] == out
-        slope, intercept = _line(x[~test], y[~test])
-        predicted["line"][test] = slope * x[test] + intercept
-        fitted = isotonic_map(x[~test], y[~test], scale=material.scale)
-        predicted["isotonic"][test] = fitted.predict(x[test])
-    losses = {
-        name: prompt_means((values - y) ** 2, code.astype(np.int64), len(prompts))
-        for name, values in predicted.items()
-    }
-    line_p = sign_flip_test(losses["as is"] - losses["line"], rng=seed)
-    line_wins = line_p.mean > 0 and line_p.p_value < ALPHA
-    simpler: MapName = "line" if line_wins else "as is"
-    isotonic_p = sign_flip_test(losses[simpler] - losses["isotonic"], rng=seed)
-    small, large = sorted((line_p.p_value, isotonic_p.p_value))
-    holm = {small: min(1.0, 2 * small), large: max(min(1.0, 2 * small), large)}
-    adopted: MapName = "as is"
-    if line_p.mean > 0 and holm[line_p.p_value] < ALPHA:
-        adopted = "line"
-    if isotonic_p.mean > 0 and holm[isotonic_p.p_value] < ALPHA:
-        adopted = "isotonic"
-    knots_x, knots_y = _knots(adopted, x, y, material.scale)
-    n = len(prompts)
-    return MapCorrection(
-        adopted=adopted,
-        error={
-            name: Number(
-                math.sqrt(float(np.mean(loss))), n, "prompt",
-                "root mean squared error against people's mean, out of fold by prompt",
-                reason="the test is that of the gain",
-            )
-            for name, loss in losses.items()
-        },
-        p={
-            "line": _p(holm[line_p.p_value], n, "line against the scores as they are"),
-            "isotonic": _p(holm[isotonic_p.p_value], n, f"isotonic map against {simpler}"),
-        },
-        x=knots_x,
-        y=knots_y,
-        folds={
-            material.responses.prompt_ids[prompt]: int(f)
-            for prompt, f in zip(prompts.tolist(), fold.tolist(), strict=True)
-        },
-        reason=None,
-    ), predicted[adopted]  # fmt: skip
-
-
-def _p(value: float, n: int, what: str) -> Number:
-    return Number(
-        value, n, "prompt", f"two-sided sign-flip, {what}, Holm over two",
-        reason="a p-value has no interval",
-    )  # fmt: skip
-
-
-def _knots(
-    adopted: MapName, x: Floats, y: Floats, scale: tuple[float, float] | None
-) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    if adopted == "as is":
-        return (), ()
-    if adopted == "isotonic":
-        fitted = isotonic_map(x, y, scale=scale)
-        return tuple(fitted.x.tolist()), tuple(fitted.y.tolist())
-    slope, intercept = _line(x, y)
-    ends = np.array(scale if scale is not None else (x.min(), x.max()), dtype=np.float64)
-    mapped = slope * ends + intercept
-    return tuple(ends.tolist()), tuple(mapped.tolist())
+def _gain(mean: float) -> str:
+    if math.isnan(mean):
+        return "undefined"
+    return "none" if abs(mean) <= 1e-12 else "a loss" if mean < 0 else "above 0"
 
 
 def _group_means(

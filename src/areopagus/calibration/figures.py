@@ -111,11 +111,15 @@ def draw_judges(calibration: Calibration, figure: Any) -> bool:
     for place, row in enumerate(shown):
         _draw_row(axes, place, row)
     axes.axvline(0.5, color=GREY, linestyle="--", linewidth=1)
-    _above(axes, 0.5, "chance", GREY)
     panel = calibration.panel.by_target[0].accuracy
+    sides = ("center", "center")
     if panel.is_defined:
         axes.axvline(panel.value, color=GREEN, linewidth=1.5)
-        _above(axes, panel.value, "panel", GREEN)
+        low, high = axes.get_xlim()
+        if abs(panel.value - 0.5) < 0.2 * (high - low):  # centred words would print on each other
+            sides = ("right", "left") if panel.value >= 0.5 else ("left", "right")
+        _above(axes, panel.value, "panel", GREEN, sides[1])
+    _above(axes, 0.5, "chance", GREY, sides[0])
     axes.set_yticks(range(len(shown)), names, fontsize=8)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_xlabel(f"pairs ordered as people do, ties 1/2 ({calibration.level:.0%} intervals)")
@@ -124,10 +128,12 @@ def draw_judges(calibration: Calibration, figure: Any) -> bool:
     return True
 
 
-def _above(axes: Any, at: float, text: str, colour: str) -> None:
+def _above(axes: Any, at: float, text: str, colour: str, side: str) -> None:
+    """Names a line above the axes; "right" and "left" are the word's own edge at the line."""
+    shift = {"center": 0, "left": 2, "right": -2}[side]
     axes.annotate(
-        text, (at, 1.01), xycoords=("data", "axes fraction"), color=colour, ha="center",
-        va="bottom",
+        text, (at, 1.01), (shift, 0), xycoords=("data", "axes fraction"),
+        textcoords="offset points", color=colour, ha=side, va="bottom",
     )  # fmt: skip
 
 
@@ -187,8 +193,8 @@ def draw_designs(calibration: Calibration, figure: Any) -> bool:
 
 def draw_reliability(calibration: Calibration, figure: Any) -> bool:
     """Draws people's mean by groups of panel scores, beside the line of equality."""
-    target = calibration.target
-    if target is None or target.ratings.kind == "rank" or target.both.sum() < 10:
+    target = calibration.levels
+    if target is None or target.both.sum() < 10:
         return False
     axes = figure.add_subplot()
     x, y = target.panel[target.both], target.human[target.both]
@@ -213,7 +219,7 @@ def draw_reliability(calibration: Calibration, figure: Any) -> bool:
             label=f"adopted map: {score_map.adopted}",
         )  # fmt: skip
     axes.set_xlabel("panel score")
-    axes.set_ylabel("mean score by people")
+    axes.set_ylabel(f"mean score by people ({short_name(target.name, 30)})")
     handles, labels = axes.get_legend_handles_labels()
     strip = 0.12 + 0.2 * len(labels)
     figure.get_layout_engine().set(rect=(0, 0, 1, 1 - strip / figure.get_figheight()))

@@ -20,6 +20,7 @@ from .result import RESULT_FORMAT, Calibration
 _NOT_STORED: Final[dict[str, Any]] = {
     "material": None,
     "target": None,
+    "levels": None,
     "panel_identity": {},
     "texts_sha256": {},
 }

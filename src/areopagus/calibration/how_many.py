@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -16,12 +15,17 @@ from ..aggregation.decision_study import (
     d_study,
     smallest_designs,
 )
-from ..aggregation.effective_judges import effective_judges, effective_judges_from_components
 from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
 from ..number import Number, from_interval, undefined
-from .leave_out import jackknife
+from .leave_out import cut_to_range
 from .material import Material, Target
-from .ratings import prompt_tables
+from .panel_worth import (
+    NO_NULL,
+    NullBand,
+    null_of_components,
+    worth_of_components,
+    worth_of_errors,
+)
 
 Floats = npt.NDArray[np.float64]
 
@@ -62,7 +66,10 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A panel of personas x models x repeats and its expected quality within prompts."""
+    """A panel of personas x models x repeats and its expected quality within prompts.
+
+    `reason` says why e_rho2 is nan.
+    """
 
     budget: int
     personas: int
@@ -71,6 +78,7 @@ class Design:
     calls: int
     e_rho2: float
     standard_error: float
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +89,7 @@ class NeededDesign:
         standard_error: wanted, in points of the scale.
         aim: "order" of the responses to one prompt (relative error), or "level" of a score
             (absolute error, with what personas and models add to all responses alike).
+        reason: why there is no design, or None.
     """
 
     standard_error: float
@@ -89,6 +98,7 @@ class NeededDesign:
     models: int | None
     repeats: int | None
     calls: int | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +111,9 @@ class HowMany:
         effective: independent judgments the panel is worth, from the components; its interval
             is a jackknife over prompts on the logarithm, for these personas and models.
         effective_of_errors: the same from the judges' errors against people (Kish), where people
-            gave scores; its interval is what independent judges would come out as: a panel
-            inside is not shown to share errors.
+            gave scores; without an interval.
+        effective_null, effective_of_errors_null: what independent judges come out as.
+        errors_from: the target that the errors are of; None where people gave ranks only.
         this_panel: the design as it stands.
         designs: the best design for each budget of calls a response.
         needed: the cheapest design for each wanted standard error, of order and of level.
@@ -121,16 +132,33 @@ class HowMany:
     n_scores: int
     is_sample: bool
     reason: str | None
+    effective_null: NullBand = NO_NULL
+    effective_of_errors_null: NullBand = NO_NULL
+    errors_from: str | None = None
 
 
 def how_many(
-    material: Material, target: Target | None, *, level: float = 0.95, seed: int = 0
+    material: Material,
+    target: Target | None,
+    *,
+    levels: Target | None = None,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> HowMany:
     """Returns what the panel's own variance says about its size.
 
     The components need no people; only the errors do. Coverage of their jackknife intervals:
     see `aggregation.generalizability.panel_g_study`.
+
+    Args:
+        material: with a panel.
+        target: the main target: its criterion is the panel's whose variance is taken apart.
+        levels: what errors are of; the main target where that holds scores.
+        level: nominal coverage.
+        seed: of samples and nulls.
     """
+    if levels is None and target is not None and target.ratings.kind == "score":
+        levels = target
     panel = material.panel
     none = undefined("no panel")
     if panel is None:
@@ -146,11 +174,12 @@ def how_many(
     study = panel_g_study(scores[rows], prompt=prompt[rows], level=level)
     n_prompts = len(np.unique(prompt[rows]))
     components = tuple(_component(study, name, n_prompts) for name in study.components)
-    reason = study.reason
+    reason = study.reason or _no_variance(study, scores[rows])
     this_panel: Design | None = None
     designs: tuple[Design, ...] = ()
     needed: tuple[NeededDesign, ...] = ()
     effective = undefined(reason or "the design holds no error component", unit="judgment")
+    null = NO_NULL
     if reason is None and not any(math.isnan(v) for v in study.components.values()):
         this_panel = _design(P * M * T, d_study(study, personas=P, models=M, repeats=T))
         budgets = sorted({*BUDGETS, P * M * T})
@@ -159,19 +188,36 @@ def how_many(
             for best in best_designs(study, budgets, most=_most(study))
         )
         needed = _needed(study)
-        effective = _effective(study, (P, M, T), n_prompts, level)
+        effective = worth_of_components(study, (P, M, T), n_prompts, level)
+        if effective.is_defined:
+            null = null_of_components(scores[rows], prompt[rows], study, seed)
+    errors, errors_null = worth_of_errors(material, target, levels, seed)
     return HowMany(
         components=components,
         few_levels=study.few_levels,
         effective=effective,
-        effective_of_errors=_of_errors(material, target, seed),
+        effective_of_errors=errors,
         this_panel=this_panel,
         designs=designs,
         needed=needed,
         n_scores=study.n,
         is_sample=is_sample,
         reason=reason,
+        effective_null=null,
+        effective_of_errors_null=errors_null,
+        errors_from=levels.name if levels is not None else None,
     )
+
+
+def _no_variance(study: GStudy, scores: Floats) -> str | None:
+    """Why components tell nothing: judgments that are all alike have none above 0.
+
+    Every standard error would then be 0, and one judge enough for anything.
+    """
+    largest = max((v for v in study.components.values() if not math.isnan(v)), default=math.nan)
+    if largest > 1e-12 * max(float(np.nanmean(scores**2)), 1e-30):
+        return None
+    return "no variance component is positive: the judgments do not differ"
 
 
 def _composite(scores: Floats) -> Floats:
@@ -202,35 +248,6 @@ def _most(study: GStudy) -> tuple[int, int, int]:
     )
 
 
-def _effective(study: GStudy, panel: tuple[int, int, int], n_prompts: int, level: float) -> Number:
-    method = "variance of one judgment's error over that of the panel mean, on the logarithm"
-
-    def worth(components: GStudy | Mapping[str, float]) -> float:
-        personas, models, repeats = panel
-        try:
-            found = effective_judges_from_components(
-                components, personas=personas, models=models, repeats=repeats
-            )
-        except ValueError:  # without this prompt the design does not hold every component
-            return math.nan
-        return math.log(found) if found > 0 else math.nan
-
-    value = worth(study)
-    if math.isnan(value):
-        return undefined("no component of error is positive", unit="prompt")
-    left_out = np.array([worth(components) for components in study.left_out])
-    number = jackknife(value, left_out, n=n_prompts, method=method, level=level)
-    if not number.has_interval:
-        return replace(number, value=math.exp(value))
-    # A panel is worth at least one judgment and at most as many as it gives.
-    return replace(
-        number,
-        value=math.exp(value),
-        low=max(math.exp(number.low), 1.0),
-        high=min(math.exp(number.high), float(math.prod(panel))),
-    )
-
-
 def _needed(study: GStudy) -> tuple[NeededDesign, ...]:
     aims: tuple[tuple[Literal["order", "level"], Literal["relative", "absolute"]], ...] = (
         ("order", "relative"),
@@ -248,6 +265,7 @@ def _needed(study: GStudy) -> tuple[NeededDesign, ...]:
                     models=d.models if d else None,
                     repeats=d.repeats if d else None,
                     calls=d.calls if d else None,
+                    reason=None if d else "no design that was looked at reaches it",
                 )
             )
     return tuple(found)
@@ -257,6 +275,8 @@ def _component(study: GStudy, name: str, n_prompts: int) -> Component:
     value, method = study.components[name], "Henderson's method I"
     if name in study.intervals:
         number = from_interval(study.intervals[name], method)
+        # no variance is below 0, though an unbiased estimate of a small one may be
+        number = cut_to_range(number, (min(0.0, value), math.inf))
     else:
         low, high = level_bounds(study.levels[name])
         reason = study.reason or (
@@ -284,54 +304,7 @@ def _design(budget: int, study: DecisionStudy) -> Design:
         calls=study.calls,
         e_rho2=study.e_rho2,
         standard_error=math.sqrt(study.relative_error),
+        reason="responses within prompts are not shown to differ"
+        if math.isnan(study.e_rho2)
+        else None,
     )
-
-
-def human_noise(target: Target) -> float:
-    """Returns the error variance of a mean rating within prompts: s²_e / m̄; nan if unknown."""
-    squares = df = raters = cells = 0.0
-    for tables in prompt_tables(target.ratings):
-        for table, complete in zip(tables.values, tables.complete, strict=True):
-            whole = table[complete]
-            m, n = whole.shape
-            if m < 2:
-                continue
-            residual = whole - whole.mean(axis=0) - whole.mean(axis=1)[:, None] + whole.mean()
-            squares += float((residual**2).sum())
-            df += (m - 1) * (n - 1)
-            raters += m
-            cells += 1
-    return squares / df / (raters / cells) if df else math.nan
-
-
-def _of_errors(material: Material, target: Target | None, seed: int) -> Number:
-    method = "Kish's number from errors against people; the interval is that of independent judges"
-    panel = material.panel
-    if target is None or panel is None:
-        return undefined("people and panel share no criterion", unit="judge", method=method)
-    if target.ratings.kind == "rank":
-        return undefined(
-            "people gave ranks, which have no level to be wrong against", unit="judge",
-            method=method,
-        )  # fmt: skip
-    by_judge = panel.by_judge(target.criterion)
-    table = by_judge.reshape(len(by_judge), -1)
-    table = table[:, np.isfinite(table).any(axis=0)]
-    rows = np.flatnonzero(target.both)
-    noise = human_noise(target)
-    if math.isnan(noise):
-        return undefined(
-            "no prompt has two complete raters: people's own error is not known", unit="judge",
-            method=method,
-        )  # fmt: skip
-    # judges whose errors cancel out are infinitely many: their null has infinite quantiles
-    with np.errstate(invalid="ignore"):
-        found = effective_judges(
-            table[rows], target.human[rows], groups=material.responses.prompt[rows],
-            reference_noise=noise,
-            draws=200 if len(rows) * table.shape[1] < 100_000 else 0, seed=seed,
-        )  # fmt: skip
-    return Number(
-        found.kish, found.n_items, "response", method, found.null_low, found.null_high,
-        found.reason,
-    )  # fmt: skip

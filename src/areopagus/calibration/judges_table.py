@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -13,7 +14,7 @@ from ..number import Number, undefined
 from ..records.judgment import STATUSES
 from .families import family_of
 from .judge_bias import length_slope, level_difference, own_family_preference, spread
-from .leave_out import ratio, ratio_difference
+from .leave_out import ratio, ratio_difference, verdict_limits
 from .material import Material, Target
 from .pair_parts import PairSums, pair_sums, sums_by_type
 from .panel_scores import PanelScores, judge_name
@@ -46,9 +47,11 @@ class JudgeRow:
         length: points a doubling of length, people's mean held fixed.
         abstention: share of its judgments that found the response to decline.
         cross, within: accuracy on cross-source and on within-source pairs.
-        is_useless: the interval of its accuracy covers chance (one half) or lies below it.
+        is_useless: the interval of its accuracy covers chance (one half) or lies below it; so
+            does a judge with one score for everything, whose accuracy is one half in every prompt
+            and stands for its interval.
         is_source_only: right on cross-source pairs, at chance within each source, and the two
-            differ.
+            differ; a figure that is the same in every prompt stands for its interval.
     """
 
     kind: Kind
@@ -224,9 +227,10 @@ def _row(world: _World, kind: Kind, name: str, mask: npt.NDArray[np.bool_]) -> J
         gap = ratio_difference(
             types["cross"].accuracy, types["within-source"].accuracy, method="gap", level=level
         )
+        low, high = verdict_limits(within)
         is_source_only = (
-            cross.has_interval and cross.low > 0.5 and within.covers(0.5)
-            and within.value <= NEAR_CHANCE and gap.has_interval and gap.low > 0
+            verdict_limits(cross)[0] > 0.5 and low <= 0.5 <= high
+            and within.value <= NEAR_CHANCE and verdict_limits(gap)[0] > 0
         )  # fmt: skip
     abstained = by_status.get("abstained", 0)
     return JudgeRow(
@@ -237,7 +241,8 @@ def _row(world: _World, kind: Kind, name: str, mask: npt.NDArray[np.bool_]) -> J
         accuracy=accuracy,
         tau=Number(
             sums.tau, accuracy.n, "prompt", "stratified tau-b",
-            reason="the interval stands at the accuracy",
+            reason="it ties all responses of every prompt, or people do" if math.isnan(sums.tau)
+            else "the interval stands at the accuracy",
         ),
         severity=level_difference(
             score, _mean_of(world.by_judge, np.ones_like(mask)), prompt, n_prompts, level
@@ -254,7 +259,7 @@ def _row(world: _World, kind: Kind, name: str, mask: npt.NDArray[np.bool_]) -> J
         ),
         cross=cross,
         within=within,
-        is_useless=accuracy.has_interval and accuracy.low <= 0.5,
+        is_useless=verdict_limits(accuracy)[0] <= 0.5,
         is_source_only=is_source_only,
     )  # fmt: skip
 

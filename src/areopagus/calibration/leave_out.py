@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,44 @@ Floats = npt.NDArray[np.float64]
 BLOCKS = 50
 """Prompts are left out one by one up to this many where a statistic must be computed anew."""
 
+STANDS = "the value stands for its interval"
+"""Ends the reason of a figure that is the same in every prompt, six prompts or more."""
+
+Bounds = tuple[float, float]
+"""The least and the greatest value that a figure can have."""
+
+
+def cut_to_range(number: Number, bounds: Bounds) -> Number:
+    """Returns a number whose limits do not leave the range of its figure; the method says so.
+
+    What is cut off holds no value that the figure can have, so coverage stays what it is.
+    """
+    if not number.has_interval:
+        return number
+    low, high = max(number.low, bounds[0]), min(number.high, bounds[1])
+    ends = [end for end, was in ((bounds[0], number.low < low), (bounds[1], number.high > high))
+            if was]  # fmt: skip
+    if not ends:
+        return number
+    named = " and ".join(f"{end:g}" for end in ends)
+    method = f"{number.method}; cut at {named}, where the range of the figure ends"
+    return replace(number, low=low, high=high, method=method)
+
+
+def verdict_limits(number: Number) -> tuple[float, float]:
+    """Returns the limits that a verdict is made of, nan where there are none.
+
+    A figure that is the same in every prompt has no interval; with the prompts that an interval
+    needs its value stands for one. Without that the purest cases would pass unnamed: the judge
+    that gives one score to models and one to people is right in exactly half of all pairs within
+    source, prompt by prompt.
+    """
+    if number.has_interval:
+        return number.low, number.high
+    if number.is_defined and number.n >= MIN_UNITS and (number.reason or "").endswith(STANDS):
+        return number.value, number.value
+    return math.nan, math.nan
+
 
 def jackknife(
     value: float,
@@ -26,6 +65,7 @@ def jackknife(
     method: str,
     unit: str = "prompt",
     level: float = 0.95,
+    bounds: Bounds | None = None,
 ) -> Number:
     """Returns a value with its jackknife t interval.
 
@@ -38,6 +78,7 @@ def jackknife(
         method: the estimator, for the report.
         unit: what is left out.
         level: nominal coverage.
+        bounds: of the figure; limits beyond are cut.
     """
     from scipy import stats
 
@@ -57,9 +98,10 @@ def jackknife(
     blocks = len(left_out)
     error = math.sqrt((blocks - 1) / blocks * float(((left_out - left_out.mean()) ** 2).sum()))
     if error <= 1e-12 * max(abs(value), 1e-3):
-        return without(f"does not vary over {unit}s")
+        return without(f"does not vary over {unit}s: {STANDS}")
     reach = float(stats.t.ppf((1 + level) / 2, blocks - 1)) * error
-    return Number(value, n, unit, named, value - reach, value + reach)
+    found = Number(value, n, unit, named, value - reach, value + reach)
+    return found if bounds is None else cut_to_range(found, bounds)
 
 
 def ratio(
@@ -68,7 +110,8 @@ def ratio(
     """Returns Σ top / Σ bottom − minus over prompts, with its jackknife interval.
 
     Args:
-        top, bottom: one entry a prompt; prompts whose bottom is 0 say nothing and do not count.
+        top, bottom: one entry a prompt, 0 ≤ top ≤ bottom; prompts whose bottom is 0 say nothing
+            and do not count.
         method: the estimator, for the report.
         level: nominal coverage.
         minus: subtracted from the ratio.
@@ -82,7 +125,9 @@ def ratio(
     left_out = np.full(n, np.nan)
     np.divide(top.sum() - top, rest, out=left_out, where=rest > 0)
     value = float(top.sum() / bottom.sum()) - minus
-    return jackknife(value, left_out - minus, n=n, method=method, level=level)
+    return jackknife(
+        value, left_out - minus, n=n, method=method, level=level, bounds=(-minus, 1.0 - minus)
+    )
 
 
 def ratio_difference(
@@ -112,7 +157,7 @@ def ratio_difference(
 
     left_out = without_each(top, bottom) - without_each(other_top, other_bottom)
     value = float(top.sum() / bottom.sum() - other_top.sum() / other_bottom.sum())
-    return jackknife(value, left_out, n=n, method=method, level=level)
+    return jackknife(value, left_out, n=n, method=method, level=level, bounds=(-1.0, 1.0))
 
 
 def recomputed(
@@ -121,6 +166,7 @@ def recomputed(
     *,
     method: str,
     level: float = 0.95,
+    bounds: Bounds | None = None,
 ) -> Number:
     """Returns a statistic of rows with its interval, computed anew without each block of prompts.
 
@@ -128,6 +174,7 @@ def recomputed(
         statistic: from a boolean mask of rows to the value.
         prompt: shape (rows,), the prompt code of each row.
         method, level: as in `ratio`.
+        bounds: as in `jackknife`.
     """
     codes, place = np.unique(prompt, return_inverse=True)
     n = len(codes)
@@ -136,4 +183,4 @@ def recomputed(
         return jackknife(value, np.empty(0), n=n, method=method, level=level)
     blocks = place % min(n, BLOCKS)
     left_out = np.array([statistic(blocks != block) for block in range(min(n, BLOCKS))])
-    return jackknife(value, left_out, n=n, method=method, level=level)
+    return jackknife(value, left_out, n=n, method=method, level=level, bounds=bounds)

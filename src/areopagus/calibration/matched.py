@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..records.humans import HumanReading
+from ..records.humans import HumanReading, misfits
+from ..records.humans.misfits import Misfit
 from ..records.judgment import STATUSES
 from .material import Material, Target
 
@@ -49,16 +50,21 @@ class Matched:
         n_calibration_ratings: ratings of calibration items, kept apart.
         n_missing: empty rating cells in the file.
         exclusions: reason to rows or ratings left out on reading.
+        exclusion_rows: reason to the first hundred of those rows.
         n_repeated: ratings beyond a rater's first of a response, left out.
+        repeated: (rater, response, criterion, kind, values, rows) of the first thousand of those;
+            the first value is the one that stands.
         n_without_match: ratings of responses that the run does not have, left out.
-        unmatched: (id, number of ratings, first rows) of those.
+        unmatched: (id, number of ratings, rows) of those; a thousand rows an id at most.
         unrated: ids of the run's responses that nobody rated (the first thousand).
         n_unrated: all of them.
-        n_out_of_range: ratings off the scale; they count, and should not be there.
+        n_out_of_range: ratings off the scale, left out.
         out_of_range: (rater, response, criterion, value, row) of the first thousand.
-        unknown_raters: (rater, number of ratings) that the roster does not know.
+        unknown_raters: (rater, number of ratings) that the roster does not know; they count.
+        unknown_rater_rows: (rater, rows) of those.
         other_prompts: (response, prompt in the file, prompt in the run, number of ratings); the
             run's prompt holds.
+        other_prompt_rows: the rows of each of those.
         panel: the panel's side, None without one.
         notices: what was assumed.
     """
@@ -82,6 +88,25 @@ class Matched:
     other_prompts: tuple[tuple[str, str, str, int], ...]
     panel: PanelMatched | None
     notices: tuple[str, ...]
+    exclusion_rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    repeated: tuple[misfits.Repeat, ...] = ()
+    unknown_rater_rows: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    other_prompt_rows: tuple[tuple[int, ...], ...] = ()
+
+    def misfits(self) -> tuple[Misfit, ...]:
+        """Returns what does not fit, with its rows, for print."""
+        rows = dict(self.unknown_rater_rows)
+        of_prompts = self.other_prompt_rows or ((),) * len(self.other_prompts)
+        found = (
+            misfits.unmatched(self.n_without_match, self.unmatched),
+            misfits.repeated(self.n_repeated, self.repeated),
+            misfits.off_scale(self.n_out_of_range, self.out_of_range),
+            misfits.unknown_raters([(n, k, rows.get(n, ())) for n, k in self.unknown_raters]),
+            misfits.other_prompts(
+                [(*one, at) for one, at in zip(self.other_prompts, of_prompts, strict=True)]
+            ),
+        )
+        return tuple(one for one in found if one.n)
 
 
 def what_was_matched(
@@ -89,6 +114,8 @@ def what_was_matched(
 ) -> Matched:
     """Returns the counts of a material, with what its file left out."""
     report = material.match
+    strangers = misfits.joined(misfits.strangers_of(report)) if report else ()
+    gone = {one.id for one in report.unmatched_ratings} if report else set()
     codes = [(one.rater, one.prompt, one.response) for one in material.ratings]
     raters, prompts, rated = (
         np.unique(np.concatenate([parts[k] for parts in codes])) if codes else np.zeros(0)
@@ -109,24 +136,25 @@ def what_was_matched(
         panel=_panel(material, target, len(rated)),
         notices=(*(reading.notices if reading else ()), *material.notices),
         unmatched=tuple(
-            (one.id, one.n, one.lines[:20])
-            for one in (report.unmatched_ratings[:SHOWN] if report else ())
+            (one.id, one.n, one.lines) for one in (report.unmatched_ratings if report else ())
         ),
         unrated=report.unrated_responses[:SHOWN] if report else (),
         n_unrated=len(report.unrated_responses) if report else 0,
         n_out_of_range=report.n_out_of_range if report else 0,
-        out_of_range=tuple(
-            (one.rater_id, one.response_id, one.criterion, one.value, one.line)
-            for one in (report.out_of_range if report else ())
-        ),
-        unknown_raters=tuple(
-            (one.id, one.n) for one in (report.unknown_raters[:SHOWN] if report else ())
-        ),
+        out_of_range=misfits.off_scale_of(report) if report else (),
+        unknown_raters=tuple((name, n) for name, n, _ in strangers),
+        unknown_rater_rows=tuple((name, rows) for name, _, rows in strangers),
         other_prompts=tuple(
             (one.response_id, one.prompt_id, one.expected, one.n)
             for one in (report.other_prompts if report else ())
         ),
-    )
+        other_prompt_rows=tuple(one.lines for one in (report.other_prompts if report else ())),
+        repeated=tuple(
+            # those of responses that the run does not have are among the unmatched already
+            one for one in (misfits.repeats_of(report) if report else ()) if one[1] not in gone
+        ),
+        exclusion_rows={one.reason: one.lines for one in reading.exclusions} if reading else {},
+    )  # fmt: skip
 
 
 def _panel(material: Material, target: Target | None, n_rated: int) -> PanelMatched | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,9 @@ COMPOSITE = "composite"
 """The criterion of a rater's mean over all dimensions, made where nobody was asked for overall."""
 
 ONE_PROMPT = "(one prompt)"
+
+_STAND_IN = re.compile(r"(?<![\w/])offline/[\w.:-]+")
+"""How the package's own stand-ins are called, alone or within the name of a judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,13 @@ class CalibrationRatings:
         responses: their responses.
         item_type: the item type of each of those responses.
         ratings: by criterion and kind.
+        item_role: what the file says each response is there for ("weak"), None where it does not.
     """
 
     responses: Responses
     item_type: tuple[str, ...]
     ratings: tuple[Ratings, ...]
+    item_role: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +251,32 @@ def targets_of(material: Material) -> tuple[Target, ...]:
         )
     )
     return tuple(found)
+
+
+def is_stand_in(name: str) -> bool:
+    """Whether a model, or the name of a judge, is one of the package's own stand-ins."""
+    return _STAND_IN.search(name) is not None
+
+
+def stand_ins_of(material: Material) -> tuple[str, ...]:
+    """Returns the embedded stand-ins among judges and respondents: no findings come of those."""
+    names = [who for who in material.responses.respondent if who]
+    if material.panel is not None:
+        names += [*material.panel.models, *material.panel.personas]
+    found = {part for name in names for part in _STAND_IN.findall(name)}
+    return tuple(sorted(found))
+
+
+def with_levels(targets: tuple[Target, ...]) -> Target | None:
+    """Returns the target that figures of levels are taken from: the first that people scored.
+
+    Ranks hold an order and no level. Where people gave both, the order of the main target says
+    how far they agree, and their scores say how high. A target that the panel judged by the same
+    criterion as the main one goes before others; None where people gave ranks only.
+    """
+    scored = [one for one in targets if one.ratings.kind == "score"]
+    alike = [one for one in scored if one.criterion == targets[0].criterion]
+    return next(iter(alike or scored), None)
 
 
 def counted(names: Mapping[str, int]) -> str:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..aggregation.intervals import t_interval
 from ..number import Number, from_interval, undefined
-from .leave_out import ratio
+from .leave_out import cut_to_range, ratio
 from .material import Material, Target
 from .pair_parts import pair_sums
 
@@ -121,18 +121,21 @@ def against_one_person(
         for name, total in totals.items()
     }
 
-    def mean(values: Floats, method: str) -> Number:
-        return from_interval(t_interval(values, level=level), method)
+    def mean(values: Floats, method: str, least: float, most: float = 1.0) -> Number:
+        found = from_interval(t_interval(values, level=level), method)
+        return cut_to_range(found, (least, most))
 
     left = "left out, against the mean of the others"
     return AgainstOnePerson(
-        human_tau=mean(means["tau_h"], f"within-prompt tau of the rater {left}"),
-        panel_tau=mean(means["tau_p"], "within-prompt tau of the panel, same others"),
-        tau_difference=mean(means["tau_p"] - means["tau_h"], "panel less rater, paired by prompt"),
-        human_accuracy=mean(means["acc_h"], f"pair accuracy of the rater {left}"),
-        panel_accuracy=mean(means["acc_p"], "pair accuracy of the panel, same others"),
+        human_tau=mean(means["tau_h"], f"within-prompt tau of the rater {left}", -1),
+        panel_tau=mean(means["tau_p"], "within-prompt tau of the panel, same others", -1),
+        tau_difference=mean(
+            means["tau_p"] - means["tau_h"], "panel less rater, paired by prompt", -2, 2
+        ),
+        human_accuracy=mean(means["acc_h"], f"pair accuracy of the rater {left}", 0),
+        panel_accuracy=mean(means["acc_p"], "pair accuracy of the panel, same others", 0),
         accuracy_difference=mean(
-            means["acc_p"] - means["acc_h"], "panel less rater, paired by prompt"
+            means["acc_p"] - means["acc_h"], "panel less rater, paired by prompt", -1
         ),
         raters=tuple(rows),
         n_comparisons=int(n_acc.sum()),

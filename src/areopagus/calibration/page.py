@@ -11,12 +11,13 @@ from ..reports.all_numbers import numbers_section
 from ..reports.frame import Page, write_page
 from ..reports.numbers import shown, span
 from ..reports.parts import Section, Tile, Tiles
+from .how_many import HowMany
 from .page_panel import against_one_person, judges_section, one_person_section, panel_section
 from .page_parts import finite
 from .page_people import matched_section, paper_section, people_section
 from .page_use import alt_section, corrections_section, how_many_section, unsaid_section
 from .result import Calibration
-from .text_lines import FEW_PROMPTS, listed, said, units
+from .text_lines import FEW_PROMPTS, demonstration, listed, said, units
 
 
 def write_calibration_page(
@@ -46,9 +47,8 @@ def write_calibration_page(
         lead=(rated, f"in {prompts}, by {by}{on}. Intervals are {about}."),
         notices=list(_notices(calibration)),
         sections=list(_sections(calibration, folder)),
-        is_demonstration=any(
-            "offline/" in row.name for row in calibration.judges.rows if row.kind == "model"
-        ),
+        is_demonstration=bool(calibration.stand_ins),
+        demonstration=demonstration(calibration.stand_ins),
     )
     return write_page(path, page if figures else page.without_figures())
 
@@ -80,7 +80,7 @@ def _tiles(calibration: Calibration) -> Iterator[Tile]:
     )
     yield Tile(difference.label, difference.value, f"{difference.note} {verdict}".strip())
     size = calibration.how_many
-    yield _tile("worth in independent judgments", size.effective, digits=1)
+    yield _worth(size)
     for test in calibration.alt_tests:
         rate = f"winning rate {shown(finite(test.winning_rate.value))}"
         yield Tile(f"stands in for a rater ({test.form})", test.verdict, rate)
@@ -89,6 +89,15 @@ def _tiles(calibration: Calibration) -> Iterator[Tile]:
 def _tile(label: str, number: Number, *, digits: int = 2) -> Tile:
     note = span(number.low, number.high, digits) if number.has_interval else said(number.reason)
     return Tile(label, shown(finite(number.value), digits), note)
+
+
+def _worth(size: HowMany) -> Tile:
+    tile = _tile("worth in independent judgments", size.effective, digits=1)
+    null = size.effective_null
+    if not size.effective.is_defined or not null.is_known:
+        return tile
+    told = f"independent judges: {span(null.null_low, null.null_high, 1)}"
+    return Tile(tile.label, tile.value, f"{tile.note}; {told}" if tile.note else told)
 
 
 def _notices(calibration: Calibration) -> Iterator[str]:

@@ -44,7 +44,7 @@ def measures(
         caption=caption,
         label=label,
         columns=[
-            Column("figure", "wide"),
+            Column("figure", "id"),
             Column("value", "number", digits),
             Column("n", "count"),
             Column("unit"),

@@ -41,16 +41,13 @@ def _matched(matched: Matched) -> Iterator[Part]:
         if panel.n_without_score:
             points.append(("Without a panel score:", f"{panel.n_without_score:,} responses."))
     left_out = (
-        (matched.n_calibration_ratings, "ratings of calibration items are kept apart"),
-        (matched.n_without_match, "ratings are of responses that the run does not have"),
-        (matched.n_unrated, "judged responses nobody rated"),
-        (matched.n_repeated, "ratings repeat an earlier one of the same rater; the first stands"),
-        (matched.n_out_of_range, "ratings are off the scale, and counted all the same"),
-        (len(matched.unknown_raters), "raters are not on the roster"),
-        (len(matched.other_prompts), "responses stand under another prompt in the run"),
-        (matched.n_missing, "rating cells are empty"),
+        (matched.n_calibration_ratings, "rating", "of calibration items, kept apart"),
+        (matched.n_unrated, "judged response", "that nobody rated"),
+        (matched.n_missing, "rating cell", "empty"),
     )
-    points += [("", f"{n:,} {what}.") for n, what in left_out if n]
+    points += [("", f"{units(n, what)} {said}.") for n, what, said in left_out if n]
+    for misfit in matched.misfits():
+        points.append((f"{misfit.said}:", f"{'; '.join(misfit.shown(20))}."))
     points += [
         ("Left out on reading:", f"{n:,}: {reason}.") for reason, n in matched.exclusions.items()
     ]
@@ -195,7 +192,7 @@ def _severity(criteria: tuple[CriterionAgreement, ...], folder: Path) -> Iterato
             "Severity of raters",
             [
                 Column("rater", "id"),
-                Column("criterion"),
+                Column("criterion", "id"),
                 Column("ratings", "count"),
                 Column("deviation", "number"),
                 Column("shrunk", "number"),
@@ -234,10 +231,10 @@ def _items(people: People) -> Iterator[Part]:
         [
             Column("prompt", "id"),
             Column("kind"),
-            Column("criterion"),
+            Column("criterion", "id"),
             Column("raters", "count"),
             Column("responses", "count"),
-            Column("lowest"),
+            Column("lowest", "id"),
             Column("weak one last", "number"),
             Column("W", "number"),
             Column("models here less elsewhere", "number"),

@@ -25,16 +25,39 @@ def _how_many(size: HowMany, folder: Path) -> Iterator[Part]:
         "Worth in independent judgments",
         [
             ("from how its judges agree", size.effective),
-            ("from their errors against people", size.effective_of_errors),
+            (
+                f"from their errors against people{_of(size.errors_from)}",
+                size.effective_of_errors,
+            ),
         ],
         digits=1,
     )
-    if size.effective_of_errors.has_interval:
-        yield Paragraph(
-            "The interval of the worth from errors is what so many independent judges would come "
-            "out as.",
-            "quiet",
-        )
+    yield Table(
+        "What so many independent judges come out as on such data. A panel inside is not shown to "
+        "share errors; one below shares some.",
+        "Independent judges",
+        [
+            Column("worth", "id"),
+            Column("low", "number", 1),
+            Column("median", "number", 1),
+            Column("high", "number", 1),
+            Column("note", "wide"),
+        ],
+        [
+            [
+                name,
+                finite(null.null_low),
+                finite(null.null_median),
+                finite(null.null_high),
+                said(null.reason),
+            ]
+            for name, null in (
+                ("from how its judges agree", size.effective_null),
+                ("from their errors against people", size.effective_of_errors_null),
+            )
+        ],
+        is_short=True,
+    )
     if size.components:
         sample = ", a sample of prompts" if size.is_sample else ""
         yield Table(
@@ -114,6 +137,10 @@ def _how_many(size: HowMany, folder: Path) -> Iterator[Part]:
         )
 
 
+def _of(target: str | None) -> str:
+    return f" ({target})" if target else ""
+
+
 def _design(one: Design, budget: str) -> list[Scalar | Cell]:
     return [
         budget,
@@ -149,6 +176,10 @@ def _corrections(found: Corrections, folder: Path) -> Iterator[Part]:
     ]
     if weights.reason:
         points.insert(1, ("", f"{weights.reason}."))
+    if score_map.note:
+        points.append(("", f"{score_map.note[:1].upper()}{score_map.note[1:]}."))
+    if found.levels_from:
+        points.append(("People's level:", f"{found.levels_from}, for maps, means and widths."))
     if found.group_means_reason:
         points.append(("Means of people's ratings:", f"undefined: {found.group_means_reason}."))
     yield Points(points)
@@ -184,22 +215,33 @@ def _corrections(found: Corrections, folder: Path) -> Iterator[Part]:
         )
     if score_map.error:
         yield Table(
-            "Root mean squared error against people's means, out of fold; p of each gain.",
+            "Root mean squared error against people's means, out of fold, and p of its difference "
+            "from the simpler way of telling people's level, and from people's mean given to every "
+            "response: a map must be better than both.",
             "Maps",
             [
                 Column("map", "id"),
                 Column("error", "number"),
                 Column("p", "p"),
+                Column("p, people's mean", "p"),
+                Column("note", "wide"),
             ],
             [
                 [
-                    name,
+                    "people's mean" if name == "mean" else name,
                     value(number),
-                    finite(score_map.p[name].value) if name in score_map.p else None,
+                    *(
+                        finite(score_map.p[test].value) if test in score_map.p else None
+                        for test in (name, f"{name} over mean")
+                    ),
+                    "; ".join(
+                        score_map.p[test].method.removeprefix("two-sided sign-flip, ")
+                        for test in (name, f"{name} over mean")
+                        if test in score_map.p
+                    ),
                 ]
                 for name, number in score_map.error.items()
             ],
-            is_short=True,
         )
     if found.group_means:
         yield Table(

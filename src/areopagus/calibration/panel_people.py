@@ -12,7 +12,7 @@ from ..aggregation.intervals import bootstrap_stratified_tau, t_interval
 from ..aggregation.kendall import agreement_ceiling, kendall_tau_b, mean_group_tau
 from ..aggregation.tests_of_effect import permutation_test
 from ..number import Number, from_interval, undefined
-from .leave_out import ratio, ratio_difference
+from .leave_out import cut_to_range, ratio, ratio_difference, verdict_limits
 from .material import Material, Target
 from .pair_parts import PAIR_TYPES, PairType, pair_sums, settled, sums_by_type
 from .rater_pairs import PairwiseTau, pairwise_tau
@@ -77,7 +77,8 @@ class PanelPeople:
         beyond_source: accuracy of the panel less that of the source-only judge, over all pairs.
         beyond_length: the same against the length-only judge.
         source_confound: whether the panel's agreement may be the source alone: it is above
-            chance on cross pairs and not above it within either source.
+            chance on cross pairs and not above it within either source. A figure that is the
+            same in every prompt stands for its interval.
         source_preferred: the source that raters prefer ("model" or "human"), which the
             source-only judge prefers too.
     """
@@ -127,9 +128,11 @@ def agreement(
         bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed),
         "stratified tau-b: pairs within prompts",
     )
+    tau = cut_to_range(tau, (-1.0, 1.0))
     test = permutation_test(x, y, groups, rng=seed)
     by_prompt = mean_group_tau(x, y, groups)
     ceiling = ceiling_of(pairwise_tau(target.ratings, level=level), target)
+    pooled = kendall_tau_b(x, y)
     return Agreement(
         target=target.name,
         n_responses=int(both.sum()),
@@ -140,8 +143,11 @@ def agreement(
             f"two-sided permutation within prompts, {test.method}",
             reason=test.reason or "a p-value has no interval",
         ),
-        mean_tau=from_interval(
-            t_interval(np.array(by_prompt.taus), level=level), "mean of per-prompt tau-b"
+        mean_tau=cut_to_range(
+            from_interval(
+                t_interval(np.array(by_prompt.taus), level=level), "mean of per-prompt tau-b"
+            ),
+            (-1.0, 1.0),
         ),
         accuracy=ratio(
             *sums.accuracy, method="pair accuracy, panel ties one half", level=level
@@ -150,9 +156,10 @@ def agreement(
         ceiling=ceiling,
         above_ceiling=bool(tau.value > ceiling.value) if ceiling.is_defined else False,
         pooled_tau=Number(
-            kendall_tau_b(x, y), int(both.sum()), "response",
+            pooled, int(both.sum()), "response",
             "the paper's definition: tau-b over all responses of all prompts at once",
-            reason="prompts are not kept apart: no interval",
+            reason="people or panel put all responses of all prompts level"
+            if math.isnan(pooled) else "prompts are not kept apart: no interval",
         ),
     )  # fmt: skip
 
@@ -220,7 +227,8 @@ def _by_pair_type(
                 panel_tau=Number(
                     sums.tau, int((sums.decided > 0).sum()), "prompt",
                     f"stratified tau-b on {kind} pairs",
-                    reason="the interval stands at the accuracy",
+                    reason="the panel, or people, order no such pair" if math.isnan(sums.tau)
+                    else "the interval stands at the accuracy",
                 ),
                 source_only=ratio(*of_source[kind].accuracy, method=name, level=level),
                 length_only=ratio(*of_length[kind].accuracy, method=name, level=level)
@@ -236,7 +244,6 @@ def _by_pair_type(
             method="pair accuracy, panel less a judge that knows the source only",
         ),
         beyond_length=beyond_length,
-        source_confound=cross.has_interval and cross.low > 0.5 and within.has_interval
-        and within.low <= 0.5,
+        source_confound=verdict_limits(cross)[0] > 0.5 and verdict_limits(within)[0] <= 0.5,
         source_preferred="model" if prefers_model else "human",
     )  # fmt: skip

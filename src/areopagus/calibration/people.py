@@ -161,7 +161,10 @@ def _with_interval(
             reason=f"no interval: more than {MOST_FOR_INTERVALS:,} ratings",
         )  # fmt: skip
     table, prompt = table[:, several], prompt[several]
-    return recomputed(lambda mask: value_of(table[:, mask]), prompt, method=statistic, level=level)
+    return recomputed(
+        lambda mask: value_of(table[:, mask]), prompt, method=statistic, level=level,
+        bounds=(-math.inf, 1.0),
+    )  # fmt: skip
 
 
 class _Statistic:

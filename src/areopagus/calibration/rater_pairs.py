@@ -116,10 +116,19 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
     counts = n_defined - np.bincount(prompt, weights=lost, minlength=n_prompts)
     left_out = np.full(n_prompts, np.nan)
     np.divide(sums, counts, out=left_out, where=counts > 0)
+    if not n_defined:
+        reason = "in every pair of raters one side orders nothing"
+        none = Number(math.nan, 0, "prompt", method, reason=reason)
+        return PairwiseTau(none, 0, n_pairs, compared)
     informative = np.bincount(prompt, weights=parts[1] + parts[2], minlength=n_prompts) > 0
     return PairwiseTau(
         tau=jackknife(
-            value, left_out[informative], n=int(informative.sum()), method=method, level=level
+            value,
+            left_out[informative],
+            n=int(informative.sum()),
+            method=method,
+            level=level,
+            bounds=(-1.0, 1.0),
         ),
         n_pairs_defined=n_defined,
         n_pairs_undefined=n_pairs - n_defined,
@@ -156,5 +165,7 @@ def _pooled(ratings: Ratings, level: float) -> PairwiseTau:
     left_out = np.divide(
         top.sum() - top[used], rest, out=np.full(rest.shape, np.nan), where=rest > 0
     )
-    tau = jackknife(value, left_out, n=int(used.sum()), method=method, level=level)
+    tau = jackknife(
+        value, left_out, n=int(used.sum()), method=method, level=level, bounds=(-1.0, 1.0)
+    )
     return PairwiseTau(tau, 0, 0, compared)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
 from ..aggregation.severity import severity
-from ..number import Number
-from .ratings import Ratings
+from ..number import Number, undefined
+from .ratings import Ratings, constant_raters
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,12 +31,13 @@ class RaterSeverity:
     Attributes:
         rater: who.
         n: ratings.
-        shrunk: severity in the additive fit, shrunk towards 0; positive is lenient.
+        shrunk: severity in the additive fit, shrunk towards 0, less the mean of the other usual
+            raters': the same origin as the deviation; positive is lenient.
         deviation: mean over prompts of rating minus the fitted score of the response, less the
             same of the other usual raters; with a t interval over prompts.
         p: two-sided t test of the deviation, Holm-adjusted over raters; nan when undefined.
-        verdict: "harsh", "lenient", "constant" (one value throughout: that is no severity), or ""
-            where nothing is shown.
+        verdict: "harsh", "lenient", "constant" (one value throughout: that is no severity, and
+            every figure of the rater is undefined), or "" where nothing is shown.
     """
 
     rater: str
@@ -49,12 +50,13 @@ class RaterSeverity:
 
 @dataclass(frozen=True, slots=True)
 class SeverityTable:
-    """All raters; `reason` says why there is no table."""
+    """All raters; `reason` says why there is no table, the other why the shrinkage is infinite."""
 
     raters: tuple[RaterSeverity, ...]
     shrinkage: float
     n_components: int
     reason: str | None = None
+    shrinkage_reason: str | None = None
 
 
 def severity_table(
@@ -64,8 +66,10 @@ def severity_table(
 
     A rater is named where |deviation| has Holm-adjusted p below .05 and is at least a quarter of
     the residual standard deviation. One harsh rater of five makes the other four look lenient in
-    any mean of all, so raters who stand out from the median rater, and constant ones, are left out
-    of what all are measured against, prompt by prompt (two usual raters at least).
+    any mean of all, so raters who stand out from the median rater are left out of what all are
+    measured against, prompt by prompt (two usual raters at least). A rater who gives one value
+    throughout says nothing of the responses: it is left out of the fit, and stands last without a
+    figure. Two raters who vary are needed.
     Measured (benchmarks/simulate_worlds.py, five raters, one harsh by 1.5, 2,000 worlds, Monte
     Carlo error .005) at 9, 26, 100 prompts: coverage of the harsh rater's interval .942, .951,
     .956; the harsh rater named in all worlds, another one in .045, .035, .000 of them.
@@ -76,10 +80,16 @@ def severity_table(
         )
     if ratings.n_raters < 2:
         return SeverityTable((), float("nan"), 0, "one rater")
+    constant = constant_raters(ratings)
+    fixed = _of_constant(ratings, constant, rater_ids)
+    ratings = ratings.select(~np.isin(ratings.rater, constant))
+    if ratings.n_raters < 2:
+        few = "fewer than two raters vary: nobody can be called harsh or lenient"
+        return SeverityTable(fixed, float("nan"), 0, few)
     raters, j = np.unique(ratings.rater, return_inverse=True)
     responses, r = np.unique(ratings.response, return_inverse=True)
     J = len(raters)
-    shrunk, plain, shrinkage, components = _fits(ratings, j, J)
+    shrunk, plain, shrinkage, component = _fits(ratings, j, J)
     b = np.where(np.isnan(plain), 0.0, plain)
     counts = np.bincount(r, minlength=len(responses))
     fitted = np.bincount(r, weights=ratings.value - b[j], minlength=len(responses)) / counts
@@ -87,15 +97,15 @@ def severity_table(
     residual = ratings.value - fitted[r]
     spread = float(np.std((residual - b[j])[is_shared])) if is_shared.any() else 0.0
     entries = (residual[is_shared], j[is_shared], ratings.prompt[is_shared])
-    constant = np.isin(raters, _constant(ratings, raters, j))
-    is_reference = ~constant if not constant.all() else np.ones(J, dtype=bool)
+    is_reference = np.ones(J, dtype=bool)
     middle = float(np.nanmedian(plain)) if not np.isnan(plain).all() else 0.0
     first = _over_prompts(*_cells(*entries), J, level, middle=middle)
     outlying = (holm(first.p) < 0.05) & (np.abs(first.mean) >= NOTABLE_SHARE * spread)
-    if (is_reference & ~outlying).sum() >= 2:
-        is_reference = is_reference & ~outlying
+    if (~outlying).sum() >= 2:
+        is_reference = ~outlying
     mean, half, n_prompts, p = _over_prompts(*_cells(*entries), J, level, is_reference=is_reference)
     adjusted = holm(p)
+    shrunk = _from_usual(shrunk, component, is_reference)
     unfit = (
         f"more than {MOST_RATERS} raters: the additive fit was not solved"
         if J > MOST_RATERS
@@ -121,7 +131,8 @@ def severity_table(
                 n=int(per_rater[index]),
                 shrunk=Number(
                     float(shrunk[index]), int(per_rater[index]), "rating",
-                    "additive fit, shrunk (best linear unbiased prediction)",
+                    "additive fit, shrunk (best linear unbiased prediction), less the same of the "
+                    "other usual raters",
                     reason=unfit if np.isnan(shrunk[index])
                     else "shrunk towards 0: the interval stands at the deviation",
                 ),
@@ -130,20 +141,64 @@ def severity_table(
                     float(mean[index] - half[index]), float(mean[index] + half[index]), reason,
                 ),
                 p=float(adjusted[index]),
-                verdict="constant" if constant[index]
-                else "" if not is_notable else "harsh" if mean[index] < 0 else "lenient",
+                verdict="" if not is_notable else "harsh" if mean[index] < 0 else "lenient",
             )
         )  # fmt: skip
-    return SeverityTable(tuple(rows), shrinkage, components)
+    n_components = 0 if J > MOST_RATERS else len(np.unique(component))
+    why = None
+    if not np.isfinite(shrinkage):
+        why = "raters differ no more than noise makes them: all is shrunk to 0"
+        why = unfit if J > MOST_RATERS else why
+    return SeverityTable((*rows, *fixed), shrinkage, n_components, None, why)
 
 
-def _fits(ratings: Ratings, j: npt.NDArray[np.intp], J: int) -> tuple[Floats, Floats, float, int]:
-    """Shrunk and plain severities by rater, the shrinkage and the number of components."""
+def _of_constant(
+    ratings: Ratings, constant: npt.NDArray[np.int64], rater_ids: tuple[str, ...]
+) -> tuple[RaterSeverity, ...]:
+    """Rows without figures for the raters who gave one value throughout."""
+    none = undefined("gives one value throughout: that is no severity", unit="prompt")
+    return tuple(
+        RaterSeverity(
+            rater_ids[code],
+            int((ratings.rater == code).sum()),
+            none,
+            none,
+            float("nan"),
+            "constant",
+        )
+        for code in constant.tolist()
+    )
+
+
+def _from_usual(
+    shrunk: Floats, component: npt.NDArray[np.int64], is_reference: npt.NDArray[np.bool_]
+) -> Floats:
+    """Severities from where deviations are counted: the usual raters of the component but oneself.
+
+    As fitted they sum to zero over all raters, so that a harsh one makes the others look lenient.
+    """
+    size = int(component.max(initial=0)) + 1
+    counts_in = is_reference & np.isfinite(shrunk)
+    sums = np.bincount(component, weights=np.where(counts_in, shrunk, 0.0), minlength=size)
+    counts = np.bincount(component, weights=counts_in, minlength=size)
+    rest = sums[component] - np.where(counts_in, shrunk, 0.0)
+    others = counts[component] - counts_in
+    # the only usual rater of a component stands for itself
+    alone = np.where(counts_in, shrunk, 0.0)
+    origin: Floats = np.divide(rest, others, out=alone, where=others > 0)
+    return shrunk - origin
+
+
+def _fits(
+    ratings: Ratings, j: npt.NDArray[np.intp], J: int
+) -> tuple[Floats, Floats, float, npt.NDArray[np.int64]]:
+    """Shrunk and plain severities by rater, the shrinkage and each rater's component."""
     if J > MOST_RATERS:
-        return np.full(J, np.nan), np.zeros(J), float("nan"), 0
+        nobody = np.zeros(J, dtype=np.int64)
+        return np.full(J, np.nan), np.zeros(J), float("nan"), nobody
     fit = severity(ratings.value, ratings.response, j, shrink=True)
     plain = severity(ratings.value, ratings.response, j, shrink=False)
-    return fit.severity, plain.severity, fit.shrinkage, fit.n_components
+    return fit.severity, plain.severity, fit.shrinkage, fit.judge_component
 
 
 class _Deviations(NamedTuple):
@@ -153,17 +208,6 @@ class _Deviations(NamedTuple):
     half: Floats
     n: npt.NDArray[np.int64]
     p: Floats
-
-
-def _constant(
-    ratings: Ratings, raters: npt.NDArray[np.int64], j: npt.NDArray[np.intp]
-) -> npt.NDArray[np.int64]:
-    """The raters who gave one value throughout, in two ratings or more."""
-    low, high = np.full(len(raters), np.inf), np.full(len(raters), -np.inf)
-    np.minimum.at(low, j, ratings.value)
-    np.maximum.at(high, j, ratings.value)
-    found: npt.NDArray[np.int64] = raters[(low == high) & (np.bincount(j) > 1)]
-    return found
 
 
 def _cells(
@@ -232,7 +276,7 @@ class Straightlining:
 def straightlining(ratings: Ratings, rater_ids: tuple[str, ...]) -> Straightlining:
     """Returns who gives the same value again and again."""
     raters, j = np.unique(ratings.rater, return_inverse=True)
-    constant = _constant(ratings, raters, j)
+    constant = constant_raters(ratings)
     # sorted by prompt and rater: cells are runs
     key_changes = np.ones(len(ratings), dtype=bool)
     key_changes[1:] = (np.diff(ratings.prompt) != 0) | (np.diff(ratings.rater) != 0)

@@ -161,6 +161,16 @@ def prompt_tables(ratings: Ratings) -> Iterator[PromptTables]:
             )
 
 
+def constant_raters(ratings: Ratings) -> Integers:
+    """Returns the raters (codes) who gave one value throughout, in two ratings or more."""
+    raters, j = np.unique(ratings.rater, return_inverse=True)
+    low, high = np.full(len(raters), np.inf), np.full(len(raters), -np.inf)
+    np.minimum.at(low, j, ratings.value)
+    np.maximum.at(high, j, ratings.value)
+    found: Integers = raters[(low == high) & (np.bincount(j, minlength=len(raters)) > 1)]
+    return found
+
+
 def n_too_large(ratings: Ratings) -> int:
     """Returns how many prompts are too large for a table of their own."""
     if not len(ratings):

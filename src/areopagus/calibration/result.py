@@ -26,7 +26,7 @@ from .unsaid import Unsaid
 
 RESULT_FORMAT = 1
 
-_NOT_WRITTEN = frozenset({"material", "target", "panel_identity", "texts_sha256"})
+_NOT_WRITTEN = frozenset({"material", "target", "levels", "panel_identity", "texts_sha256"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,9 @@ class Calibration:
         paper: the paper's human-study figures.
         unsaid: what cannot be said.
         material, target: the data and the main target, for figures; not part of the JSON.
+        levels: the target that people's level was taken from, or None; likewise.
+        stand_ins: embedded stand-ins (`offline/…`) among judges and respondents: with any, all
+            this is a demonstration.
         panel_identity: what makes the panel this panel; kept for a saved calibration.
         texts_sha256: response id to the hash of its text, where texts were given.
     """
@@ -72,6 +75,8 @@ class Calibration:
     target: Target | None = field(repr=False)
     panel_identity: dict[str, Any] = field(repr=False)
     texts_sha256: dict[str, str] = field(repr=False, default_factory=dict)
+    levels: Target | None = field(repr=False, default=None)
+    stand_ins: tuple[str, ...] = ()
     format: int = RESULT_FORMAT
     kind: str = "calibration"
 

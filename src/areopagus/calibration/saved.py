@@ -31,13 +31,15 @@ from ..aggregation.tests_of_effect import sign_flip_test
 from ..errors import InputError, InputFault
 from ..number import Number, as_json
 from ..records.run_folder import replaced
-from ..run import Run
 from .corrections import CONFORMAL_LEVEL
 from .judge_bias import prompt_means
+from .later_panel import later_panel, panel_differences
 from .leave_out import jackknife
-from .panel_scores import QUORUM, PanelScores, panel_of_run
+from .material import is_stand_in
+from .panel_scores import PanelScores
 from .result import Calibration
-from .sources import identity_of, read_texts
+from .sources import Judges, texts_of
+from .text_lines import demonstration, units
 
 SAVED_FORMAT = 1
 MOST_KEPT = 2000
@@ -84,8 +86,8 @@ class Applied:
 
     Attributes:
         scores: one entry a response of the run; nan where it has no score.
-        corrections: what was applied: "severities", "weights", "line", "isotonic"; empty where
-            nothing had been earned.
+        corrections: what was applied: "severities", "weights", "line", "isotonic".
+        withheld: what was earned and not applied: (correction, why not).
         drift: every judge; empty where the runs share no response.
         moved: judges that moved.
         differences: what differs between the panels, where that was allowed.
@@ -98,6 +100,7 @@ class Applied:
     moved: tuple[str, ...]
     differences: tuple[str, ...]
     notices: tuple[str, ...]
+    withheld: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the fields as JSON-like values."""
@@ -112,6 +115,9 @@ def saved_form(calibration: Calibration) -> dict[str, Any]:
     if panel is None or target is None:
         raise InputError("people and panel share no criterion: there is nothing to save")
     weights, score_map = calibration.corrections.weights, calibration.corrections.score_map
+    levels = calibration.levels
+    # map and width belong to the criterion that they were fitted on
+    is_alike = levels is not None and levels.criterion == target.criterion
     rows = np.flatnonzero(target.both)
     order = rows[np.argsort(material.responses.prompt[rows], kind="stable")][:MOST_KEPT]
     table = panel.by_judge(target.criterion).reshape(len(material.responses), -1)
@@ -131,11 +137,12 @@ def saved_form(calibration: Calibration) -> dict[str, Any]:
         "panel": calibration.panel_identity,
         "criterion": target.criterion,
         "weights": {} if weights.adopted == "equal" else dict(weights.weights),
-        "map": {"name": score_map.adopted, "x": list(score_map.x), "y": list(score_map.y)},
+        "map": {"name": score_map.adopted, "x": list(score_map.x), "y": list(score_map.y)}
+        if is_alike else {"name": "as is", "x": [], "y": []},
         "folds": dict(score_map.folds),
         "severities": severities,
         "conformal_width": {"value": width.value, "level": CONFORMAL_LEVEL}
-        if width.is_defined else None,
+        if width.is_defined and is_alike else None,
         "judge_scores": {
             name: {
                 ids[r]: round(float(table[r, k]), 6) for r in order.tolist()
@@ -189,7 +196,7 @@ def load(path: str | Path) -> dict[str, Any]:
 
 def apply(
     saved: Mapping[str, Any] | str | Path,
-    run: Run | str | Path,
+    run: Judges,
     *,
     responses: Any = None,
     despite_differences: bool = False,
@@ -203,53 +210,46 @@ def apply(
 
     Args:
         saved: a calibration.json or its content.
-        run: a run (or its folder) of the same panel.
-        responses: what was scored, as for scoring, to compare texts.
+        run: a run (or its folder) of the same panel; where stored judgments were calibrated,
+            later ones of the same judges, or their file.
+        responses: what was scored, as for scoring, to compare texts; without it, the texts that
+            the run's folder keeps.
         despite_differences: go on with a panel that differs, to see which judges moved; nothing
             is then corrected.
         seed: of sign flips beyond 20 prompts.
 
     Raises:
-        InputError: not a saved calibration; or another panel, with what differs.
+        InputError: not a saved calibration; unreadable judgments; or another panel, with what
+            differs.
     """
     content = load(saved) if isinstance(saved, str | Path) else saved
-    opened = run if isinstance(run, Run) else Run(run)
-    differences = list(_differences(content["panel"], identity_of(opened)))
+    later = later_panel(run)
+    panel, rows = later.panel, later.rows
+    if content["criterion"] is not None and content["criterion"] not in panel.criteria:
+        told = f"has no criterion {content['criterion']!r}, which was calibrated"
+        raise InputError([InputFault(later.path, told)])
+    differences = panel_differences(content["panel"], later.identity)
     if differences and not despite_differences:
         raise InputError(
-            [InputFault(str(opened.path), text) for text in differences],
+            [InputFault(later.path, text) for text in differences],
             hint="The calibration is of another panel: a judge's prompt, persona or model "
             "changed. Calibrate this panel anew.",
         )
-    rows = opened.scores()
     ids = [row["response_id"] for row in rows]
-    described = opened.record.get("panel", {})
-    panel = panel_of_run(
-        opened.path, {name: place for place, name in enumerate(ids)},
-        quorum=float(described.get("quorum", QUORUM)), axis_of={},
-    )  # fmt: skip
-    texts = read_texts(responses).sha256
+    texts = texts_of(responses, run).sha256
     drift, notices = _drift(content, panel, ids, texts, seed)
+    stand_ins = [name for name in panel.models if is_stand_in(name)]
+    notices = [*later.notices, *notices]
+    if stand_ins:
+        notices.insert(0, f"DEMONSTRATION: {demonstration(stand_ins)}")
     moved = tuple(one.judge for one in drift if one.moved)
     if moved:
         notices.append(
             f"the judge moved, not the respondents: {', '.join(moved)} score identical responses "
             "differently now; calibrate anew before comparing runs"
         )
-    scores, applied = _scores(content, panel, rows, is_other=bool(differences))
-    return Applied(scores, applied, drift, moved, tuple(differences), tuple(notices))
-
-
-def _differences(there: Any, here: Any, prefix: str = "") -> list[str]:
-    if isinstance(there, dict) and isinstance(here, dict):
-        found = []
-        for name in sorted(set(there) | set(here)):
-            found += _differences(there.get(name), here.get(name), f"{prefix}{name}.")
-        return found
-    if there == here:
-        return []
-    then, now = (json.dumps(x, ensure_ascii=False)[:80] for x in (there, here))
-    return [f"{prefix.rstrip('.')}: calibrated with {then}, now {now}"]
+    scores, applied, withheld = _scores(content, panel, rows, is_other=bool(differences))
+    return Applied(scores, applied, drift, moved, differences, tuple(notices), withheld)
 
 
 def _drift(
@@ -264,10 +264,10 @@ def _drift(
     same = [name for name in shared if name not in set(changed)]
     notices = []
     if changed:
-        notices.append(f"{len(changed)} responses have another text now: left out of the test")
+        notices.append(f"another text now, left out of the test: {units(len(changed), 'response')}")
     unchecked = sum(1 for n in same if n not in texts or n not in before)
     if unchecked:
-        notices.append(f"the texts of {unchecked} responses were not compared, only their ids")
+        notices.append(f"texts not compared, only their ids: {units(unchecked, 'response')}")
     if not same:
         notices.append("drift was not tested: the runs share no response")
         return (), notices
@@ -303,10 +303,14 @@ def _drift(
 
 def _scores(
     content: Mapping[str, Any], panel: PanelScores, rows: list[dict[str, str]], *, is_other: bool
-) -> tuple[tuple[CalibratedScore, ...], tuple[str, ...]]:
+) -> tuple[tuple[CalibratedScore, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     raw = panel.ensemble(content["criterion"])
     calibrated, applied = raw.copy(), []
+    why_not = dict.fromkeys(_earned(content), "it was earned for another panel")
     if not is_other:
+        why_not["severities"] = "every judge scored every response"
+        if content["weights"]:
+            why_not["severities"] = why_not[content["map"]["name"]] = "fitted weights stand instead"
         table = panel.by_judge(content["criterion"]).reshape(len(raw), -1)
         names = panel.judge_names()
         there = np.isfinite(table)
@@ -331,13 +335,28 @@ def _scores(
             applied.append(knots["name"])
     width = content["conformal_width"]
     reach = width["value"] if width and not is_other else math.nan
-    return tuple(
-        CalibratedScore(
-            row["response_id"], row["prompt_id"], float(raw[k]), float(calibrated[k]),
-            float(calibrated[k] - reach), float(calibrated[k] + reach),
-        )
-        for k, row in enumerate(rows)
-    ), tuple(applied)  # fmt: skip
+    return (
+        tuple(
+            CalibratedScore(
+                row["response_id"],
+                row["prompt_id"],
+                float(raw[k]),
+                float(calibrated[k]),
+                float(calibrated[k] - reach),
+                float(calibrated[k] + reach),
+            )
+            for k, row in enumerate(rows)
+        ),
+        tuple(applied),
+        tuple((n, why_not[n]) for n in _earned(content) if n not in applied),
+    )
+
+
+def _earned(content: Mapping[str, Any]) -> list[str]:
+    """What a calibration has to correct with, in the order in which it is applied."""
+    found = ["severities"] if content["severities"] else []
+    found += ["weights"] if content["weights"] else []
+    return found + ([str(content["map"]["name"])] if content["map"]["x"] else [])
 
 
 def _mean(table: Floats) -> Floats:

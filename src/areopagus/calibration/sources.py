@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, InputFault
 from ..records.humans import (
     Coded,
     HumanReading,
     HumanTable,
     JudgmentReading,
-    match,
     read_humans,
     read_judgments,
 )
 from ..records.responses import open_responses
+from ..records.run_folder import TEXTS_FILE
 from ..run import Run
 from .material import (
     CalibrationRatings,
@@ -30,8 +30,9 @@ from .material import (
     texts_by_response,
     with_unique_ids,
 )
-from .panel_scores import QUORUM, panel_of_run, panel_of_table
+from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
 from .responses import Responses, make_responses, merged
+from .screening import Screened
 
 People = HumanReading | HumanTable | str | Path
 Judges = Run | JudgmentReading | str | Path
@@ -89,30 +90,76 @@ def read_texts(responses: Any) -> Texts:
     return found
 
 
+def texts_of(responses: Any, judges: Judges) -> Texts:
+    """Returns what is known of the responses' texts.
+
+    Args:
+        responses: as in `read_texts`; None to take the texts that the run's folder keeps.
+        judges: the run, or stored judgments, which keep no texts.
+
+    Raises:
+        InputError: as `read_texts`; or the folder's texts cannot be read.
+    """
+    if responses is not None:
+        return read_texts(responses)
+    if isinstance(judges, Run):
+        return read_kept_texts(judges.path)
+    if isinstance(judges, str | Path):
+        path = Path(judges)
+        return read_kept_texts(path.parent if path.name == "run.json" else path)
+    return Texts()
+
+
+def read_kept_texts(folder: Path) -> Texts:
+    """Returns lengths and hashes of the texts that a run's folder keeps; nothing where it has none.
+
+    One group of rows is held at a time, and no text after it was measured.
+
+    Raises:
+        InputError: the file is there and cannot be read.
+    """
+    path, found = folder / TEXTS_FILE, Texts()
+    if not path.is_file():
+        return found
+    import pyarrow.parquet as parquet
+
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(
+                batch_size=1024, columns=["response_id", "response_text"]
+            ):
+                rows = batch.to_pydict()
+                for name, text in zip(rows["response_id"], rows["response_text"], strict=True):
+                    found.length[name] = len(text)
+                    found.sha256[name] = hashlib.sha256(text.encode()).hexdigest()
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
+    return found
+
+
 def material_of_people(
     human: People, *, scale: tuple[float, float] | None = None
 ) -> tuple[Material, HumanReading | None]:
     """Returns the material of people alone."""
     reading, table, calibration = read_people(human)
     (table,) = with_unique_ids(table)
+    screened = Screened.of(reading, stated=scale)
+    table = screened.kept(table)
+    items, n_repeated_items = _calibration(calibration, screened)
+    screened.require()
     responses, notices = responses_of(table)
     ratings, n_repeated, _ = ratings_of(table, responses)
-    known = scale or _one_scale(reading)
-    roster = reading.roster if reading else None
-    checked = None
-    if known is not None or roster is not None:
-        checked = match(table, responses.ids, scale=known, raters=roster)
     return Material(
         responses=responses,
         ratings=ratings,
         rater_ids=table.rater_id.names,
-        calibration=_calibration(calibration),
+        calibration=items,
         panel=None,
-        match=checked,
-        scale=known,
-        n_repeated=n_repeated,
+        match=screened.report(responses.ids),
+        scale=scale or _one_scale(reading),
+        n_repeated=n_repeated + n_repeated_items,
         n_without_match=0,
-        notices=notices,
+        notices=(*notices, *screened.notices()),
     ), reading
 
 
@@ -143,29 +190,18 @@ def material_of_panel(
         prompts = texts_by_response(table, "prompt_id")
         judged = judged.with_prompts(prompts)
         responses, notices = _from_table(judged, table, texts)
-        index = {name: place for place, name in enumerate(responses.ids)}
-        judged = _only(judged, index)
-        panel = panel_of_table(
-            judged, index, judges.persona_of, judges.model_of,
-            {one.reason: one.n for one in stored.exclusions},
-        )  # fmt: skip
-        identity = {
-            "judges": sorted(panel.judge_names()),
-            "criteria": sorted(panel.criteria),
-        }
+        panel, identity, told = panel_of_judgments(judges, judged, responses)
+        notices = (*notices, *told)
         own_scale = _one_scale(stored)
-        if stored.exclusions:
-            rows = ", ".join(f"{one.n} {one.reason}" for one in stored.exclusions)
-            notices = (*notices, f"judgments that do not count: {rows}")
-    known = scale or _one_scale(reading) or own_scale
-    report = match(
-        table,
+    screened = Screened.of(reading, stated=scale, assumed=own_scale)
+    table = screened.kept(table)
+    items, n_repeated_items = _calibration(calibration, screened)
+    screened.require()
+    report = screened.report(
         {
             name: responses.prompt_ids[code]
             for name, code in zip(responses.ids, responses.prompt.tolist(), strict=True)
-        },
-        scale=known,
-        raters=reading.roster if reading else None,
+        }
     )
     ratings, n_repeated, n_unmatched = ratings_of(table, responses)
     if not ratings:
@@ -179,14 +215,35 @@ def material_of_panel(
         responses=responses,
         ratings=ratings,
         rater_ids=table.rater_id.names,
-        calibration=_calibration(calibration),
+        calibration=items,
         panel=panel,
         match=report,
-        scale=known,
-        n_repeated=n_repeated,
+        scale=scale or _one_scale(reading) or own_scale,
+        n_repeated=n_repeated + n_repeated_items,
         n_without_match=n_unmatched,
-        notices=notices,
+        notices=(*notices, *screened.notices()),
     ), reading, identity  # fmt: skip
+
+
+def panel_of_judgments(
+    judges: JudgmentReading, judged: HumanTable, responses: Responses
+) -> tuple[PanelScores, dict[str, Any], tuple[str, ...]]:
+    """Returns the panel of stored judgments, its identity, and what does not count in it.
+
+    Args:
+        judges: the reading.
+        judged: its table, with the response ids of `responses`.
+        responses: what was judged.
+    """
+    excluded = judges.reading.exclusions
+    index = {name: place for place, name in enumerate(responses.ids)}
+    panel = panel_of_table(
+        _only(judged, index), index, judges.persona_of, judges.model_of,
+        {one.reason: one.n for one in excluded},
+    )  # fmt: skip
+    identity = {"judges": sorted(panel.judge_names()), "criteria": sorted(panel.criteria)}
+    rows = ", ".join(f"{one.n} {one.reason}" for one in excluded)
+    return panel, identity, (f"judgments that do not count: {rows}",) if rows else ()
 
 
 def identity_of(run: Run) -> dict[str, Any]:
@@ -264,16 +321,26 @@ def _only(table: HumanTable, index: Mapping[str, int]) -> HumanTable:
     return replace(table, response_id=Coded(place[codes], kept))
 
 
-def _calibration(table: HumanTable | None) -> CalibrationRatings | None:
+def _calibration(
+    table: HumanTable | None, screened: Screened
+) -> tuple[CalibrationRatings | None, int]:
+    """Ratings of calibration items, and how many repeat an earlier one."""
     if table is None:
-        return None
+        return None, 0
     (table,) = with_unique_ids(table)
+    table = screened.kept(table)
+    if not len(table):
+        return None, 0
     responses, _ = responses_of(table)
     types = texts_by_response(table, "item_type")
-    ratings, _, _ = ratings_of(table, responses)
+    roles = texts_by_response(table, "item_role")
+    ratings, n_repeated, _ = ratings_of(table, responses)
     return CalibrationRatings(
-        responses, tuple(types.get(name, "calibration") for name in responses.ids), ratings
-    )
+        responses,
+        tuple(types.get(name, "calibration") for name in responses.ids),
+        ratings,
+        tuple(roles.get(name) for name in responses.ids),
+    ), n_repeated
 
 
 def _one_scale(reading: HumanReading | None) -> tuple[float, float] | None:

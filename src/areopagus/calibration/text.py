@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .text_lines import demonstration, item
 from .text_panel import (
     alt_lines,
     corrections_lines,
@@ -24,7 +25,11 @@ def calibration_lines(calibration: Calibration) -> list[str]:
     first = "Calibration of a panel against people"
     if calibration.main_target:
         first += f", on: {calibration.main_target}"
+    head = []
+    if calibration.stand_ins:
+        head = [*item("DEMONSTRATION", demonstration(calibration.stand_ins), indent=0), ""]
     return [
+        *head,
         first,
         f"Intervals are {calibration.level:.0%}; the unit is the prompt unless another is named.",
         *matched_lines(calibration.matched),

@@ -16,6 +16,9 @@ FEW_PROMPTS = 20
 not to say so."""
 
 
+_COUNTED = "prompt|pair|rater|response|scenario|template|concept pair|answer|name|question|source"
+
+
 def show(number: Number, *, digits: int = 3, with_n: bool = True) -> str:
     """Returns ".324 [.112, .541] (26 prompts)", or why there is no value or no interval."""
     if not number.is_defined:
@@ -31,7 +34,7 @@ def show(number: Number, *, digits: int = 3, with_n: bool = True) -> str:
 
 def said(reason: str | None) -> str:
     """Returns a reason for print: "1 prompt", not "1 prompts"."""
-    return re.sub(r"\b1 (prompt|pair|rater|response)s\b", r"1 \1", reason or "")
+    return re.sub(rf"\b1 ({_COUNTED})s\b", r"1 \1", reason or "")
 
 
 def cell(number: Number, *, digits: int = 2) -> str:
@@ -68,6 +71,15 @@ def probability(number: Number) -> str:
 def units(n: int, unit: str) -> str:
     """Returns "1 prompt", "26 prompts"."""
     return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
+
+
+def demonstration(stand_ins: Sequence[str]) -> str:
+    """Returns the sentence that heads whatever an embedded stand-in had a part in."""
+    which = listed(stand_ins, 4)
+    return (
+        f"An embedded stand-in took part ({which}), which is no language model. These numbers show "
+        "how the tool works; they are no findings."
+    )
 
 
 def heading(text: str) -> list[str]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from ..number import Number
 from .alt import AltTestResult
 from .corrections import Corrections
 from .how_many import HowMany
 from .judges_table import JudgeRow, JudgesTable, Kind
 from .one_person import AgainstOnePerson
 from .panel_people import PanelPeople
+from .panel_worth import NullBand
 from .text_lines import (
     FEW_PROMPTS,
     cell,
@@ -26,6 +29,8 @@ from .text_lines import (
 from .unsaid import Unsaid
 
 MOST_ROWS = 60
+
+_MAPS = {"mean": "people's mean for every response", "isotonic": "isotonic map"}
 
 KINDS: tuple[Kind, ...] = ("judge", "persona", "model", "axis")
 
@@ -206,11 +211,9 @@ def how_many_lines(size: HowMany) -> list[str]:
     if size.few_levels:
         lines += item("hardly known", f"{', '.join(size.few_levels)}: fewer than five levels")
     lines += item("worth in independent judgments", show(size.effective, digits=1))
-    lines += item("from errors against people", show(size.effective_of_errors, digits=1))
-    if size.effective_of_errors.is_defined:
-        lines += item(
-            "", "its interval is what so many independent judges would come out as", indent=4
-        )
+    lines += _null(size.effective_null, size.effective)
+    lines += item(_errors_label(size), show(size.effective_of_errors, digits=1))
+    lines += _null(size.effective_of_errors_null, size.effective_of_errors)
     lines += item(
         "", "both hold for these personas and models; few models say little of others", indent=4
     )
@@ -249,6 +252,27 @@ def how_many_lines(size: HowMany) -> list[str]:
     return lines
 
 
+def _errors_label(size: HowMany) -> str:
+    source = f" ({size.errors_from})" if size.errors_from else ""
+    return f"from errors against people{source}"
+
+
+def _null(null: NullBand, number: Number) -> list[str]:
+    """What independent judges come out as, and on which side of it the panel stands."""
+    if not number.is_defined:
+        return []
+    if not null.is_known:
+        return item("independent judges come out as", f"unknown: {null.reason}", indent=4)
+    high = plain(null.null_high, 1) if math.isfinite(null.null_high) else "infinity"
+    verdict = (
+        "below it: errors are shared" if number.value < null.null_low
+        else "inside: no shared errors are shown" if not number.value > null.null_high
+        else "above it: errors offset each other"
+    )  # fmt: skip
+    text = f"{plain(null.null_low, 1)} to {high} ({null.method}); the panel is {verdict}"
+    return item("independent judges come out as", text, indent=4)
+
+
 def corrections_lines(found: Corrections) -> list[str]:
     """Returns the corrections and which are earned."""
     lines = heading("7. Corrections, out of fold")
@@ -259,20 +283,27 @@ def corrections_lines(found: Corrections) -> list[str]:
         lines += item("", weights.reason, indent=4)
     for name, number in weights.tau.items():
         inside = weights.tau_in_sample.get(name)
-        text = plain(number.value) if number.is_defined else f"undefined: {number.reason}"
-        text += f" out of fold, {plain(inside.value) if inside else 'undef.'} in sample"
+        text = f"undefined: {number.reason}"
+        if number.is_defined:
+            text = f"{plain(number.value)} out of fold, "
+            text += f"{plain(inside.value) if inside else 'undef.'} in sample"
         if name in weights.p:
             text += f"; gain {probability(weights.p[name])}"
         lines += item(f"tau, {name}", text, indent=4)
     score_map = found.score_map
+    if found.levels_from:
+        lines += item("people's level, for all that follows", found.levels_from)
     lines += item("map to people's scale", score_map.reason or (
         "keep the scores as they are" if score_map.adopted == "as is"
         else f"ADOPT the {score_map.adopted} map"))  # fmt: skip
+    if score_map.note:
+        lines += item("", score_map.note, indent=4)
     for name, number in score_map.error.items():
-        text = f"root mean squared error {show(number, digits=2)}"
-        if name in score_map.p:
-            text += f"; {probability(score_map.p[name])}"
-        lines += item(name, text, indent=4)
+        text = f"root mean squared error {plain(number.value, 2)} ({units(number.n, number.unit)})"
+        for test in (name, f"{name} over mean"):
+            if test in score_map.p:
+                text += f"; {probability(score_map.p[test])}"
+        lines += item(_MAPS.get(name, name), text, indent=4)
     if found.group_means_reason:
         lines += item("means of people's ratings", f"undefined: {found.group_means_reason}")
     for mean in found.group_means:

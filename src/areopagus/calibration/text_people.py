@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .calibration_items import CalibrationItem
+from ..records.humans.misfits import rows_said
+from .item_lines import item_lines
 from .matched import Matched
 from .paper import PaperFigures
 from .people import CriterionAgreement, People
@@ -50,27 +51,19 @@ def matched_lines(matched: Matched) -> list[str]:
             f"{units(panel.n_prompts_calibrated, 'prompt')}; {panel.n_without_score:,} without a "
             "panel score",
         )
-    missing = [
-        (matched.n_without_match, "ratings are of responses that the run does not have"),
-        (matched.n_unrated, "judged responses nobody rated"),
-        (matched.n_repeated, "ratings repeat an earlier one of the same rater; the first stands"),
-        (matched.n_out_of_range, "ratings are off the scale, and counted all the same"),
-        (len(matched.unknown_raters), "raters are not on the roster"),
-        (len(matched.other_prompts), "responses stand under another prompt in the run"),
-        (matched.n_missing, "rating cells are empty"),
-    ]
-    lines += [line for n, what in missing if n for line in item("", f"{n:,} {what}")]
-    for name, n, rows in matched.unmatched[:10]:
-        lines += item("", f"no such response: {name} ({units(n, 'rating')}, first in row "
-                      f"{rows[0] if rows else '?'})", indent=4)  # fmt: skip
-    if len(matched.unmatched) > 10:
-        lines += item("", f"… and {len(matched.unmatched) - 10:,} more ids", indent=4)
+    for misfit in matched.misfits():
+        lines += item("", misfit.said)
+        lines += [line for place in misfit.shown() for line in item("", place, indent=4)]
+    if matched.n_unrated:
+        lines += item("", f"{units(matched.n_unrated, 'judged response')} nobody rated")
     if matched.unrated:
         lines += item("not rated", listed(matched.unrated), indent=4)
-    for rater, n in matched.unknown_raters[:10]:
-        lines += item("", f"not on the roster: {rater} ({units(n, 'rating')})", indent=4)
+    if matched.n_missing:
+        lines += item("empty", units(matched.n_missing, "rating cell"))
     for reason, n in matched.exclusions.items():
-        lines += item("left out on reading", f"{n:,}: {reason}")
+        rows = matched.exclusion_rows.get(reason, ())
+        where = f" ({rows_said(rows, n)})" if rows else ""
+        lines += item("left out on reading", f"{n:,}: {reason}{where}")
     for notice in matched.notices:
         lines += item("note", notice)
     return lines
@@ -94,9 +87,7 @@ def people_lines(people: People) -> list[str]:
             "some intervals are too short. Measured coverage of 95% at 9 prompts: AC2 .930, ICC "
             ".935 to .938, same first choice .917; at 26 .946, .947 and .945",
         )]  # fmt: skip
-    for entry in people.items:
-        lines += _calibration_item(entry)
-    return lines
+    return lines + item_lines(people.items)
 
 
 def _criterion(one: CriterionAgreement) -> list[str]:
@@ -138,13 +129,14 @@ def _criterion(one: CriterionAgreement) -> list[str]:
             f"{plain(agreed.top_one_chance)}")  # fmt: skip
         add("same order throughout", show(agreed.same_order))
     if agreed.n_partial:
-        add("", f"{agreed.n_partial:,} rater x prompt cells are incomplete: they count in tau and "
-            "alpha, not in W and ICC")  # fmt: skip
+        add("", f"incomplete: {units(agreed.n_partial, 'rater x prompt cell')}, in tau and alpha, "
+            "not in W and ICC")  # fmt: skip
     if one.n_too_large:
         add("", f"{units(one.n_too_large, 'prompt')} too large for figures by prompt, left out")
     flat = one.straightlining
     if flat.constant_raters:
-        add("constant raters, undefined", listed(flat.constant_raters))
+        add("constant raters, undefined", f"{listed(flat.constant_raters)}: one value throughout; "
+            "left out of W, ICC, shared choices and severity")  # fmt: skip
     if flat.tied_prompts.is_defined and flat.tied_prompts.value > 0:
         add("one value for all responses of a prompt",
             f"{flat.tied_prompts.value:.1%} of {flat.tied_prompts.n:,} rater x prompt cells"
@@ -158,7 +150,8 @@ def _severity(severity: SeverityTable) -> list[str]:
         return item("severity of raters", f"undefined: {severity.reason}", indent=4)
     lines = item(
         "severity of raters",
-        "points above (lenient) or below (harsh) the other usual raters on the same responses",
+        "points above (lenient) or below (harsh) the other usual raters on the same responses: "
+        "deviation as it is, and shrunk towards 0 for what chance adds",
         indent=4,
     )
     for verdict in ("harsh", "lenient"):
@@ -187,24 +180,6 @@ def _severity(severity: SeverityTable) -> list[str]:
         lines += item("", f"{len(rows) - len(shown):,} raters between them not shown", indent=6)
     reasons = {row.deviation.reason for row in rows if row.deviation.reason}
     return lines + [line for why in sorted(reasons) for line in item("no interval", why, indent=6)]
-
-
-def _calibration_item(entry: CalibrationItem) -> list[str]:
-    lines = [
-        "",
-        *item(
-            f"calibration item {entry.prompt} ({entry.item_type}; {entry.role})",
-            f"{entry.criterion}, {units(entry.n_raters, 'rater')}, "
-            f"{units(entry.n_responses, 'response')}",
-        ),
-    ]
-    lines += item("lowest", entry.lowest, indent=4)
-    if entry.role == "quality floor":
-        lines += item("put the weak one last", show(entry.floor_last), indent=4)
-    lines += item("W", f"{show(entry.w)}", indent=4)
-    if entry.role == "all models":
-        lines += item("models here less models elsewhere", show(entry.gap_to_standard), indent=4)
-    return lines
 
 
 def paper_lines(people: People, paper: PaperFigures, number: str) -> list[str]:

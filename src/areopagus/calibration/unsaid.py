@@ -10,6 +10,7 @@ import numpy as np
 
 from ..aggregation.intervals import MIN_UNITS
 from ..number import Number
+from .leave_out import STANDS
 from .material import Material
 
 _DESCRIPTIONS = (
@@ -22,6 +23,7 @@ _DESCRIPTIONS = (
     "no scores inferred from justifications", "not asked for", "the paper's definitions need",
     "the design holds no error component", "no response is marked as the weak one",
     "every scored response is rated", "people's responses stand among them",
+    f"does not vary over prompts: {STANDS}", "no interval: what independent judges come out as",
 )  # fmt: skip
 """Reasons that say why there is no interval by nature; they are no lack of these data."""
 

@@ -181,9 +181,9 @@ def _names(groups: tuple[str, ...]) -> list[Any]:
 
 
 def _announce(job: AuditJob) -> None:
-    from .display import show_notices
+    from .display import WIDTH, show_notices
 
-    show_notices(job.notices)
+    show_notices(job.notices, width=WIDTH)
     if job.is_demonstration:
         click.echo(
             "DEMONSTRATION: the embedded stand-in answers. It is no language model; name models\n"
@@ -194,6 +194,7 @@ def _announce(job: AuditJob) -> None:
 
 def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
     from ..auditing.run import AUDIT_FILE
+    from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
     from .display import printable, same_command
     from .main import terminated
@@ -212,54 +213,76 @@ def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
         with replaced(Path(json_file)) as part:
             part.write_bytes((run.path / AUDIT_FILE).read_bytes())
     if not quiet:
-        click.echo(printable(run.text))
-        click.echo(f"Results: {printable(str(run.path))}")
+        click.echo(printable(run.text).rstrip("\n"))
+        click.echo(f"\nResults: {printable(str(run.path))}")
+        if run.state == "budget":
+            click.echo(STOPPED_BY_CAP)
     code: int = run.exit_code
     return code
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
+    from ..calibration.text_lines import units
     from ..records.csv_lines import CsvLines, writable
     from ..records.run_folder import replaced
     from .display import printable
 
     carried = [name for name in job.audit.item_columns if name != "prompt_id"]
+    askings: set[int] = set()
     with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = CsvLines(file)
         writer.write(["prompt_id", "prompt_text", *carried])
         for item in job.plan.items():
+            askings.add(item.repeats * job.plan.repeats)
             cells = [item.item_id, item.prompt, *(item.fields.get(name) for name in carried)]
             writer.write(["" if cell is None else writable(cell) for cell in cells])
     click.echo(
-        f"{job.plan.n_items:,} prompts in {printable(str(path))}. Hand the answers back with\n"
+        f"{units(job.plan.n_items, 'prompt')} in {printable(str(path))}. Hand the answers back "
+        "with\n"
         "  --responses FILE (item_id, response_text, respondent_id); what `areopagus\n"
         "  respond` writes fits with --column item_id=prompt_id."
     )
+    if max(askings) > 1:
+        fewest, most = min(askings), max(askings)
+        times = f"{most} times" if fewest == most else f"{fewest} to {most} times"
+        click.echo(
+            f"Each prompt is to be asked {times}: `areopagus respond --repeats {most}`, or\n"
+            "  a column repeat that counts from 0."
+        )
+        if fewest != most:
+            click.echo("  What is asked more often than planned is left out.")
     return 0
 
 
 def _show_estimate(job: AuditJob) -> int:
     from ..auditing.estimate import rehearse
-    from .display import console, dollars, table, visible
+    from .display import WIDTH, console, dollars, table, visible
 
     found = rehearse(job)
     out = console()
-    rows = table(
-        "Dry run: nothing is sent",
-        ["stage", "backend", "planned", "stored", "calls", "at most", "likely", "at most $"],
-        left=2,
-    )
-    for item in found:
-        rows.add_row(
+    if not found:
+        out.print("Dry run: nothing is sent, nobody is to be asked")
+        return 0
+    head = ["stage", "backend", "planned", "stored", "calls", "at most", "likely", "at most $"]
+    cells = [
+        [
             item.stage,
-            visible(item.backend, width=22),
+            item.backend,
             f"{item.planned:,}",
             f"{item.stored:,}",
             f"{item.calls:,}",
             f"{item.most_calls:,}",
             dollars(item.likely_usd),
             dollars(item.most_usd),
-        )
+        ]
+        for item in found
+    ]
+    # Figures stand whole; what they leave of the line is for the name, which is known anyway.
+    taken = sum(max(len(row[at]) for row in [head, *cells]) + 2 for at in range(8) if at != 1)
+    rows = table("Dry run: nothing is sent", head, left=2)
+    for row in cells:
+        row[1] = visible(row[1], width=max(WIDTH - taken, 8))
+        rows.add_row(*row)
     out.print(rows)
     calls, most_calls = sum(item.calls for item in found), sum(item.most_calls for item in found)
     priced = [item for item in found if item.most_calls]

@@ -12,6 +12,7 @@ import click
 from ..errors import InputError, InputFault
 from ..records.run_folder import REPORT_FILE
 from .humans import human_options, reading_from
+from .narrow import NarrowCommand
 
 if TYPE_CHECKING:
     from ..calibration import Applied, Calibration
@@ -23,7 +24,7 @@ _SEED = click.option("--seed", type=int, default=0, show_default=True)
 _LEVEL = click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
 @click.argument("humans")
 @_JSON
 @_LEVEL
@@ -40,7 +41,7 @@ def agreement(
     _write_json(json_file, report.to_json())
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
 @click.argument("run")
 @click.argument("humans")
 @click.option("--responses", metavar="FILE", help="The responses judged: adds lengths and domains.")
@@ -98,7 +99,7 @@ def calibrate(
         click.echo(told, err=True)
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
 @click.argument("calibration")
 @click.argument("run")
 @click.option("--responses", metavar="FILE", help="The responses judged, to compare their texts.")
@@ -114,7 +115,10 @@ def apply(
     out: str | None,
     seed: int,
 ) -> None:
-    """Apply a saved CALIBRATION (calibration.json) to a later RUN of the same panel."""
+    """Apply a saved CALIBRATION (calibration.json) to a later RUN of the same panel.
+
+    RUN is a run folder, or a table of later judgments where stored ones were calibrated.
+    """
     from ..calibration import apply as applied_to
 
     found = applied_to(
@@ -127,18 +131,22 @@ def apply(
 
 
 def _applied_lines(found: Applied) -> list[str]:
-    lines = [f"Calibrated scores of {len(found.scores):,} responses"]
-    lines.append(f"  corrections applied: {', '.join(found.corrections) or 'none were earned'}")
-    lines += [f"  differs: {text}" for text in found.differences]
-    for item in found.drift:
-        change = "undefined" if math.isnan(item.change.value) else f"{item.change.value:+.2f}"
-        p = "undefined" if math.isnan(item.p) else f"{item.p:.4f}"
-        verdict = ": the judge moved, not the respondents" if item.moved else ""
-        lines.append(
-            f"  {item.judge}: {change} on {item.n_responses} identical responses, p (Holm) {p}"
-            f"{verdict}"
-        )
-    return lines + [f"  {text}" for text in found.notices]
+    from ..calibration.text_lines import item, units
+
+    lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
+    nothing = "none" if found.withheld else "none were earned"
+    lines += item("corrections applied", ", ".join(found.corrections) or nothing)
+    for name, why in found.withheld:
+        lines += item("earned and not applied", f"{name}: {why}")
+    for text in found.differences:
+        lines += item("differs", text)
+    for one in found.drift:
+        change = "undefined" if math.isnan(one.change.value) else f"{one.change.value:+.2f}"
+        p = "undefined" if math.isnan(one.p) else f"{one.p:.4f}"
+        verdict = ": the judge moved, not the respondents" if one.moved else ""
+        responses = units(one.n_responses, "identical response")
+        lines += item(one.judge, f"{change} on {responses}, p (Holm) {p}{verdict}")
+    return [*lines, *(line for text in found.notices for line in item("", text))]
 
 
 def _write_scores(found: Applied, path: Path) -> None:

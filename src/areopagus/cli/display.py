@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,10 +41,15 @@ def same_command() -> str:
     return printable(without_password(shlex.join(["areopagus", *sys.argv[1:]])))
 
 
-def show_notices(notices: Iterable[str]) -> None:
-    """Each notice as a line on stderr."""
+def show_notices(notices: Iterable[str], *, width: int | None = None) -> None:
+    """Each notice as a line on stderr, or wrapped to a width; words, paths say, stay whole."""
     for notice in notices:
-        click.echo(f"Note: {printable(notice)}", err=True)
+        text = f"Note: {printable(notice)}"
+        if width is not None:
+            text = textwrap.fill(
+                text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+            )
+        click.echo(text, err=True)
 
 
 def visible(text: str, *, width: int | None = None) -> str:

@@ -1,4 +1,4 @@
-"""`areopagus humans inspect`: what was understood of a file of human judgments."""
+"""`areopagus humans`: what was understood of a file of human judgments, and its comments."""
 
 from __future__ import annotations
 
@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InputError, InputFault
+from .narrow import NarrowCommand
 
 if TYPE_CHECKING:
     from ..records.humans import HumanReading
+    from ..records.humans.misfits import Misfit
+
+_PLACES = 20
+"""So many places of each kind are printed; all are counted."""
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -24,7 +29,7 @@ _OPTIONS = (
     click.option(
         "--criteria", metavar="NAME[,NAME…]", help="Columns that are criteria in a wide table."
     ),
-    click.option("--scale", metavar="LOW:HIGH", help="Scores outside are reported."),
+    click.option("--scale", metavar="LOW:HIGH", help="Scores outside are left out."),
     click.option(
         "--raters", "rater_names", metavar="GLOB[,GLOB…]", help="Only raters with such names."
     ),
@@ -77,31 +82,84 @@ def humans() -> None:
     """Look into files of human judgments."""
 
 
-@humans.command("inspect", context_settings={"max_content_width": 80})
+@humans.command("inspect", cls=NarrowCommand, context_settings={"max_content_width": 80})
 @click.argument("file")
 @human_options
 def inspect(file: str, **options: Any) -> int:
     """Show what is understood of FILE before anything is computed.
 
-    Exit code 2 where rows could not be read.
+    Exit code 2 where rows cannot be read, scores are off the --scale, ratings are given
+    twice, or raters are not on the --roster.
     """
     reading = reading_from(file, **options)
-    show_reading(reading)
-    return 2 if reading.n_faults else 0
+    found = reading.misfits()
+    show_reading(reading, found)
+    return 2 if reading.n_faults or found else 0
 
 
-def show_reading(reading: HumanReading) -> None:
-    """Layout, columns, counts, and every row that does not count, with its reason."""
+@humans.command("comments", cls=NarrowCommand, context_settings={"max_content_width": 80})
+@click.argument("file")
+@click.option("--out", metavar="FILE.csv", required=True, help="Where the justifications go.")
+@click.option("--responses", metavar="FILE", help="The responses rated: adds the questions' texts.")
+@human_options
+def comments(file: str, *, out: str, responses: str | None, **options: Any) -> None:
+    """Make a table of responses of what raters wrote in FILE, to be scored.
+
+    A panel scores it like any responses; `areopagus calibrate --inferred RUN` compares
+    what the panel inferred with what the raters had given.
+    """
+    from pathlib import Path
+
+    from ..records.csv_lines import CsvLines
+    from ..records.humans.comments import COMMENT_COLUMNS, justifications
+    from ..records.run_folder import replaced
+
+    reading = reading_from(file, **options).require_sound()
+    found = justifications(reading.table, questions=_questions(responses))
+    with replaced(Path(out)) as part, part.open("w", encoding="utf-8", newline="") as text:
+        lines = CsvLines(text)
+        lines.write(COMMENT_COLUMNS)
+        for row in found.rows:
+            lines.write([row[name] for name in COMMENT_COLUMNS])
+    raters = _units(len({row["rater_id"] for row in found.rows}), "rater")
+    rated = _units(len({row["rated_response_id"] for row in found.rows}), "response")
+    click.echo(f"{_units(len(found.rows), 'justification')} by {raters} of {rated}")
+    if found.n_without:
+        click.echo(f"Without a word: {found.n_without:,} of rater and response")
+    if found.n_shared:
+        click.echo(
+            f"{found.n_shared:,} stand for several responses, and no label says which is\n"
+            "meant: they can only be scored alike"
+        )
+    click.echo(f"Wrote {out}", err=True)
+
+
+def _questions(responses: str | None) -> dict[str, str]:
+    if responses is None:
+        return {}
+    from ..records.responses import open_responses
+
+    source = open_responses(responses)
+    try:
+        return {row.prompt_id: row.prompt_text for row in source.rows()}
+    finally:
+        source.close()
+
+
+def show_reading(reading: HumanReading, found: tuple[Misfit, ...]) -> None:
+    """Layout, columns, counts, and every row that does not count or fit, with its reason."""
     import numpy as np
 
+    from ..records.humans.misfits import rows_said
     from .display import console, table, visible
 
     out = console()
     shared = reading.table
     out.print(f"[bold]{visible(reading.path)}[/bold]: layout {reading.layout}, {reading.shape}")
     out.print(
-        f"{len(shared):,} ratings by {len(shared.rater_id.used()):,} raters of "
-        f"{len(shared.response_id.used()):,} responses to {len(shared.prompt_id.used()):,} prompts"
+        f"{_units(len(shared), 'rating')} by {_units(len(shared.rater_id.used()), 'rater')} of "
+        f"{_units(len(shared.response_id.used()), 'response')} to "
+        f"{_units(len(shared.prompt_id.used()), 'prompt')}"
     )
     rows = table("", ["criterion", "kind", "ratings", "lowest", "highest", "mean"], left=2)
     names = shared.criterion.texts()
@@ -129,21 +187,31 @@ def show_reading(reading: HumanReading) -> None:
         if columns:
             out.print(f"{label}: {visible(', '.join(columns))}")
     if len(reading.calibration):
-        out.print(f"Calibration items, kept apart: {len(reading.calibration):,} ratings")
+        n = _units(len(reading.calibration), "rating")
+        out.print(f"Calibration items, kept apart: {n}")
     if reading.n_missing:
         out.print(f"Empty rating cells: {reading.n_missing:,}")
     for exclusion in reading.exclusions:
-        lines = ", ".join(map(str, exclusion.lines[:8])) + (
-            " …" if exclusion.n > len(exclusion.lines[:8]) else ""
-        )
-        where = f" (rows {lines})" if exclusion.lines else ""
+        where = f" ({rows_said(exclusion.lines, exclusion.n)})" if exclusion.lines else ""
         out.print(f"Left out: {exclusion.n:,} × {visible(exclusion.reason)}{where}")
+    for misfit in found:
+        out.print(f"[bold]{misfit.said}[/bold]")
+        for place in misfit.shown(_PLACES):
+            out.print(f"  {visible(place)}")
+    if reading.scale is None and not shared.is_rank.all():
+        out.print("No --scale was given: scores were not checked against one.")
     for notice in reading.notices:
         out.print(f"Note: {visible(notice)}")
     if reading.n_faults:
-        out.print(f"\n[bold]{reading.n_faults:,} faults[/bold]")
-        for fault in reading.faults[:20]:
+        out.print(f"\n[bold]{_units(reading.n_faults, 'fault')}[/bold]")
+        for fault in reading.faults[:_PLACES]:
             out.print(f"  {visible(str(fault))}")
+        if reading.n_faults > _PLACES:
+            out.print(f"  and {reading.n_faults - _PLACES:,} more")
+
+
+def _units(n: int, unit: str) -> str:
+    return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:

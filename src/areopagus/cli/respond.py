@@ -130,6 +130,7 @@ def _teller(*, quiet: bool) -> Any:
 
 
 def _show(result: RespondResult) -> None:
+    from ..cap_stop import STOPPED_BY_CAP
     from .display import console, dollars, same_command, visible
 
     out, counts = console(), result.counts
@@ -146,7 +147,7 @@ def _show(result: RespondResult) -> None:
     if counts.failed:
         out.print(f"Failed calls are made again by the same command: {visible(same_command())}")
     if result.over_budget:
-        out.print("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")
+        out.print(STOPPED_BY_CAP)
     for fault, number in result.faults.items():
         out.print(f"  {number} × failed: {visible(fault)}")
     cost = dollars(result.spent_usd)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..cap_stop import STOPPED_BY_CAP
 from ..precision.text import precision_of, precision_sentences
 from .display import console, dollars, number, same_command, span, table, visible
 
@@ -118,4 +119,4 @@ def _show_counts(run: Run) -> None:
             f"Failed judgments are asked again by the same command: {visible(same_command())}"
         )
     if run.state == "budget":
-        out.print("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")
+        out.print(STOPPED_BY_CAP)

@@ -22,14 +22,14 @@ class StageLine:
 
         screen = console(stderr=True)
         self._bar = Progress(
-            TextColumn("{task.fields[stage]} {task.completed}/{task.total}"),
+            TextColumn("{task.fields[stage]}"),
             BarColumn(bar_width=None),
             TextColumn("{task.fields[said]}"),
             console=screen,
             transient=True,
             disable=quiet or not screen.is_terminal,
         )
-        self._task = self._bar.add_task("", total=None, said="", stage="")
+        self._task = self._bar.add_task("", total=None, said="", stage="preparing")
         self._last = 0.0
 
     def __enter__(self) -> StageLine:
@@ -60,5 +60,5 @@ class StageLine:
             completed=done,
             total=progress.total,
             said=said,
-            stage=f"{progress.number}/{progress.stages} {progress.stage}",
+            stage=f"{progress.number}/{progress.stages} {progress.stage} {done}/{progress.total}",
         )

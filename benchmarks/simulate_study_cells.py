@@ -1,0 +1,117 @@
+"""Coverage of the intervals of a human study's table, and of all components, in planted worlds.
+
+Run: python benchmarks/simulate_study_cells.py --worlds 400 --seed 1
+The worlds are those of simulate_worlds.py, with three domains and people's scores as ranks too.
+Prints, at 9, 26 and 100 prompts, coverage of 95% intervals with its Monte Carlo error. Truths are
+those of one very large world.
+"""
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+from simulate_worlds import TRUTH_PROMPTS, World, material, share, world
+
+from areopagus.aggregation.generalizability import panel_g_study
+from areopagus.calibration.concordance import concordance, mid_ranks
+from areopagus.calibration.material import Material, targets_of
+from areopagus.calibration.one_person import against_one_person
+from areopagus.calibration.panel_people import _by_pair_type
+from areopagus.calibration.paper import paper_figures
+from areopagus.calibration.responses import make_responses
+from areopagus.number import Number, from_interval
+
+DOMAINS = ("ethics", "politics", "science")
+
+
+def with_domains(made: Material) -> Material:
+    """The same with a domain for each third of the prompts."""
+    said = made.responses
+    return replace(
+        made,
+        responses=make_responses(
+            said.ids,
+            [said.prompt_ids[code] for code in said.prompt.tolist()],
+            respondent=said.respondent,
+            source=["human", "human", "human", "model", "model", "model"] * len(said.prompt_ids),
+            model=[None] * len(said.ids),
+            domain=[DOMAINS[code % 3] for code in said.prompt.tolist()],
+            length=said.length,
+        ),
+    )
+
+
+def as_ranks(made: Material) -> Material:
+    """The same with each rater's order of a prompt instead of scores."""
+    (ratings,) = made.ratings
+    order = np.lexsort((ratings.response, ratings.rater, ratings.prompt))
+    ranks = np.empty(len(ratings))
+    # every rater rated all six responses of every prompt
+    ranks[order] = -mid_ranks(-ratings.value[order].reshape(-1, 6)).ravel()
+    return replace(made, ratings=(replace(ratings, kind="rank", value=ranks),))
+
+
+def cells(drawn: World) -> dict[str, Number]:
+    """The figures of one world."""
+    made = with_domains(material(drawn))
+    target = targets_of(made)[0]
+    agreed = concordance(target.ratings, permute=False)
+    found = {
+        "people: ICC of the mean of 5 raters": agreed.icc_mean,
+        "people: same order throughout": agreed.same_order,
+    }
+    for kind, one in (("score", made), ("rank", as_ranks(made))):
+        paper = paper_figures(one)
+        for row in paper.means:
+            found[f"mean {kind}, {row.group}, {row.domain}"] = row.mean
+        for domain in paper.by_domain if kind == "rank" else ():
+            found[f"W, {domain.domain}"] = domain.w
+            found[f"tau, {domain.domain}"] = domain.tau
+    # the pair types alone: no bootstrap of the taus
+    for row in _by_pair_type(made, target, (), 0.95).pair_types:
+        found[f"pairs: {row.pair_type}, panel"] = row.panel
+        found[f"pairs: {row.pair_type}, source only"] = row.source_only
+        found[f"pairs: {row.pair_type}, length only"] = row.length_only
+    for rater in against_one_person(made, target).raters:
+        found[f"left out: {rater.rater}, rater"] = rater.human
+        found[f"left out: {rater.rater}, panel"] = rater.panel
+    first = min(len(drawn.scores), 6 * 2000)
+    study = panel_g_study(
+        drawn.scores[:first, :, :, None], prompt=made.responses.prompt[:first], level=0.95
+    )
+    for name, interval in study.intervals.items():
+        found[f"component {name}"] = from_interval(interval, "Henderson's method I")
+    return found
+
+
+def main() -> None:
+    """Reads the options and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--prompts", type=int, nargs="+", default=[9, 26, 100])
+    options = parser.parse_args()
+    truth = {
+        name: number.value
+        for name, number in cells(world(np.random.default_rng(12345), TRUTH_PROMPTS)).items()
+    }
+    rng = np.random.default_rng(options.seed)
+    for n_prompts in options.prompts:
+        began = time.monotonic()
+        hits: dict[str, list[bool]] = {name: [] for name in truth}
+        refused = dict.fromkeys(truth, 0)
+        for _ in range(options.worlds):
+            for name, number in cells(world(rng, n_prompts)).items():
+                if number.has_interval:
+                    hits[name].append(number.low <= truth[name] <= number.high)
+                else:
+                    refused[name] += 1
+        print(f"\n{n_prompts} prompts, {time.monotonic() - began:.0f} s: coverage of 95% intervals")
+        for name, mine in hits.items():
+            extra = f"  truth {truth[name]:.3f}"
+            share(name, mine, extra + (f", {refused[name]} refused" if refused[name] else ""))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The cost cap in each of the four audits: kept to the cent, and said beside the figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from areopagus.any_report import write_any_report
+from areopagus.auditing import AuditRun
+from areopagus.cli.audit import audit as command
+from areopagus.testing import ProviderServer, ServedReply
+
+CAP = 2.6
+# Fifty tokens at 10,000 dollars a million: half a dollar, which is also the worst of a call.
+SETTINGS = """models:
+  - model: openai/target
+    name: target
+    api_base: {base}
+    max_tokens: 50
+    concurrency: 3
+    prices: {{input: 0, output: 10000}}
+"""
+
+
+@pytest.mark.parametrize(("name", "answer", "more"), [
+    ("socioeval", "A", ["--limit", "20"]),
+    ("silverspoon", "P1", ["--limit", "20"]),
+    ("samaritan", "50", ["--limit", "20"]),
+    # Four prompts, each asked five times.
+    ("hidden-bias", "A", ["--limit", "4", "--resamples", "9"]),
+])  # fmt: skip
+def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, answer: str, more: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    reply = ServedReply(answer, usage=(10, 50, 0))
+
+    def call(*arguments: str) -> tuple[str, Any]:
+        given = [name, *more, "--targets-file", "t.yaml", "--ledger", "l.sqlite", "--out", "run"]
+        result = CliRunner().invoke(command, [*given, *arguments], standalone_mode=False)
+        assert result.exception is None, result.exception
+        assert max(map(len, result.output.splitlines())) <= 80, "notes on stderr are wrapped too"
+        return result.stdout, result.return_value
+
+    with ProviderServer(lambda request: reply) as server:
+        Path("t.yaml").write_text(SETTINGS.format(base=server.openai_base), encoding="utf-8")
+        shown, code = call("--max-cost", str(CAP))
+        assert code == 4
+        # Five halves are within the cap, six are not.
+        assert server.counts.total == 5
+        run = AuditRun("run")
+        assert run.record["sessions"][-1]["spent_usd"] == pytest.approx(2.5)
+        assert run.statuses == {"classified": 5, "not_asked": 15}
+        assert "Stopped by the cost cap: the rest was not asked." in shown
+        sentence = "stopped by the cost cap of $2.60: 5 of 20 planned answers asked for"
+        assert " ".join(run.text.split()).startswith(f"S{sentence[1:]}")
+        assert run.figures["cost_cap"]["planned"] == 20
+        assert run.figures["cost_cap"]["asked"] == 5
+        assert run.figures["cost_cap"]["sentence"].startswith(sentence)
+        assert sentence[1:] in Path("run/report.html").read_text(encoding="utf-8")
+        again = write_any_report("run", out="again.html", figures=False)
+        assert sentence[1:] in again.read_text(encoding="utf-8"), "the page written anew too"
+
+        whole, code = call()
+        assert code == 0
+        assert server.counts.total == 20, "what was paid is not asked again"
+    assert "cost cap" not in whole
+    assert json.loads(Path("run/audit.json").read_text(encoding="utf-8"))["cost_cap"] is None
+    assert "cost cap of" not in Path("run/report.html").read_text(encoding="utf-8")

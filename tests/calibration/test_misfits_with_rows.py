@@ -1,0 +1,166 @@
+"""What does not fit in a file of ratings: reported together, with rows, and never used silently."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import InputError
+from areopagus.calibration import agreement, calibrate
+from areopagus.calibration.folder import read_numbers, write_numbers
+from areopagus.calibration.screening import Screened
+from areopagus.cli.main import cli
+from areopagus.records.humans import read_humans
+from areopagus.records.humans.misfits import rows_said
+
+
+def run(*arguments: str) -> Any:
+    return cli.main([*arguments], standalone_mode=False)
+
+
+@pytest.fixture
+def spoiled(make_world: Callable[..., Any]) -> Any:
+    """A world of six prompts (rows 2 to 181) with a 77, a duplicate and an unknown id."""
+    files = make_world(6)
+    with files.humans.open("a") as file:
+        file.write("h9,p0,p0r2,human,,A,77\nh1,p0,p0r1,human,,A,3\nh1,p0,nowhere,human,,A,5\n")
+    return files
+
+
+def test_a_score_off_the_scale_is_left_out_and_changes_no_figure(
+    make_world: Callable[..., Any],
+) -> None:
+    files = make_world(8)
+    clean = calibrate(files.judgments, files.humans, scale=(1, 10)).to_json()
+    with files.humans.open("a") as file:
+        file.write("h9,p0,p0r2,human,,A,77\n")
+    found = calibrate(files.judgments, files.humans, scale=(1, 10))
+    assert found.matched.n_out_of_range == 1
+    assert found.matched.out_of_range == (("h9", "p0r2", "overall", 77.0, 242),)
+    spoiled = found.to_json()
+    assert spoiled.pop("matched") != clean.pop("matched")
+    assert spoiled == clean
+
+
+def test_all_kinds_stand_in_text_and_json_with_their_rows(spoiled: Any, tmp_path: Path) -> None:
+    reading = read_humans(
+        spoiled.humans,
+        scale=(1, 10),
+        roster={f"h{k}": "APPROVED" for k in (0, 1, 2, 3)},
+    )
+    found = calibrate(spoiled.judgments, reading)
+    lines = [line.strip() for line in found.text()]
+    for line in (
+        "1 rating is of a response that the run does not have, and left out",
+        "no such response: nowhere (1 rating, row 184)",
+        "1 rating repeats an earlier one of the same rater; the first stands",
+        "1 rating is off the scale, and left out",
+        "77 by h9 of p0r2, overall: row 182",
+        "1 rater is not on the roster; the ratings count",
+    ):
+        assert line in lines
+    text = "\n".join(lines)
+    assert "h4: 36 ratings, rows 26, 27, 28, 29, 30, 31 and 30 more" in text
+    assert "h1 of p0r1, overall, score: " in text
+    assert "in rows 9, 183" in text
+    matched = found.to_json()["matched"]
+    assert matched["out_of_range"] == [["h9", "p0r2", "overall", 77.0, 182]]
+    assert matched["unmatched"] == [["nowhere", 1, [184]]]
+    (repeat,) = matched["repeated"]
+    assert repeat[:4] == ["h1", "p0r1", "overall", "score"]
+    assert repeat[4][1] == 3.0
+    assert repeat[5] == [9, 183]
+    assert matched["unknown_raters"] == [["h4", 36]]
+    ((rater, rows),) = matched["unknown_rater_rows"]
+    assert (rater, len(rows), rows[0]) == ("h4", 36, 26)
+    write_numbers(found, tmp_path)
+    assert read_numbers(tmp_path).matched.misfits() == found.matched.misfits()
+
+
+def test_an_older_folder_without_the_rows_is_read(spoiled: Any, tmp_path: Path) -> None:
+    found = calibrate(spoiled.judgments, spoiled.humans, scale=(1, 10))
+    path = write_numbers(found, tmp_path)
+    plain = json.loads(path.read_text())
+    for name in ("repeated", "exclusion_rows", "unknown_rater_rows", "other_prompt_rows"):
+        del plain["matched"][name]
+    path.write_text(json.dumps(plain))
+    assert read_numbers(tmp_path).matched.repeated == ()
+
+
+def test_where_nobody_stated_a_scale_the_panels_is_held_to_and_all_faults_are_told(
+    spoiled: Any,
+) -> None:
+    reading = read_humans(spoiled.humans)
+    screened = Screened.of(reading, stated=None, assumed=(1.0, 10.0))
+    screened.kept(reading.table)
+    with pytest.raises(
+        InputError, match="must be from 1 to 10 as the panel's scores, got 77"
+    ) as no:
+        screened.require()
+    assert f"{spoiled.humans}:182: overall" in str(no.value)
+    assert "--scale LOW:HIGH" in str(no.value)
+
+
+def test_a_rank_below_one_is_refused_with_every_row(tmp_path: Path) -> None:
+    path = tmp_path / "ranks.csv"
+    rows = [f"{who},p{p},p{p}r{r},{r}" for who in "ab" for p in range(2) for r in range(3)]
+    path.write_text("\n".join(["rater_id,prompt_id,response_id,rank", *rows]) + "\n")
+    with pytest.raises(InputError) as refused:
+        agreement(path)
+    assert [fault.where.rpartition(":")[2] for fault in refused.value.faults] == [
+        "2", "5", "8", "11",
+    ]  # fmt: skip
+    assert "Ranks count from 1" in str(refused.value)
+
+
+def test_without_a_scale_the_report_says_that_nothing_was_checked(spoiled: Any) -> None:
+    assert any("no scale is known" in text for text in agreement(spoiled.humans).matched.notices)
+
+
+def test_calibration_items_are_checked_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "items.csv"
+    lines = ["rater_id,prompt_id,response_id,item_type,score"]
+    for who in "abc":
+        for r in range(3):
+            lines.append(f"{who},p,p{r},standard,{r + 3}")
+            lines.append(f"{who},cal,c{r},quality_floor,{r + 3}")
+    lines += ["a,cal,c0,quality_floor,5", "b,cal,c9,quality_floor,11"]
+    path.write_text("\n".join(lines) + "\n")
+    matched = agreement(read_humans(path, scale=(1, 10))).matched
+    assert [row[-1] for row in matched.repeated] == [(3, 20)]
+    assert (matched.n_repeated, matched.n_out_of_range) == (1, 1)
+    assert matched.out_of_range[0][-1] == 21
+
+
+def test_inspect_reports_scale_repeats_and_strangers_and_exits_with_2(
+    spoiled: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text("rater_id\n" + "".join(f"h{k}\n" for k in range(5)))
+    arguments = ("humans", "inspect", str(spoiled.humans), "--roster", str(roster))
+    assert run(*arguments, "--scale", "1:10") == 2
+    printed = capsys.readouterr().out
+    assert "77 by h9 of p0r2, overall: row 182" in printed
+    assert "in rows 9, 183" in printed
+    assert "h9: 1 rating, row 182" in printed
+    assert "not checked" not in printed
+    assert run(*arguments) == 2
+    assert "No --scale was given" in capsys.readouterr().out
+
+
+def test_inspect_of_a_file_that_fits_exits_with_0(
+    make_world: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("humans", "inspect", str(make_world(2).humans), "--scale", "1:10") == 0
+    assert "60 ratings by 5 raters of 12 responses to 2 prompts" in capsys.readouterr().out
+
+
+def test_rows_in_words() -> None:
+    assert rows_said((4,)) == "row 4"
+    assert rows_said((4, 7)) == "rows 4, 7"
+    assert rows_said(tuple(range(1, 10))) == "rows 1, 2, 3, 4, 5, 6 and 3 more"
+    assert rows_said((4,), 12) == "rows 4 and 11 more"
