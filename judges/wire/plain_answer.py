@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Hashable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 from ...records.reply import Reply
 from ..reply_parts import MOST_TOKENS
@@ -120,7 +120,8 @@ def _outline(value: Any, depth: int) -> Hashable:
     if kind is float:
         return "number"
     if kind is not dict and kind is not list:
-        return cast(Hashable, value)  # null, true and false stand for themselves
+        itself: Hashable = value  # null, true and false
+        return itself
     if depth >= _MOST_DEPTH or len(value) > _MOST_ENTRIES:
         raise ValueError("not plain")
     if kind is dict:

@@ -166,6 +166,7 @@ def _run(
     dry_run: bool,
     quiet: bool,
 ) -> int:
+    from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
     from .display import printable, same_command, show_notices
     from .main import terminated
@@ -196,6 +197,8 @@ def _run(
     if not quiet:
         click.echo(printable(run.text))
         click.echo(f"Results: {printable(str(run.path))}")
+        if run.state == "budget":
+            click.echo(STOPPED_BY_CAP)
     code: int = run.exit_code
     return code
 

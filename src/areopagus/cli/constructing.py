@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..cap_stop import STOPPED_BY_CAP
 from .display import dollars, printable, same_command
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _show(run: ConstructionRun, made: str) -> None:
         cost += f"; {spending.unknown_price_calls:,} calls have no known price"
     click.echo(f"{said}\nCost now: {cost}")
     if run.state == "budget":
-        click.echo("Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on.")
+        click.echo(STOPPED_BY_CAP)
     click.echo(f"{made}: {printable(str(run.table))}")
 
 
