@@ -50,6 +50,7 @@ def numbers_section(tree: Any, *, file: str) -> Section:
         rows=rows[:MOST_ROWS],
         filters=[5] if 1 < len({row[5] for row in rows}) <= 500 else [],
         left_out=max(0, len(rows) - MOST_ROWS),
+        file=file,
     )
     return Section("numbers", "All numbers", [records])
 

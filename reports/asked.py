@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
@@ -11,14 +11,20 @@ from typing import Any, Final
 from .numbers import words
 
 STATES: Final = {
-    "complete": "complete: every response was taken up",
-    "interrupted": "interrupted by hand: what was not asked is counted as such; the same command "
-    "goes on",
-    "budget": "stopped by the cost cap: what was not asked is counted as such; a higher cap goes "
-    "on",
-    "running": "begun and not ended: the process still works, or was killed; the counts below are "
-    "those of the tables as they stand",
+    "complete": "The run is complete: everything planned was taken up.",
+    "interrupted": "The run was interrupted by hand: what was not asked is counted as such; the "
+    "same command goes on.",
+    "budget": "The cost cap stopped the run: what was not asked is counted as such; a higher cap "
+    "goes on.",
+    "running": "The run was begun and not ended: the process still works, or was killed; the "
+    "counts below are those of the tables as they stand.",
 }
+
+
+def state_told(record: Mapping[str, Any]) -> str:
+    """How a run or a job ended, as a sentence."""
+    state = str(record["state"])
+    return STATES.get(state, f"The state of the run is {state!r}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +41,33 @@ class ModelLine:
 
 
 @dataclass(frozen=True, slots=True)
+class Paid:
+    """US dollars that the sessions of a folder paid, and what is not known of them.
+
+    Attributes:
+        here: what they paid themselves.
+        possibly: at most this much more, for attempts that broke off.
+        unknown_calls: calls of these sessions without a known price.
+    """
+
+    here: float
+    possibly: float
+    unknown_calls: int
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """US dollars and what is not known of them.
 
     Attributes:
         replies: what the replies in the tables cost when they were paid, where the price is known.
         unknown: judgments whose replies have no known price.
-        paid_here: what the sessions in this folder paid themselves.
-        possibly_paid: at most this much more, for attempts that broke off.
-        unknown_calls: calls of these sessions without a known price.
+        paid: by the sessions in this folder.
     """
 
     replies: float
     unknown: int
-    paid_here: float
-    possibly_paid: float
-    unknown_calls: int
+    paid: Paid
 
 
 def model_lines(record: Mapping[str, Any]) -> list[ModelLine]:
@@ -126,11 +143,18 @@ def personas_by_axis(record: Mapping[str, Any]) -> dict[str, list[dict[str, str]
 
 def cost_of(record: Mapping[str, Any]) -> Cost:
     """The cost of the run, what is known and what is not, apart."""
-    cost, sessions = record["cost"], record["sessions"]
+    cost = record["cost"]
     return Cost(
         replies=cost["replies_usd"],
         unknown=cost["judgments_with_unknown_price"],
-        paid_here=sum(s.get("spent_usd") or 0.0 for s in sessions),
-        possibly_paid=sum(s.get("possibly_spent_usd") or 0.0 for s in sessions),
+        paid=paid_by(record["sessions"]),
+    )
+
+
+def paid_by(sessions: Sequence[Mapping[str, Any]]) -> Paid:
+    """What the sessions of a folder paid."""
+    return Paid(
+        here=sum(s.get("spent_usd") or 0.0 for s in sessions),
+        possibly=sum(s.get("possibly_spent_usd") or 0.0 for s in sessions),
         unknown_calls=sum(s.get("calls_with_unknown_price") or 0 for s in sessions),
     )

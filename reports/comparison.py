@@ -76,13 +76,19 @@ def write_comparison(
         notices=_notices(runs, pairs, different),
         sections=[
             Section("runs", "The runs", [_runs_table(runs), *_what_differs(runs)]),
-            Section("respondents", "By respondent", [_respondents_table(runs)]),
-            Section(
-                "differences",
-                "Differences",
-                _difference_parts(runs, columns, pairs, found, drawn),
+            Section("respondents", "By respondent", [_respondents_table(runs, pairs)]),
+            *(
+                [
+                    Section(
+                        "differences",
+                        "Differences",
+                        _difference_parts(runs, columns, pairs, found, drawn),
+                    ),
+                    Section("pairs", "Pair by pair", [_pair_records(runs, pairs)]),
+                ]
+                if any(pair.keys for pair in pairs)
+                else []
             ),
-            Section("pairs", "Pair by pair", [_pair_records(runs, pairs)]),
             Section("meaning", "What these numbers mean and do not mean", [_meaning()]),
         ],
     )
@@ -165,13 +171,13 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
         rows.append(
             [
                 run.name,
+                Cell(total["composite"], note=limits(low, high)),
                 record["responses"]["n"],
                 record["responses"]["prompts"],
                 len(record["panel"]["personas"]),
                 ", ".join(str(model["name"]) for model in record["panel"]["models"]),
                 record["counts"].get("scored", 0),
                 record["n_planned"],
-                Cell(total["composite"], note=limits(low, high)),
                 dollars(cost.replies) + (" and unknown prices" if cost.unknown else ""),
             ]
         )
@@ -180,13 +186,13 @@ def _runs_table(runs: Sequence[ComparedRun]) -> Table:
         label="Runs",
         columns=[
             Column("run", "id"),
+            Column("mean composite", "number"),
             Column("responses", "count"),
             Column("prompts", "count"),
             Column("personas", "count"),
             Column("models", "wide"),
             Column("scored", "count"),
             Column("planned", "count"),
-            Column("mean composite", "number"),
             Column("cost"),
         ],
         rows=rows,
@@ -208,7 +214,7 @@ def _what_differs(runs: Sequence[ComparedRun]) -> list[Part]:
     ]
 
 
-def _respondents_table(runs: Sequence[ComparedRun]) -> Table:
+def _respondents_table(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Table:
     found: dict[str, list[Cell]] = {}
     for place, run in enumerate(runs):
         for item in run.record["respondents"]:
@@ -217,7 +223,12 @@ def _respondents_table(runs: Sequence[ComparedRun]) -> Table:
             line[place] = Cell(item["composite"], note=limits(low, high))
     return Table(
         caption="Mean composite over prompts by respondent, with its 95% interval. A respondent's "
-        "means stand side by side; whether they differ is told by the paired differences below.",
+        "means stand side by side; whether they differ is "
+        + (
+            "told by the paired differences below."
+            if any(pair.keys for pair in pairs)
+            else "not told by this: nothing could be paired."
+        ),
         label="By respondent",
         columns=[Column("respondent", "id"), *(Column(run.name, "number") for run in runs)],
         rows=[[name, *line] for name, line in found.items()],
@@ -237,19 +248,25 @@ def _difference_parts(
     if figures is not None:
         paired = [place for place, pair in enumerate(pairs) if pair.keys]
         parts += _pictures(figures, paired, labels, names, found)
-    has_why = any(one.interval.reason for each in found for one in each)
+    has_why = any(
+        one.interval.reason
+        for each, pair in zip(found, pairs, strict=True)
+        if pair.keys
+        for one in each
+    )
     rows: list[list[Scalar | Cell]] = [
         [
             label,
             name,
-            one.n_pairs,
-            one.interval.n,
             Cell(_finite(one.interval.value), note=_limits(one)),
             one.sd,
             one.tau,
+            one.n_pairs,
+            one.interval.n,
             *([one.interval.reason or ""] if has_why else []),
         ]
-        for label, each in zip(labels, found, strict=True)
+        for label, each, pair in zip(labels, found, pairs, strict=True)
+        if pair.keys  # a notice says of the others that there is nothing to pair
         for name, one in zip(names, each, strict=True)
     ]
     parts.append(
@@ -261,11 +278,11 @@ def _difference_parts(
             columns=[
                 Column("difference", "id"),
                 Column("score"),
-                Column("pairs", "count"),
-                Column("prompts", "count"),
                 Column("mean difference", "number"),
                 Column("SD", "number"),
                 Column("tau-b", "number"),
+                Column("pairs", "count"),
+                Column("prompts", "count"),
                 *([Column("why no interval", "wide")] if has_why else []),
             ],
             rows=rows,
@@ -328,11 +345,11 @@ def _pair_records(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Record
         rows.append(
             [
                 key[0] or f"{key[2]} on {key[1]}",
-                key[1],
-                key[2],
                 start,
                 *values,
                 *(value - start for value in values),
+                key[1],
+                key[2],
             ]
         )
     return Records(
@@ -341,13 +358,14 @@ def _pair_records(runs: Sequence[ComparedRun], pairs: Sequence[Pairs]) -> Record
         label="Pair by pair",
         columns=[
             Column("pair", "id"),
-            Column("prompt", "id"),
-            Column("respondent", "id"),
             *(Column(run.name, "number") for run in runs),
             *(Column(f"{run.name} minus {runs[0].name}", "number") for run in runs[1:]),
+            Column("prompt", "id"),
+            Column("respondent", "id"),
         ],
         rows=rows,
-        filters=[2] if 1 < len({row[2] for row in rows}) <= 500 else [],
+        filters=[2 * len(runs) + 1] if 1 < len({row[-1] for row in rows}) <= 500 else [],
+        file="the runs' scores.csv",
         left_out=max(0, len(keys) - MOST_ROWS),
     )
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..records.run_folder import replaced
 from .inline_svg import inline_svg
+from .narrow import fold_of
 from .numbers import UNDEFINED, count, p_shown, shown
 from .parts import Cell, Column, Figure, Records, Section
 from .records_data import MOST_PACKED_CHARS, PackedRecords, pack_records
@@ -52,7 +53,7 @@ class Page:
         kind: "panel", "stress", "calibration", "audit", "comparison": which result it shows.
         sections: in order; the contents list them.
         lead: its first sentence, as (what stands in bold, the rest).
-        state: how it ended, one sentence, or "".
+        state: how it ended, a sentence with its full stop, or "".
         notices: framed sentences above the contents: what a reader must know first.
         is_demonstration: whether an embedded stand-in had a part in it.
         demonstration: what the banner then says.
@@ -145,7 +146,7 @@ def _raw(source: str) -> Markup:
 def _cell(given: Any, column: Column) -> tuple[Cell, str, str, str]:
     """A cell, its text ("" for text that has to be escaped), its sorting value, its classes."""
     cell = given if isinstance(given, Cell) else Cell(given)
-    names = {"wide": "w", "id": "id", "text": ""}.get(column.kind, "n")
+    names = {"wide": "w", "id": "id", "time": "time", "text": ""}.get(column.kind, "n")
     names += " bold" if cell.is_bold else ""
     names += "" if cell.shade is None else f" s{cell.shade}"
     if not column.is_numeric or isinstance(cell.value, str):
@@ -186,5 +187,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         visible=visible, visible_plain=visible_plain, breakable=breakable, count=count
     )
-    environment.globals.update(cell_of=_cell, kind_of=lambda part: type(part).__name__)
+    environment.globals.update(
+        cell_of=_cell, fold_of=fold_of, kind_of=lambda part: type(part).__name__
+    )
     return environment

@@ -28,10 +28,17 @@ _STYLES: Final = re.compile(
 _PICTURE: Final = re.compile(r"data:image/png;base64,[A-Za-z0-9+/=\s]*\Z")
 _REFERENCE: Final = re.compile(r"url\(\s*#([\w.-]+)\s*\)")
 _PLAIN: Final = re.compile(r"[\w\s.,:;#%()+/-]*\Z")
+_PIXELS: Final = re.compile(r"([1-9]\d*(?:\.\d+)?)px")
 _FONT: Final = re.compile(r"(?:(bold|italic|oblique|\d{3})\s+)*([\d.]+px)")
 
 _SIZES: Final = (("small", 330), ("narrow", 420), ("wide", 520), ("widest", float("inf")))
 """Classes of the frame's style, by the points of a drawing's width."""
+
+LEAST_LETTERS: Final = 10
+"""CSS pixels of the smallest letters of a drawing; a window too narrow for it scrolls."""
+
+LEAST_WIDTHS: Final = (*range(20, 37, 2), *range(40, 61, 4), 72, 96)
+"""Rem of the frame's classes for the least width of a drawing."""
 
 
 def inline_svg(path: Path, *, key: str, label: str) -> Markup:
@@ -65,9 +72,17 @@ def inline_svg(path: Path, *, key: str, label: str) -> Markup:
         "role": "img",
         "aria-label": label,
         "fill": "currentColor",
-        "class": next(name for name, most in _SIZES if width <= most),
+        "class": f"{next(name for name, most in _SIZES if width <= most)} {_least(kept, width)}",
     }
     return Markup(ET.tostring(kept, encoding="unicode"))  # noqa: S704  rebuilt from a list
+
+
+def _least(drawing: ET.Element, width: float) -> str:
+    """The class of the least width at which the smallest letters can be read."""
+    found = [_PIXELS.fullmatch(element.get("font-size", "")) for element in drawing.iter()]
+    sizes = [float(match[1]) for match in found if match]
+    needed = width * LEAST_LETTERS / min(sizes, default=LEAST_LETTERS) / 16
+    return f"least-{next((rem for rem in LEAST_WIDTHS if rem >= needed), LEAST_WIDTHS[-1])}"
 
 
 def _kept(element: ET.Element, key: str) -> ET.Element | None:

@@ -77,6 +77,10 @@ class ChunkedStream:
         """Characters of all chunks kept."""
         return sum(len(text) for _, text in self.chunks)
 
+    def is_cut(self, n_items: int) -> bool:
+        """Whether items were handed in and fewer than `n_items` of them are kept."""
+        return self.n_items > 0 and self.n_kept < n_items
+
     @property
     def starts(self) -> list[int]:
         """Place of the first item of each chunk."""

@@ -4,8 +4,14 @@
 /* Rem that a column takes: what its kind needs, and room for the longest word of its head. */
 function columnWidth(column, place) {
   const longest = Math.max(...column.title.split(/\s+/).map((word) => word.length));
+  if (NARROW.matches) return Math.max(NARROW_WIDTHS[column.kind], Math.min(11, 0.5 * longest + 1.9));
   const least = place === 0 && column.kind === "wide" ? 24 : WIDTHS[column.kind];
   return Math.max(least, Math.min(18, 0.58 * longest + 2));
+}
+
+function cellClass(column) {
+  const names = [isNumeric(column) ? "n" : { wide: "w", id: "id" }[column.kind] ?? "", column.minor ? "minor" : ""];
+  return names.filter(Boolean).join(" ") || null;
 }
 
 class Records {
@@ -20,13 +26,45 @@ class Records {
     this.texts = null;
     this.rowHeight = 36;
     this.drawn = [-1, -1];
+    this.places = this.sequence();
+    // Empty columns take no room on paper.
+    for (const column of table.columns) column.minor ||= column.values.every((value) => value === "" || value === null);
   }
 
   draw() {
     this.root.replaceChildren(this.tools(), this.count(), this.viewport());
     this.update();
+    this.measure();
+  }
+
+  measure() {
     this.rowHeight = this.body.querySelector("tr[data-row]")?.getBoundingClientRect().height || 36;
     this.render(true);
+  }
+
+  /* Places of the columns in the order in which they stand. On a narrow screen the first number
+     comes right behind the row's name, and words that are the same in every row are left to the
+     line above the table. */
+  sequence() {
+    const { columns } = this.table;
+    const all = columns.map((column, place) => place);
+    this.same = [];
+    if (!NARROW.matches) return all;
+    this.same = all.filter((place) => place > 0 && this.n > 1 && !isNumeric(columns[place])
+      && columns[place].values.every((value) => value === columns[place].values[0]));
+    const kept = all.filter((place) => !this.same.includes(place));
+    const first = kept.find((place) => place > 0 && columns[place].kind === "number");
+    return first === undefined ? kept : [0, first, ...kept.filter((place) => place > 0 && place !== first)];
+  }
+
+  /* Lays the columns out anew when the screen has become narrow, or no longer is. */
+  lay() {
+    this.places = this.sequence();
+    const before = this.port;
+    before.replaceWith(this.viewport());
+    this.tellSame();
+    this.render(true);
+    this.measure();
   }
 
   tools() {
@@ -82,15 +120,30 @@ class Records {
 
   count() {
     this.status = make("p", { class: "records-count", role: "status" });
-    return this.status;
+    this.printed = make("p", { class: "print-only" });
+    this.constant = make("p", { class: "quiet" });
+    this.tellSame();
+    const lines = document.createDocumentFragment();
+    lines.append(this.status, this.printed, this.constant);
+    return lines;
+  }
+
+  tellSame() {
+    const { columns } = this.table;
+    const said = this.same.filter((place) => columns[place].values[0])
+      .flatMap((place, at) => [at ? "; " : "In every row: ", visible(columns[place].title), " ", visible(columns[place].values[0], { most: 80 })]);
+    this.constant.replaceChildren(...said, ...(said.length ? ["."] : []));
+    this.constant.hidden = !said.length;
   }
 
   viewport() {
     const { columns } = this.table;
     const label = visible(this.table.label).textContent;
     const head = make("tr");
-    columns.forEach((column, place) => {
-      const cell = make("th", { scope: "col", class: isNumeric(column) ? "n" : null }, visible(column.title));
+    this.places.forEach((place) => {
+      const column = columns[place];
+      const cell = make("th", { scope: "col", class: cellClass(column) }, visible(column.title));
+      if (this.sort?.place === place) cell.setAttribute("aria-sort", this.sort.direction > 0 ? "ascending" : "descending");
       cell.style.width = `${columnWidth(column, place)}rem`;
       sortButton(cell, (direction) => {
         this.sort = { place, direction };
@@ -100,7 +153,7 @@ class Records {
     });
     this.body = make("tbody");
     const table = make("table", { "aria-label": label, "aria-rowcount": this.n + 1 }, make("thead", {}, head), this.body);
-    table.style.width = `${columns.reduce((sum, column, place) => sum + columnWidth(column, place), 0)}rem`;
+    table.style.width = `${this.places.reduce((sum, place) => sum + columnWidth(columns[place], place), 0)}rem`;
     this.port = make("div", { class: "records-view", role: "region", tabindex: "0", "aria-label": label }, table);
     announceMore(this.port);
     this.port.addEventListener("scroll", () => {
@@ -165,6 +218,10 @@ class Records {
     const count = { kind: "count" };
     const total = numberText(this.n, count);
     const noun = this.n === 1 ? "row" : "rows";
+    const chosen = rows.length === this.n ? `${total} rows` : `${numberText(rows.length, count)} rows chosen of ${total}`;
+    this.printed.textContent = rows.length > MOST_PRINTED
+      ? `Printed here: the first ${MOST_PRINTED} of ${chosen}. All are in ${this.table.file}.`
+      : rows.length < this.n ? `Printed here: ${chosen}. All are in ${this.table.file}.` : "";
     this.status.textContent = rows.length === this.n ? `${total} ${noun}` : `${numberText(rows.length, count)} of ${total} ${noun}`;
     this.port.scrollTop = 0;
     this.render(true);
@@ -181,7 +238,7 @@ class Records {
     const rows = [];
     for (let place = first; place < last; place += 1) rows.push(this.row(place));
     const gap = (size) => {
-      const cell = make("td", { colspan: this.table.columns.length });
+      const cell = make("td", { colspan: this.places.length });
       cell.style.height = `${size}px`;
       return make("tr", { class: "gap", "aria-hidden": "true" }, cell);
     };
@@ -195,10 +252,12 @@ class Records {
   row(place) {
     const row = this.order[place];
     const line = make("tr", { "data-row": row, "aria-rowindex": place + 2, class: place % 2 ? "odd" : null });
-    this.table.columns.forEach((column, at) => {
+    this.places.forEach((at) => {
+      const column = this.table.columns[at];
       const value = column.values[row];
-      const cell = make(at ? "td" : "th", { scope: at ? null : "row", class: isNumeric(column) ? "n" : null });
-      const shown = content(value, column, { most: 160 });
+      const cell = make(at ? "td" : "th", { scope: at ? null : "row", class: cellClass(column) });
+      const most = NARROW.matches && at === 0 ? NARROW_NAMES[column.kind] ?? 160 : 160;
+      const shown = content(value, column, { most });
       cell.append(at === 0 ? make("a", { href: `#${this.name}/${row}` }, shown) : shown);
       line.append(cell);
     });
@@ -249,6 +308,9 @@ class Records {
       parts.push(make("p", { class: "quiet" }, "Its texts are not in this page."));
     }
     if (view?.judges.length && scores) parts.push(this.matrix(view, scores, reasons || {}));
+    if (reasons === null && this.table.cut.includes("rationales")) {
+      parts.push(make("p", { class: "quiet" }, "The rationales of this response are not in this page, which would be too large with all of them; judgments.parquet holds them."));
+    }
     dialog.replaceChildren(...parts);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
@@ -256,14 +318,18 @@ class Records {
   }
 
   matrix(view, [numbers, remarks], reasons) {
-    const heads = [...view.judgeColumns.map((name) => make("th", { scope: "col" }, visible(name))),
+    // On a narrow screen who judged stands in one cell, so that the scores are in sight.
+    const fold = (names) => names.slice(1).map((name) => make("small", { class: "narrow-only" }, visible(name, { isName: true })));
+    const heads = [...view.judgeColumns.map((name, at) => make("th", { scope: "col", class: at ? "wide-only" : null }, visible(name),
+      ...(at ? [] : fold([name, view.judgeColumns.slice(1).join(" \u00b7 ")].filter(Boolean))))),
       ...view.scores.map((name) => make("th", { scope: "col", class: "n" }, visible(name))),
       make("th", { scope: "col" }, "status")];
     const width = view.scores.length;
     const [low, high] = view.scale;
     const lines = view.judges.map((labels, judge) => {
       const line = make("tr");
-      labels.forEach((label, at) => line.append(make(at ? "td" : "th", { scope: at ? null : "row" }, visible(label, { isName: true }))));
+      labels.forEach((label, at) => line.append(make(at ? "td" : "th", { scope: at ? null : "row", class: at ? "wide-only" : null },
+        visible(label, { isName: true }), ...(at ? [] : fold(labels)))));
       for (let at = 0; at < width; at += 1) {
         const value = numbers[judge * width + at];
         const shade = value === null ? null : Math.min(7, Math.max(0, Math.floor((8 * (value - low)) / (high - low))));

@@ -45,8 +45,9 @@ async function start() {
     }
   }
   addEventListener("hashchange", followAddress);
-  addEventListener("beforeprint", () => { for (const records of all.values()) records.render(true, 300); });
+  addEventListener("beforeprint", () => { for (const records of all.values()) records.render(true, MOST_PRINTED); });
   addEventListener("afterprint", () => { for (const records of all.values()) records.render(true); });
+  NARROW.addEventListener("change", () => { for (const records of all.values()) records.lay(); });
   followAddress();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
 }

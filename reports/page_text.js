@@ -4,6 +4,12 @@
 
 const DASH = "\u2013";
 const WIDTHS = { id: 11, wide: 18, text: 8, number: 6.4, count: 6.4 };
+const NARROW_WIDTHS = { id: 8, wide: 13, text: 6.5, number: 5.6, count: 5.6 };
+/* Characters of a row's name that such a column holds: names differ at their ends. */
+const NARROW_NAMES = { id: 15, wide: 27 };
+/* As the style has it: on such a screen two or three columns are in sight. */
+const NARROW = matchMedia("(max-width: 30rem)");
+const MOST_PRINTED = 300;
 const collator = new Intl.Collator("en", { numeric: true });
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\p{Zs}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\u{1d159}\u{e0100}-\u{e01ef}]/u;
 /* A run of marks longer than any orthography stacks would paint over the lines beside it. */
@@ -33,7 +39,8 @@ function breakable(text) {
 
 function visible(value, { isProse = false, isName = false, most = Infinity } = {}) {
   let text = String(value);
-  if (text.length > most) text = `${text.slice(0, most - 21)}\u2026${text.slice(-20)}`;
+  const tail = Math.min(20, Math.ceil(most / 2));
+  if (text.length > most) text = `${text.slice(0, most - tail - 1)}\u2026${text.slice(-tail)}`;
   if (isProse) text = text.replaceAll("\r\n", "\n");
   const shown = make("bdi", { class: "text", dir: "auto" });
   const parts = (plain) => (isName ? breakable(plain) : [plain]);

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .asked import STATES, cost_of
+from .asked import cost_of, state_told
 from .frame import Page
 from .judgment_table import JudgmentTable, read_judgment_table
 from .numbers import count, parsed
@@ -31,6 +31,7 @@ def panel_page(
     folder: Path,
     *,
     figures: Path | None,
+    without: str = "",
     step: int = 1,
 ) -> Page:
     """The page.
@@ -40,6 +41,7 @@ def panel_page(
         scores: the rows of scores.csv.
         folder: where judgments.parquet and, if the run has it, texts.parquet lie.
         figures: the folder for pictures; None = none are drawn.
+        without: then why not.
         step: that the tables hold every `step`-th response of the run.
 
     Raises:
@@ -80,10 +82,10 @@ def panel_page(
                 f"{'model' if len(models) == 1 else 'models'}."
             ),
         ),
-        state=STATES.get(record["state"], str(record["state"])),
+        state=state_told(record),
         notices=[*([mismatch] if mismatch else []), *map(str, record["notices"])],
         sections=[
-            glance(total, overall, counts, n_judgments, cost),
+            glance(total, overall, counts, n_judgments, cost, without),
             scorecard(
                 rows,
                 total,

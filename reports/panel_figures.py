@@ -36,6 +36,10 @@ MOST_LINES = 40
 _MODELS = tuple(colour for colour in PALETTE[1:] if colour != ORANGE)
 """Colours of models: orange is for people."""
 
+_WHOLE: dict[str, Any] = {"clip_on": False, "in_layout": False}
+"""For markers: one at an end of the scale is drawn whole, and no layout makes room for it (an empty
+line that is not clipped would claim the figure's corner)."""
+
 _WIDTH = 5.2  # with a phone's width its letters are still read
 
 
@@ -77,7 +81,7 @@ def draw_scorecard(
             axes.plot(
                 means[who], y, marker, color=colour, markersize=6, linestyle="none",
                 markerfacecolor="white" if is_person[who] else colour,
-                label=name,
+                label=name, **_WHOLE,
             )  # fmt: skip
         axes.set_yticks(range(len(criteria)), [folded_name(name, 16) for name in criteria])
         axes.set_ylim(len(criteria) - 0.5, -0.5)
@@ -114,8 +118,8 @@ def draw_ranking(
         for axes, table in zip(panels, (scores, ranks), strict=False):
             _whiskers(axes, table[:, 1], table[:, 2], y, BLUE)
             has = ~np.isnan(table[:, 1])
-            axes.plot(table[has, 0], y[has], "o", color=BLUE, markersize=5)
-            axes.plot(table[~has, 0], y[~has], "o", color=BLUE, markersize=5, mfc="white")
+            axes.plot(table[has, 0], y[has], "o", color=BLUE, markersize=5, **_WHOLE)
+            axes.plot(table[~has, 0], y[~has], "o", color=BLUE, markersize=5, mfc="white", **_WHOLE)
             axes.grid(axis="x", color=GREY, linewidth=0.3)
             axes.set_axisbelow(True)
         panels[0].set_yticks(y, [short_name(name, 26) for name in respondents], fontsize=8)
@@ -192,7 +196,7 @@ def draw_two_axes(
             size = 10 + 120 * number / max(12, number.max())
             axes.scatter(
                 places[:, 0] * step, places[:, 1] * step, s=size, color=BLUE, alpha=0.75,
-                edgecolors="white", linewidths=0.4,
+                edgecolors="white", linewidths=0.4, **_WHOLE,
             )  # fmt: skip
             both = np.concatenate([left[known], up[known]])
             low, high = _stretch(both, scale)
@@ -234,7 +238,7 @@ def draw_differences(
             _whiskers(axes, lows[at], highs[at], y, colour)
             axes.plot(
                 means[at], y, MARKERS[at % len(MARKERS)], color=colour, markersize=6,
-                linestyle="none", label=name,
+                linestyle="none", label=name, **_WHOLE,
             )  # fmt: skip
         axes.axvline(0, color="black", linewidth=1)
         axes.set_yticks(range(len(criteria)), [folded_name(name, 16) for name in criteria])

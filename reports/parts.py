@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-ColumnKind = Literal["text", "wide", "id", "number", "count", "p"]
+ColumnKind = Literal["text", "wide", "id", "time", "number", "count", "p"]
 Scalar = str | int | float | None
 
 SHADES: Final = 8
@@ -23,15 +23,17 @@ class Column:
 
     Attributes:
         title: its head.
-        kind: "text", "wide" (sentences), "id" (names of responses, models, …), "number" (with
-            `digits` decimals; None and nan are a dash), "count" (whole) or "p" (a p-value; not in
-            `Records`).
+        kind: "text", "wide" (sentences), "id" (names of responses, models, …), "time" (never
+            broken), "number" (with `digits` decimals; None and nan are a dash), "count" (whole) or
+            "p" (a p-value); neither "time" nor "p" is for `Records`.
         digits: decimals of a number.
+        is_minor: whether `Records` leave it out of print.
     """
 
     title: str
     kind: ColumnKind = "text"
     digits: int = 2
+    is_minor: bool = False
 
     @property
     def is_numeric(self) -> bool:
@@ -182,6 +184,7 @@ class Records:
         filters: places of the columns that are offered as a choice of their values.
         view: what a row's view shows beside the row itself, or None.
         left_out: rows that the page does not carry.
+        file: where all rows stand.
     """
 
     name: str
@@ -192,6 +195,7 @@ class Records:
     filters: Sequence[int] = ()
     view: View | None = None
     left_out: int = 0
+    file: str = "the tables in the folder"
 
 
 Part = Paragraph | Points | Tiles | Table | Figure | Records

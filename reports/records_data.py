@@ -21,6 +21,7 @@ class PackedRecords:
         table: its rows by column, heads and places of the chunks, packed.
         chunks: (element id, packed data) of the views.
         n_texts, n_rationales: rows whose texts and rationales are in the page: the first ones.
+        cut: which of them, "texts" or "rationales", the page holds of some rows only.
         n: rows.
     """
 
@@ -28,6 +29,7 @@ class PackedRecords:
     chunks: tuple[tuple[str, str], ...]
     n_texts: int
     n_rationales: int
+    cut: tuple[str, ...]
     n: int
 
 
@@ -48,20 +50,26 @@ def pack_records(records: Records, *, most_chars: int) -> PackedRecords:
                 "title": column.title,
                 "kind": column.kind,
                 "digits": column.digits,
+                "minor": column.is_minor,
                 "values": values,
             }
         )
     streams: dict[str, ChunkedStream] = {}
     if records.view is not None:
         streams = _view_streams(records.view, len(records.rows), most_chars)
+    # A stream that holds nothing of its kind is empty, and is not cut.
+    n_rows = len(records.rows)
+    cut = [n for n in ("texts", "rationales") if n in streams and streams[n].is_cut(n_rows)]
     table = packed(
         {
             "label": records.label,
+            "file": records.file,
             "columns": columns,
             "filters": list(records.filters),
             "view": None if records.view is None else _view_heads(records.view),
             "starts": {name: stream.starts for name, stream in streams.items()},
             "kept": {name: stream.n_kept for name, stream in streams.items()},
+            "cut": cut,
         }
     )
     return PackedRecords(
@@ -69,7 +77,8 @@ def pack_records(records: Records, *, most_chars: int) -> PackedRecords:
         chunks=tuple(elements(records.name, streams)),
         n_texts=streams["texts"].n_kept if streams else 0,
         n_rationales=streams["rationales"].n_kept if streams else 0,
-        n=len(records.rows),
+        cut=tuple(cut),
+        n=n_rows,
     )
 
 

@@ -125,8 +125,8 @@ def record_columns(criteria: Sequence[str], axes: Sequence[str]) -> tuple[Column
         Column("judgments scored", "count"),
         Column("planned", "count"),
         Column("prompt", "id"),
-        Column("median", "number"),
-        Column("trimmed mean", "number"),
+        Column("median", "number", is_minor=True),
+        Column("trimmed mean", "number", is_minor=True),
         Column("flags", "wide"),
         Column("why undefined", "wide"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .asked import Cost, model_lines, personas_by_axis, settings_of
+from .asked import Cost, Paid, model_lines, personas_by_axis, settings_of
 from .numbers import UNDEFINED, count, dollars, words
 from .parts import Column, Paragraph, Part, Points, Section, Table
 
@@ -40,24 +40,29 @@ def counts_and_cost(
             )
         )
     parts += [
-        Paragraph(_paid(cost)),
-        Table(
-            caption="Sessions: each time the command ran in this folder.",
-            label="Sessions",
-            columns=[
-                Column("started", "wide"),
-                Column("ended", "wide"),
-                Column("state"),
-                Column("calls sent", "count"),
-                Column("from the ledger", "count"),
-                Column("failed calls", "count"),
-                Column("paid"),
-                Column("cost cap"),
-            ],
-            rows=[_session(session) for session in sessions],
-        ),
+        Paragraph(f"{_replies_told(cost)} {paid_told(cost.paid)}"),
+        sessions_table(sessions),
     ]
     return Section("counts", "Counts and cost", parts)
+
+
+def sessions_table(sessions: Sequence[Mapping[str, Any]]) -> Table:
+    """The sessions of a run or a job: when, how they ended, what they sent and paid."""
+    return Table(
+        caption="Sessions: each time the command ran in this folder.",
+        label="Sessions",
+        columns=[
+            Column("started", "time"),
+            Column("calls sent", "count"),
+            Column("from the ledger", "count"),
+            Column("failed calls", "count"),
+            Column("paid"),
+            Column("cost cap"),
+            Column("state"),
+            Column("ended", "time"),
+        ],
+        rows=[_session(session) for session in sessions],
+    )
 
 
 def asked(record: Mapping[str, Any]) -> Section:
@@ -191,20 +196,23 @@ def meaning(method: str, methods: Mapping[str, int]) -> Section:
     )
 
 
-def _paid(cost: Cost) -> str:
+def _replies_told(cost: Cost) -> str:
     told = f"The replies behind these tables cost {dollars(cost.replies)} "
-    if cost.unknown:
-        told += (
-            f"where the price is known; {count(cost.unknown)} judgments have replies whose price "
-            "is unknown, which is not counted as nothing."
-        )
-    else:
-        told += "when they were paid, whoever paid."
-    told += f" The sessions in this folder paid {dollars(cost.paid_here)} themselves"
-    if cost.possibly_paid:
-        told += f", and at most {dollars(cost.possibly_paid)} more for attempts that broke off"
-    if cost.unknown_calls:
-        told += f"; {count(cost.unknown_calls)} of their calls have no known price"
+    if not cost.unknown:
+        return f"{told}when they were paid, whoever paid."
+    return (
+        f"{told}where the price is known; {count(cost.unknown)} judgments have replies whose price "
+        "is unknown, which is not counted as nothing."
+    )
+
+
+def paid_told(paid: Paid) -> str:
+    """What the sessions of a folder paid themselves, and what is not known of it."""
+    told = f"The sessions in this folder paid {dollars(paid.here)} themselves"
+    if paid.possibly:
+        told += f", and at most {dollars(paid.possibly)} more for attempts that broke off"
+    if paid.unknown_calls:
+        told += f"; {count(paid.unknown_calls)} of their calls have no known price"
     return f"{told}."
 
 
@@ -213,11 +221,11 @@ def _session(session: Mapping[str, Any]) -> list[Any]:
     cap = session.get("max_cost_usd")
     return [
         str(session.get("started")),
-        str(session.get("ended") or "not ended"),
-        str(session.get("state")),
         calls.get("sent"),
         calls.get("from_ledger"),
         calls.get("failed"),
         dollars(session.get("spent_usd")),
         "none" if cap is None else dollars(cap),
+        str(session.get("state")),
+        str(session.get("ended") or "not ended"),
     ]

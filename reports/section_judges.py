@@ -68,8 +68,8 @@ def judges(
                 label=f"Means by {kind}",
                 columns=[
                     Column(kind, "id"),
-                    Column("n responses", "count"),
                     *(Column(name, "number") for name in columns),
+                    Column("n responses", "count"),
                     Column("scored", "count"),
                     Column("planned", "count"),
                     Column("repaired", "count"),
@@ -189,11 +189,11 @@ def _worth_told(worth: Worth) -> str:
 def _group_line(group: Group, note: str, width: int) -> list[Any]:
     return [
         Cell(group.name, note=note),
-        group.n_responses,
         *(
             Cell(mean, note="nothing scored" if mean is None else "")
             for mean in group.means[: width if width > 1 else 1]
         ),
+        group.n_responses,
         group.counts["scored"],
         group.n_planned,
         group.n_repaired,
@@ -257,7 +257,7 @@ def _axes_against(
             name = f"{table.axis.names[first]} minus {table.axis.names[second]}"
             ends = np.quantile(gap, [0.05, 0.5, 0.95]).tolist() if gap.size else [None] * 3
             mean = float(gap.mean()) if gap.size else None
-            rows.append([name, len(gap), mean, *ends])
+            rows.append([name, mean, *ends, len(gap)])
     parts: list[Part] = [Paragraph("Axis against axis", "heading")]
     if figures is not None:
         names = (table.axis.names[0], table.axis.names[1])
@@ -276,11 +276,11 @@ def _axes_against(
             label="Differences between axes",
             columns=[
                 Column("difference", "id"),
-                Column("responses", "count"),
                 Column("mean", "number"),
                 Column("5%", "number"),
                 Column("median", "number"),
                 Column("95%", "number"),
+                Column("responses", "count"),
             ],
             rows=rows,
             is_short=True,

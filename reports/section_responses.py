@@ -109,6 +109,7 @@ def all_responses(
             rows=rows,
             filters=_filters(rows, axes, table.criteria),
             view=view,
+            file="scores.csv",
             left_out=max(0, len(scores) - MOST_ROWS),
         )
     )

@@ -19,9 +19,23 @@ from .standings import Standings
 
 
 def glance(
-    total: RespondentRow, responses: Responses, counts: Mapping[str, int], n: int, cost: Cost
+    total: RespondentRow,
+    responses: Responses,
+    counts: Mapping[str, int],
+    n: int,
+    cost: Cost,
+    without: str,
 ) -> Section:
-    """What a reader should see first: the mean, what was scored, what was not, the cost."""
+    """What a reader should see first: the mean, what was scored, what was not, the cost.
+
+    Args:
+        total: the run.
+        responses: counted.
+        counts: status to number of judgments.
+        n: judgments planned.
+        cost: of the replies.
+        without: why the page has no pictures, or "".
+    """
     first = total.estimates[0]
     if first.low is None:
         why = f"no interval: {first.reason or 'no reason recorded'}"
@@ -50,7 +64,8 @@ def glance(
             Tile("cost of the replies", price, note),
         ]
     )
-    return Section("glance", "At a glance", [tiles])
+    told: list[Part] = [Paragraph(without, "quiet")] if without else []
+    return Section("glance", "At a glance", [tiles, *told])
 
 
 def scorecard(
@@ -83,16 +98,15 @@ def scorecard(
     has_why = any(row.why for row in (*rows, total))
     parts.append(
         Table(
-            caption="Mean over prompts, and below it the 95% interval over prompts "
-            f"({method}). Prompts: how many are behind the interval. Scale {scale[0]:g} to "
-            f"{scale[1]:g}, higher is better.",
+            caption=f"Mean over prompts, and below it its interval: {method}. Prompts: how many "
+            f"are behind the interval. Scale {scale[0]:g} to {scale[1]:g}, higher is better.",
             label="Scorecard by respondent",
             columns=[
                 Column("respondent", "id"),
+                *(Column(name, "number") for name in columns),
                 Column("scored responses", "count"),
                 Column("of", "count"),
                 Column("prompts", "count"),
-                *(Column(name, "number") for name in columns),
                 *([Column("why no interval", "wide")] if has_why else []),
             ],
             rows=[_score_line(row, row.name, has_why) for row in rows],
@@ -199,7 +213,7 @@ def _scorecard_figure(
         "Scorecard",
         "A marker is the mean over prompts, the bar its 95% interval over prompts; no bar means no "
         "interval, and the table says why. Filled markers are models, open diamonds people."
-        + (f" {count(rest)} more respondents are in the table only." if rest else ""),
+        + (f" {_more(rest)} in the table only." if rest else ""),
     )
 
 
@@ -235,7 +249,7 @@ def _ranking_figures(
         scale=scale,
     )
     rest = len(order) - len(lines)
-    more = f" {count(rest)} more are in the table only." if rest else ""
+    more = f" {_more(rest)} in the table only." if rest else ""
     return [
         Figure(
             figures / "ranking.svg",
@@ -255,12 +269,16 @@ def _ranking_figures(
 def _score_line(row: RespondentRow, name: str, has_why: bool) -> list[Any]:
     return [
         name,
+        *(Cell(one.mean, note=limits(one.low, one.high)) for one in row.estimates),
         row.n_scored,
         row.n_responses,
         row.n_prompts,
-        *(Cell(one.mean, note=limits(one.low, one.high)) for one in row.estimates),
         *([row.why] if has_why else []),
     ]
+
+
+def _more(rest: int) -> str:
+    return "1 more respondent is" if rest == 1 else f"{count(rest)} more respondents are"
 
 
 def _number(value: float | None, missing: float) -> float:

@@ -15,7 +15,11 @@ from .panel import panel_page
 
 
 def write_report(
-    folder: str | Path, *, out: str | Path | None = None, figures: bool = True
+    folder: str | Path,
+    *,
+    out: str | Path | None = None,
+    figures: bool = True,
+    is_stage: bool = False,
 ) -> Path:
     """The path of a panel run's report, written anew, at once or not at all.
 
@@ -31,7 +35,9 @@ def write_report(
         folder: a run folder with run.json, scores.csv, judgments.parquet and, for the texts of
             the responses, texts.parquet.
         out: the file to write; report.html in the folder when left out.
-        figures: whether to draw pictures; without them the report is written much faster.
+        figures: whether to draw pictures; without them the report is written much faster, and
+            says why it has none.
+        is_stage: whether the folder is part of a larger job, whose report holds the pictures.
 
     Raises:
         InputError: the folder holds no panel run, or its files cannot be read.
@@ -44,21 +50,39 @@ def write_report(
         raise InputError(
             [InputFault(str(folder / RUN_FILE), f"must be 'panel', got {kind!r}", "kind")]
         )
-    drawn = folder / FIGURES_FOLDER if figures and find_spec("matplotlib") else None
+    has_matplotlib = find_spec("matplotlib") is not None
+    drawn = folder / FIGURES_FOLDER if figures and has_matplotlib else None
+    without = "" if drawn else _why_none(is_stage=is_stage, is_wanted=figures)
     target = out or folder / REPORT_FILE
     try:
         step = excerpt_step(record)
         if step == 1:
             rows = read_scores(folder)
-            return write_page(target, panel_page(record, rows, folder, figures=drawn))
+            page = panel_page(record, rows, folder, figures=drawn, without=without)
+            return write_page(target, page)
         # The page reads some of it only while it is written.
         with TemporaryDirectory(prefix="areopagus-report-") as name:
             excerpt = Path(name)
             write_excerpt(folder, excerpt, step=step)
             rows = read_scores(excerpt)
-            return write_page(target, panel_page(record, rows, excerpt, figures=drawn, step=step))
+            page = panel_page(record, rows, excerpt, figures=drawn, without=without, step=step)
+            return write_page(target, page)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         # Our own files lack nothing of this: they were cut, edited or mixed by somebody.
         raise InputError(
             [InputFault(str(folder), f"run.json and its tables do not fit together: {error!r}")]
         ) from error
+
+
+def _why_none(*, is_stage: bool, is_wanted: bool) -> str:
+    if is_stage:
+        return (
+            "No pictures: this panel run is a stage of a larger job, whose own report holds the "
+            "figures. The command areopagus report on this folder draws those of the panel."
+        )
+    if is_wanted:
+        return (
+            "No pictures: they need matplotlib (pip install 'areopagus[figures]'); the tables hold "
+            "the same numbers."
+        )
+    return "No pictures: this report was asked for without; the tables hold the same numbers."

@@ -18,6 +18,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+PICTURES = Path(os.environ["AREOPAGUS_PICTURES"]) if "AREOPAGUS_PICTURES" in os.environ else None
+"""A folder for screenshots to look at; by default none are taken."""
+
+
+SMALLEST_LETTERS = """Math.min(99, ...Array.from(
+  document.querySelectorAll('.drawing text'), (text) => {
+  const svg = text.ownerSVGElement;
+  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  return parseFloat(getComputedStyle(text).fontSize) * scale;
+}))"""
+"""CSS pixels of the smallest letters in the page's drawings; 99 where there are none."""
+
 
 def find_chromium() -> str | None:
     """The browser's path, or None."""
@@ -175,6 +187,18 @@ class Chromium:
             deviceScaleFactor=1,
             mobile=width < 500,
         )
+
+    def pictures(self, name: str) -> None:
+        """Writes the page as it stands at three widths into `PICTURES`, where it is set."""
+        if PICTURES is None:
+            return
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        for width in (390, 820, 1280):
+            self.resize(width, 900)
+            height = self.run("document.documentElement.scrollHeight")
+            self.resize(width, max(900, min(9000, height)))
+            self.screenshot(PICTURES / f"{name}-{width}.png")
+        self.resize(1280, 900)
 
     def screenshot(self, path: Path, *, whole: bool = False) -> None:
         """Writes a PNG of what is in sight, or of the whole page."""

@@ -40,6 +40,18 @@ NUMBER = Number(0.25, 9, HOSTILE[0], HOSTILE[1], 0.1, 0.4, HOSTILE[4])
 NONE = Number(math.nan, 0, "prompt", HOSTILE[2], reason=HOSTILE[3])
 
 
+RECORD: dict[str, Any] = {
+    "state": HOSTILE[0],
+    "identity": {
+        "targets": {text: {"model": text, "api_base": text} for text in HOSTILE},
+        "options": dict.fromkeys(HOSTILE, HOSTILE[3]),
+    },
+    "versions": dict.fromkeys(HOSTILE, HOSTILE[1]),
+    "effective_parameters": {HOSTILE[0]: dict.fromkeys(HOSTILE, HOSTILE[2])},
+    "sessions": [{"started": HOSTILE[0], "state": HOSTILE[5]}],
+}
+
+
 def comparison_page(folder: Path) -> Path:
     runs = [make_hostile_run(folder / name) for name in ("<img src=x onerror=alert(9)>", "b\u202e")]
     return write_comparison(runs, folder / "page.html")
@@ -69,7 +81,9 @@ def stress_page_content(folder: Path) -> StressPage:
         **{name: dict.fromkeys(HOSTILE, 1) for name in ("rewriters", "reviewed", "reasons")},
     }
     figures = StressFigures(found, None, None, 0, 0, counts, HOSTILE)
-    return StressPage(figures, StressPlan(), HOSTILE[0], True, rewriting, folder / "figures")
+    return StressPage(
+        figures, StressPlan(), HOSTILE[0], True, rewriting, folder / "figures", RECORD
+    )
 
 
 def stress_page(folder: Path) -> Path:
@@ -119,6 +133,7 @@ def audit_page(folder: Path) -> Path:
         pictures_folder=folder,
         notices=HOSTILE,
         stand_ins=HOSTILE[:2],
+        record=RECORD,
     )
     return write_audit_page(folder / "page.html", page)
 

@@ -85,7 +85,8 @@ def test_a_stress_test_is_written_anew_from_its_numbers(tmp_path: Path) -> None:
         **page.figures.to_json(),
     }
     (tmp_path / "stress.json").write_text(json.dumps(plain), encoding="utf-8")
-    run_file(tmp_path, "stress")
+    run_file(tmp_path, "stress", **page.record)
+    assert "What was asked of whom" in first
     assert write_any_report(tmp_path).read_text(encoding="utf-8") == first
 
 
@@ -135,6 +136,12 @@ def test_an_audit_is_estimated_again_from_its_answers(tmp_path: Path) -> None:
     run = audit("socioeval", limit=12, ledger=tmp_path / "ledger", out=tmp_path / "run")
     first = (run.path / "report.html").read_bytes()
     assert write_any_report(run.path).read_bytes() == first
+    page = first.decode()
+    assert "answers may hold demeaning stereotypes.</bdi>" in page  # a notice is a sentence
+    version = f"areopagus {run.record['versions']['areopagus']}"
+    paid = "The sessions in this folder paid"
+    for told in ("The run is complete", paid, "max_tokens 4000", version, "options, resamples"):
+        assert told in page
 
 
 def test_what_has_no_report_is_told(tmp_path: Path, plain_run: Path) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +87,11 @@ def test_a_shift_is_found_and_named(tmp_path: Path) -> None:
     assert source.count('data-v="1.5">1.50') == 1 + len(CRITERIA)
     assert "No such" not in source
     assert 'href="#compared' not in source  # rows are in the script's data
-    assert 'id="compared-table"' in source
+    table = re.search(r'id="compared-table">([^<]*)<', source)
+    assert table is not None
+    pairs = json.loads(gzip.decompress(base64.b64decode(table[1])))
+    heads = ["pair", "one", "two", "two minus one", "prompt", "respondent"]
+    assert [column["title"] for column in pairs["columns"]] == heads
 
 
 def test_other_texts_under_the_same_ids_are_not_paired(tmp_path: Path) -> None:
@@ -103,6 +111,10 @@ def test_runs_without_anything_in_common_stand_side_by_side(tmp_path: Path) -> N
     two = make_run(tmp_path / "two", other)
     source = write_comparison([one, two], tmp_path / "page.html").read_text(encoding="utf-8")
     assert "there is nothing to pair" in source
+    assert 'id="differences"' not in source
+    assert 'id="pairs"' not in source
+    assert "is undefined" not in source
+    assert "nothing could be paired" in source
 
 
 def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:

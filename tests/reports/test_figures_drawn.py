@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -139,3 +140,34 @@ def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="the figure cannot be written"):
         save(new_figure(2, 2), tmp_path / "file" / "x")
+
+
+def test_a_marker_at_an_end_of_the_scale_is_drawn_whole(tmp_path: Path) -> None:
+    ends = [[10.0, 1.0]]
+    nothing = np.full((1, 2), np.nan)
+    drawn = draw_scorecard(
+        tmp_path / "ends", respondents=["one"], criteria=["high", "low"], mean=ends, low=nothing,
+        high=nothing, is_person=[False], scale=SCALE,
+    )  # fmt: skip
+    svg = "{http://www.w3.org/2000/svg}"
+    groups = ET.parse(drawn[1]).getroot().iter(f"{svg}g")
+    clipped = [group for group in groups if group.get("clip-path") and group.findall(f"{svg}use")]
+    assert clipped == []
+
+
+def test_panels_of_a_ranking_share_its_width_when_every_line_has_an_interval(
+    tmp_path: Path,
+) -> None:
+    table = np.array([[5.0, 4.5, 5.5], [4.0, 3.5, 4.5]])
+    drawn = draw_ranking(
+        tmp_path / "ranking", respondents=["one", "two"], composite=table, rank=table, scale=SCALE
+    )
+    root = ET.parse(drawn[1]).getroot()
+    whole = float(root.attrib["viewBox"].split()[2])
+    boxes = [
+        [float(x) for x in re.findall(r"[ML] ([\d.]+) ", path.attrib["d"])]
+        for group in root.iter("{http://www.w3.org/2000/svg}g")
+        if group.get("id", "").startswith("axes")
+        for path in group[0]
+    ]
+    assert [max(x) - min(x) > 0.35 * whole for x in boxes] == [True, True]

@@ -152,7 +152,7 @@ def test_a_drawing_keeps_shapes_and_loses_everything_that_acts(tmp_path: Path) -
     assert 'href="data:image/png;base64,AAAA"' in drawn
     assert 'font-size="8px" font-weight="bold" text-anchor="middle"' in drawn
     assert "&lt;b&gt; kept" in drawn
-    assert 'class="wide"' in drawn
+    assert 'class="wide least-40"' in drawn  # 500 wide with letters of 8: 10 pixels from 625 on
 
 
 def test_streams_cut_by_size_keep_the_first_whole_chunks() -> None:

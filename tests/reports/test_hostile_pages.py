@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from chromium import Chromium, find_chromium
+from chromium import SMALLEST_LETTERS, Chromium, find_chromium
 from hostile_pages import PAGES
 
 pytestmark = [
@@ -39,4 +39,7 @@ def test_hostile_text_stays_text_in_a_page_of_any_kind(
         assert browser.run("document.querySelectorAll('dialog img, dialog script').length") == 0
         assert not browser.run(f"{hidden}.test(document.querySelector('dialog').outerHTML)")
     assert browser.run("document.documentElement.scrollWidth") <= 390
+    assert browser.run(SMALLEST_LETTERS) >= 10
     assert browser.complaints == []
+    browser.press("Escape")
+    browser.pictures(f"hostile-{kind}")

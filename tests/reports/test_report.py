@@ -45,7 +45,10 @@ from areopagus.reports.visible import visible, visible_plain
 
 
 class Parsed(HTMLParser):
-    """Tags, attributes and text of a page, and that its elements are closed in order."""
+    """Tags, attributes and text of a page, and that its elements are closed in order.
+
+    The text is that of a wide screen.
+    """
 
     VOID = frozenset(("meta", "br", "img", "link", "wbr"))
 
@@ -53,6 +56,7 @@ class Parsed(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
+        self.narrow: list[bool] = []
         self.misplaced: list[str] = []
         self.words: list[str] = []
         self.feed(source)
@@ -62,16 +66,17 @@ class Parsed(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         if tag not in self.VOID:
             self.open.append(tag)
+            self.narrow.append(dict(attrs).get("class") == "narrow-only")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
+        if not self.open or (self.open.pop(), self.narrow.pop())[0] != tag:
             self.misplaced.append(tag)
 
     def handle_data(self, data: str) -> None:
-        if not self.open or self.open[-1] not in ("style", "script"):
+        if not any(self.narrow) and (not self.open or self.open[-1] not in ("style", "script")):
             self.words.append(data)
 
     @property
@@ -211,6 +216,15 @@ def test_without_figures_the_tables_stand_and_nothing_is_drawn(plain_run: Path) 
     assert not (plain_run / "figures").exists()
     assert "svg" not in {tag for tag, _ in page.tags}
     assert "Mean rank" in page.text or "No mean ranks" in page.text
+    assert "No pictures: this report was asked for without" in page.text
+    assert "The run is complete: everything planned was taken up." in page.text
+
+
+def test_a_stage_says_where_its_pictures_are(plain_run: Path) -> None:
+    path = write_report(plain_run, figures=False, is_stage=True)
+    told = "a stage of a larger job, whose own report holds the figures"
+    assert told in path.read_text(encoding="utf-8")
+    assert "No pictures" not in write_report(plain_run).read_text(encoding="utf-8")
 
 
 def test_demonstration_is_headed_as_one_and_others_are_not(
@@ -463,7 +477,7 @@ def test_unfinished_run_is_said_to_be_unfinished(tmp_path: Path) -> None:
         total=nothing | {"reason": "no response was scored", "dimensions": {}},
     )
     text = page_of(run).text
-    assert "begun and not ended" in text
+    assert "The run was begun and not ended" in text
     assert "run.json counts 0 judgments of 12 planned, judgments.parquet holds 12" in text
     assert "run.json holds no means by respondent" in text
 

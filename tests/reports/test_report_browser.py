@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import random
+import shutil
+import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import Chromium, find_chromium
+from chromium import SMALLEST_LETTERS, Chromium, find_chromium
 from report_runs import HOSTILE, WrittenReport
 
-from areopagus.reports import write_report
+from areopagus.reports import (
+    Column,
+    Entry,
+    Page,
+    Records,
+    Section,
+    View,
+    write_page,
+    write_report,
+)
 
 pytestmark = [
     pytest.mark.slow,
@@ -29,6 +42,11 @@ def head(title: str) -> str:
     return f"{found}.find((button) => button.textContent === '{title}')"
 
 
+def random_text(length: int, seed: int) -> str:
+    """Text that does not compress to much less than half of it."""
+    return random.Random(seed).randbytes(length // 2).hex()
+
+
 def click_and_count(browser: Chromium, expression: str) -> Any:
     browser.run(f"{expression}.click()")
     return browser.run(COUNT)
@@ -37,8 +55,13 @@ def click_and_count(browser: Chromium, expression: str) -> Any:
 def test_ten_thousand_rows_open_sort_filter_and_search(
     large_report: WrittenReport, browser: Chromium
 ) -> None:
+    # The best of three: what other work on the machine costs is not the page's. Measured: 1.3 s.
     took = browser.open(large_report.path)
-    assert took < 10  # measured: 1.3 s; the bound leaves room for a machine with other work
+    for _ in range(2):
+        if took >= 3:
+            browser.fresh()
+            took = min(took, browser.open(large_report.path))
+    assert took < 3
     assert "10,000 rows" in browser.run(COUNT)
     assert browser.run(f"{ROWS}.length") < 100  # only what is in sight is in the document
 
@@ -150,8 +173,8 @@ def test_the_policy_stops_what_somebody_puts_into_the_file(
 def test_small_tables_sort_with_undefined_last(hostile_report: Path, browser: Chromium) -> None:
     browser.open(hostile_report)
     table = "document.querySelector('#scorecard ~ .scroll table')"
-    button = f"{table}.tHead.querySelectorAll('button')[4]"
-    cells = f"[...{table}.tBodies[0].rows].map((row) => row.cells[4].dataset.v ?? null)"
+    button = f"{table}.tHead.querySelectorAll('button')[1]"
+    cells = f"[...{table}.tBodies[0].rows].map((row) => row.cells[1].dataset.v ?? null)"
     for _ in range(2):
         browser.run(f"{button}.click()")
         assert browser.run(cells)[-1] is None
@@ -182,6 +205,70 @@ def test_what_stands_beyond_an_edge_is_announced(hostile_report: Path, browser: 
     browser.wait_for(f"{wide}.every((one) => !one.matches('.more'))")
 
 
+# Of every table with numbers: its name, and how far a row's first number reaches over the edge.
+FIRST_NUMBERS = """[...document.querySelectorAll('.scroll, .records-view')].flatMap((port) => {
+  const cell = port.querySelector('tbody tr:not(.gap) .n');
+  if (!cell || !port.checkVisibility()) return [];
+  return [[port.getAttribute('aria-label'),
+    cell.getBoundingClientRect().right - port.getBoundingClientRect().right]];
+})"""
+
+
+def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
+    hostile_report: Path, browser: Chromium
+) -> None:
+    browser.fresh(width=390)
+    browser.open(hostile_report)
+    reaching = dict(browser.run(FIRST_NUMBERS))
+    assert {"All responses", "Scorecard by respondent", "Persona by model"} <= set(reaching)
+    assert {name: over for name, over in reaching.items() if over > 0} == {}
+    assert browser.run(SMALLEST_LETTERS) >= 10
+    # What names a row is still there: the names that were folded stand below the first one.
+    table = "document.querySelector('[aria-label=\"Persona by model\"] tbody th')"
+    assert browser.run(f"{table}.innerText").split() == ["historian", "disciplinary"]
+    assert "In every row: status" not in browser.run("document.body.innerText")
+    times = (
+        "[...document.querySelectorAll('.time .text')].map((one) => one.getClientRects().length)"
+    )
+    assert set(browser.run(times)) == {1}
+
+    browser.run("location.hash = '#responses/0'")
+    browser.wait_for("document.querySelector('dialog[open] .scroll td.n')")
+    over = dict(browser.run(FIRST_NUMBERS))["Judgments"]
+    assert over <= 0
+    names = "document.querySelector('dialog tbody th').innerText"
+    assert browser.run(names).split("\n") == ["historian", "disciplinary", "openai/one"]
+    browser.press("Escape")
+
+    browser.resize(1280, 900)  # turned: the columns are laid out anew
+    heads = "[...document.querySelectorAll('.records-view thead th')].map((one) => one.textContent)"
+    browser.wait_for(f"{heads}[1] === 'respondent'")
+    assert browser.run(f"{table}.innerText") == "historian"
+    assert browser.complaints == []
+    browser.pictures("panel")
+
+
+def test_a_view_says_that_its_rationales_are_not_in_the_page(
+    tmp_path: Path, browser: Chromium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.reports.frame.MOST_PACKED_CHARS", 50_000)
+    reasons = [random_text(200_000, seed) for seed in range(2)]
+    view = View(
+        ["Response"], ["judge"], [["one"]], ["score"], (1, 10),
+        [Entry(["short"], [[5.0]], {}, {0: reason}) for reason in reasons],
+    )  # fmt: skip
+    rows = Records("rows", "Rows.", "Rows", [Column("row", "id")], [["a"], ["b"]], view=view)
+    section = Section("first", "First", [rows])
+    browser.open(
+        write_page(tmp_path / "page.html", Page("Cut", "panel", [section])), fragment="#rows/1"
+    )
+    browser.wait_for("document.querySelector('dialog[open] td.n')")
+    told = browser.run("document.querySelector('dialog').innerText")
+    assert "The rationales of this response are not in this page" in told
+    assert "judgments.parquet holds them" in told
+    assert "Rationales of the first 0 rows" in browser.run("document.body.textContent")
+
+
 def test_every_control_has_a_name_and_the_page_its_landmarks(
     hostile_report: Path, browser: Chromium
 ) -> None:
@@ -196,13 +283,37 @@ def test_every_control_has_a_name_and_the_page_its_landmarks(
             assert node.get("name", {}).get("value"), node
 
 
-def test_print_shows_rows_and_hides_the_tools(plain_run: Path, browser: Chromium) -> None:
-    browser.open(write_report(plain_run, figures=False))
+def test_print_has_heads_on_every_page_and_says_how_many_rows_it_holds(
+    large_report: WrittenReport, browser: Chromium, tmp_path: Path
+) -> None:
+    browser.open(large_report.path)
+    pdf = tmp_path / "report.pdf"
+    pdf.write_bytes(
+        base64.b64decode(browser.send("Page.printToPDF", preferCSSPageSize=True)["data"])
+    )
+    note = "Printed here: the first 300 of 10,000 rows. All are in scores.csv."
+    if shutil.which("pdftotext"):
+        done = subprocess.run(
+            ["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True, check=True
+        )
+        pages = done.stdout.split("\f")
+        assert note in done.stdout
+        with_rows = [page for page in pages if page.count("response-00") > 5]
+        assert len(with_rows) > 3
+        assert all("composite" in page and "disagreement" in page for page in with_rows)
+        # Left out on paper: a minor column, and one in which nothing stands.
+        assert not any("median" in page or "why undefined" in page for page in with_rows)
+        assert "in the texts too" not in done.stdout
+
     browser.send("Emulation.setEmulatedMedia", media="print")
-    tools = "getComputedStyle(document.querySelector('.records-tools')).display"
-    assert browser.run(tools) == "none"
-    pdf = browser.send("Page.printToPDF", landscape=True)["data"]
-    assert len(pdf) > 20_000
+    shown = "getComputedStyle(document.querySelector('%s')).display"
+    assert browser.run(shown % ".records-tools") == "none"
+    assert browser.run(shown % ".records-view thead th.minor") == "none"
+    # A button would be painted on the first page of its table only.
+    assert browser.run(shown % "thead th button") == "contents"
+    assert browser.run("document.querySelector('.records .print-only').innerText") == note
+    browser.send("Emulation.setEmulatedMedia", media="screen")
+    assert browser.run(shown % ".records .print-only") == "none"
 
 
 def test_without_script_or_with_an_old_browser_the_page_says_where_the_rows_are(
