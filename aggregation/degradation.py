@@ -24,7 +24,11 @@ from .framing_contrasts import FRAMING_PAIRS, FramingContrast, FramingPair, fram
 from .measured_cells import CellFamily, CellPlan, FamilyScope, measured_cells
 from .noise_floor import NoiseFloor
 from .prompt_means import Floats
-from .target_comparison import TargetComparison, compare_targets
+from .target_comparison import (
+    TargetComparison,
+    compare_targets,
+    compare_targets_by_dimension,
+)
 from .vulnerability import Finding, vulnerability_findings
 
 
@@ -45,9 +49,10 @@ class Degradation:
         asymmetries: empty, with asymmetry_reason, where a framing is missing.
         asymmetry_reason: why nothing was declared or measured, or None.
         contrasts: by target.
-        comparisons: pairs of targets; empty for one target.
+        comparisons: pairs of targets on the mean over dimensions; empty for one target.
         abstentions: empty where they were not handed in.
         findings: the vulnerability profile of each target.
+        dimension_comparisons: pairs of targets on each dimension; empty for one target.
     """
 
     targets: tuple[str, ...]
@@ -71,6 +76,7 @@ class Degradation:
     comparisons: tuple[TargetComparison, ...]
     abstentions: tuple[Abstention, ...]
     findings: tuple[Finding, ...]
+    dimension_comparisons: tuple[TargetComparison, ...] = ()
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -96,6 +102,8 @@ class Degradation:
         plain: dict[str, Any] = _plain(self)
         for row, cell in zip(plain["cells"], self.cells, strict=True):
             row["prompts_needed"] = cell.prompts_needed
+            row["prompts_needed_for"] = cell.prompts_needed_for
+            row["prompts_needed_reason"] = cell.prompts_needed_reason
             row["prompts_to_detect"] = cell.prompts_to_detect
             row["prompts_for_equivalence"] = cell.prompts_for_equivalence
         for row, finding in zip(plain["findings"], self.findings, strict=True):
@@ -242,7 +250,12 @@ def degradation(
             for finding in vulnerability_findings(
                 name, cells=cells, contrasts=contrasts, asymmetries=asymmetries,
                 abstentions=abstentions, alpha=alpha,
+                together=plan.targets if family == "all" else (),
             )
+        ),
+        dimension_comparisons=compare_targets_by_dimension(
+            deltas, targets=plan.targets, variants=variants, dimensions=plan.dimensions,
+            level=level, flips=flips, seed=seed,
         ),
     )  # fmt: skip
 

@@ -144,16 +144,47 @@ class DegradationCell:
         """Prompts an undecided cell needs, at 80% power with its own standard deviation.
 
         With so many, a true change of the margin's size would be called changed, and a true
-        change of 0 robust (the noise floor allowing, whose own number counts too): the largest of
-        the three. None for a decided cell, for one whose deltas do not vary, and for one that has
-        so many already: its true change then lies between 0 and the margin, and no number of
-        prompts planned for either end is an answer.
+        change of 0 robust (the noise floor's own number counts too): the largest of the three.
+        Where the noise floor was not measured no number makes a cell robust: it is then that for
+        "changed" alone. None, with `prompts_needed_reason`, where there is no such number; None
+        for a decided cell.
         """
+        return None if self.prompts_needed_reason is not None else self._needed
+
+    @property
+    def prompts_needed_for(self) -> str | None:
+        """Which verdict `prompts_needed` leads to: "changed or robust", or "changed" alone."""
+        if self.prompts_needed is None:
+            return None
+        return "changed or robust" if self._can_be_robust else "changed"
+
+    @property
+    def prompts_needed_reason(self) -> str | None:
+        """Why an undecided cell has no number of prompts that would decide it; None for others."""
+        if self.verdict != "undecided":
+            return None
+        if self.n_prompts < 2:
+            return "fewer than two prompts show how much deltas vary"
+        if not self._varies:
+            return "its deltas do not vary"
+        needed = self._needed
+        if needed is None or needed <= self.n_prompts:
+            ends = "between 0 and the margin" if self._can_be_robust else "below the margin"
+            return f"it has so many already: its true change may lie {ends}"
+        return None
+
+    @property
+    def _needed(self) -> int | None:
         detect, exclude = self.prompts_to_detect, self.prompts_for_equivalence
         if self.verdict != "undecided" or detect is None or exclude is None:
             return None
-        needed = max(detect, exclude, self.noise.prompts_needed or 0)
-        return needed if needed > self.n_prompts else None
+        if not self._can_be_robust:
+            return detect
+        return max(detect, exclude, self.noise.prompts_needed or 0)
+
+    @property
+    def _can_be_robust(self) -> bool:
+        return self.noise.reason is None or self.noise.prompts_needed is not None
 
     @property
     def _varies(self) -> bool:

@@ -29,6 +29,9 @@ from .figure_style import (
 
 Floats = npt.NDArray[np.float64]
 
+DEMONSTRATION_MARK = "DEMONSTRATION: embedded stand-ins took part; these are no findings"
+_LINE_INCHES = 0.19
+
 
 def draw_scorecard(
     path: str | Path,
@@ -40,6 +43,7 @@ def draw_scorecard(
     se: npt.ArrayLike,
     baseline: str,
     scale: tuple[float, float],
+    is_demonstration: bool = False,
 ) -> tuple[Path, ...]:
     """Draws mean scores by dimension and condition, one panel a target; returns PNG and SVG.
 
@@ -52,6 +56,8 @@ def draw_scorecard(
         mean, se: shape (targets, conditions, dimensions); nan = not measured.
         baseline: which condition the ticks mark.
         scale: ends of the scale.
+        is_demonstration: whether an embedded stand-in took part; the picture says so itself, for
+            it is shown without its report.
     """
     means, errors = np.asarray(mean, dtype=float), np.asarray(se, dtype=float)
     columns = 1 if len(targets) == 1 else 2
@@ -60,7 +66,9 @@ def draw_scorecard(
     with style():
         legend_rows = -(-len(conditions) // 5)
         strip = 0.12 + 0.18 * legend_rows
-        figure = new_figure(width, 0.6 + strip + 2.6 * rows)
+        notes = [DEMONSTRATION_MARK] if is_demonstration else []
+        foot = _LINE_INCHES * len(notes)
+        figure = new_figure(width, 0.6 + strip + foot + 2.6 * rows)
         for at, target in enumerate(targets):
             axes = figure.add_subplot(rows, columns, at + 1)
             _bars(axes, means[at], errors[at], conditions, dimensions, baseline, scale)
@@ -69,9 +77,22 @@ def draw_scorecard(
                 axes.set_ylabel(f"mean score ({scale[0]:g} to {scale[1]:g})")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         # The legend has a strip of its own: a legend outside lets constrained layout collapse.
-        figure.get_layout_engine().set(rect=(0, 0, 1, 1 - strip / figure.get_figheight()))
+        tall = figure.get_figheight()
+        figure.get_layout_engine().set(rect=(0, foot / tall, 1, 1 - (strip + foot) / tall))
+        _write_notes(figure, notes)
         figure.legend(handles, labels, loc="upper center", ncols=min(5, len(labels)), fontsize=8)
         return save(figure, path)
+
+
+def _write_notes(figure: Any, notes: Sequence[str]) -> None:
+    """Lines at the foot, below what the layout may use."""
+    tall = figure.get_figheight()
+    for line, note in enumerate(reversed(notes)):
+        is_mark = note == DEMONSTRATION_MARK
+        figure.text(
+            0.01, (0.05 + _LINE_INCHES * line) / tall, note, ha="left", va="bottom", fontsize=7.5,
+            color=BLACK, fontweight="bold" if is_mark else "normal",
+        )  # fmt: skip
 
 
 def _bars(
@@ -117,6 +138,8 @@ def draw_delta_heatmap(
     mean_column: npt.ArrayLike,
     bold_at: float = 1.2,
     labels: npt.ArrayLike | None = None,
+    labels_say: str = "",
+    is_demonstration: bool = False,
 ) -> tuple[Path, ...]:
     """Draws deltas (baseline minus variant) by framing and dimension; returns PNG and SVG.
 
@@ -131,6 +154,8 @@ def draw_delta_heatmap(
         mean_column: shape (targets, conditions), the mean over dimensions.
         bold_at: points from which the border is bold.
         labels: shape of delta, marks put behind the number, such as * for changed cells.
+        labels_say: what those marks mean, for the picture's foot.
+        is_demonstration: as for the scorecard.
     """
     deltas = np.asarray(delta, dtype=float)
     means = np.asarray(mean_column, dtype=float)[:, :, None]
@@ -144,7 +169,13 @@ def draw_delta_heatmap(
     limit = max(float(shown.max()) if shown.size else 0.0, bold_at)
     width = (1.8 + 0.82 * table.shape[2]) * columns + 0.6
     with style():
-        figure = new_figure(width, max(2.1, rows * (1.0 + 0.42 * len(conditions)) + 0.3))
+        notes = [labels_say] if labels_say else []
+        notes += [DEMONSTRATION_MARK] if is_demonstration else []
+        foot = _LINE_INCHES * len(notes)
+        tall = max(2.1, rows * (1.0 + 0.42 * len(conditions)) + 0.3) + foot
+        figure = new_figure(width, tall)
+        if notes:
+            figure.get_layout_engine().set(rect=(0, foot / tall, 1, 1 - foot / tall))
         image = None
         for at, target in enumerate(targets):
             axes = figure.add_subplot(rows, columns, at + 1)
@@ -156,9 +187,9 @@ def draw_delta_heatmap(
                 range(len(conditions)), [folded_name(name, 18) for name in conditions], fontsize=8
             )
             axes.set_title(short_name(target, 58))
-        tall = figure.get_figheight()
         bar = figure.colorbar(image, ax=figure.axes, shrink=min(0.9, 4.5 / tall), pad=0.02)
         bar.set_label("delta in points\n(positive: worse)", fontsize=7.5)
+        _write_notes(figure, notes)
         return save(figure, path)
 
 

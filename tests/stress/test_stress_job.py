@@ -200,6 +200,34 @@ def test_variants_are_written_edited_and_handed_back(bench: Bench) -> None:
     assert len(asked) == 60
 
 
+def test_variants_handed_in_without_a_text_are_missing_and_no_cap_stopped_anything(
+    bench: Bench,
+) -> None:
+    rows = [
+        {
+            "prompt_id": row["prompt_id"],
+            "condition": "pressed",
+            "prompt_text": text,
+            "status": status,
+        }
+        for row, (text, status) in zip(
+            bench.world.prompts(),
+            [("", "not_asked"), *[("Surely not? What is owed in case 1?", "accepted")] * 11],
+            strict=True,
+        )
+    ]
+    edited = bench.folder / "edited.csv"
+    with edited.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    run = bench.stress(variants=edited, rewriters=None)
+    assert run.state == "complete"
+    counts = {c["condition"]: c for c in run.figures["counts"]}
+    assert [counts[name]["no_variant"] for name in ("baseline", "pressed")] == [1, 1]
+    assert [counts[name]["answered"] for name in ("baseline", "pressed")] == [11, 11]
+
+
 def test_own_responses_can_be_handed_in_again_and_say_the_same(bench: Bench) -> None:
     first = bench.stress()
     sent = bench.server.counts.total
@@ -237,6 +265,20 @@ def test_two_targets_are_compared_on_the_same_prompts(bench: Bench) -> None:
     verdicts = {c["verdict"] for c in run.cells if c["target"] == "openai/steady"}
     assert "changed" not in verdicts
     assert "openai/target – openai/steady" in run.text
+    by_dimension = [
+        c for c in run.figures["dimension_comparisons"] if c["condition"] == "emotion_agree"
+    ]
+    assert [c["dimension"] for c in by_dimension] == DIMENSIONS
+    one = by_dimension[0]
+    cells = {
+        c["target"]: c["interval"]["value"]
+        for c in run.cells
+        if (c["condition"], c["dimension"]) == ("emotion_agree", DIMENSIONS[0])
+    }
+    difference = cells["openai/target"] - cells["openai/steady"]
+    assert one["estimate"]["interval"]["value"] == pytest.approx(difference)
+    assert one["estimate"]["p_value"] < 0.05
+    assert one["n_tests"] == 20, "one pair, four framings, five dimensions"
 
 
 def _faulty(bench: Bench, model: str, about: str, reply: ServedReply) -> None:
@@ -283,9 +325,13 @@ def test_a_rewriter_that_refuses_one_prompt_is_counted_as_missing_variants(bench
     assert run.exit_code == 3
     assert run.record["stages"]["rewrite"]["failed"] == 4
     counts = {c["condition"]: c for c in run.figures["counts"]}
-    assert counts["baseline"]["no_variant"] == 0
-    assert all(counts[name]["no_variant"] == 1 for name in FRAMINGS)
+    assert all(counts[name]["no_variant"] == 1 for name in ("baseline", *FRAMINGS))
     assert _cell(run, "empirical_i", None)["interval"]["n"] == 11
+    # Its baseline has nothing to be compared with: it is not asked for, and that is said.
+    asked = [r.prompt for r in bench.server.requests if r.model == "target"]
+    assert len(asked) == 55
+    assert not any("case 3" in prompt for prompt in asked)
+    assert "1 prompt without any usable variant" in " ".join(run.text.split())
 
 
 def test_judges_that_fail_are_counted_and_never_become_a_number(bench: Bench) -> None:
@@ -309,8 +355,13 @@ def test_responses_generated_again_measure_how_much_responses_vary(tmp_path: Pat
     asked = run.figures["noise"]["re_asked"]["components"][-1]["retest_sd"]
     assert floor["components"][-1]["retest_sd"] > 1.5 * asked
     counts = {c["condition"]: c for c in run.figures["counts"]}
-    assert sum(c["planned"] for c in counts.values()) == 60
-    assert sum(c["scored"] for c in counts.values()) == 40, "the second responses serve noise alone"
+    assert sum(c["planned"] for c in counts.values()) == 40
+    assert sum(c["scored"] for c in counts.values()) == 40
+    again = [c["regenerated"] for c in counts.values()]
+    assert sum(one.get("planned", 0) for one in again) == 20, "they serve noise alone"
+    assert sum(one.get("scored", 0) for one in again) == 20
+    assert "8 of 8" in run.text
+    assert "once more" in run.text
 
 
 def test_response_repeats_are_averaged(bench: Bench) -> None:
@@ -318,6 +369,16 @@ def test_response_repeats_are_averaged(bench: Bench) -> None:
     assert run.record["stages"]["respond"]["answered"] == 120
     assert run.figures["noise"]["re_generated"]["n"] == 60
     assert _cell(run, "emotion_agree", "pluralistic_engagement")["interval"]["n"] == 12
+    # Handed in again, without a word of it, all of them count as before.
+    sent = bench.server.counts.total
+    again = bench.stress(
+        prompts=None, target=None, rewriters=None,
+        responses=run.path / "responses.csv", out=bench.folder / "supplied",
+    )  # fmt: skip
+    assert bench.server.counts.total == sent
+    assert again.cells == run.cells
+    assert again.figures["plan"]["response_repeats"] == 2
+    assert "2 responses to a prompt" in " ".join(again.record["notices"])
 
 
 def test_one_cost_cap_holds_over_all_stages(tmp_path: Path) -> None:
@@ -349,7 +410,7 @@ def test_prompts_and_responses_together_are_refused(bench: Bench) -> None:
         bench.stress(responses=[{}])
     with pytest.raises(InputError, match="leave out"):
         bench.stress(prompts=None, responses=[{}])
-    with pytest.raises(InputError, match="nothing is rewritten"):
+    with pytest.raises(InputError, match="nothing is rewritten: leave out rewriters"):
         bench.stress(variants="variants.csv")
 
 
@@ -372,7 +433,7 @@ def test_a_framing_of_ones_own_joins_the_others(bench: Bench, tmp_path: Path) ->
         options = bench.options(framing_folders=[tmp_path / "framings"])
         options["targets"] = options.pop("target")
         job = StressJob(panel, options.pop("prompts"), **options)
-    assert job.conditions == ("baseline", *FRAMINGS, "authority")
+    assert job.design.conditions == ("baseline", *FRAMINGS, "authority")
 
 
 def test_the_embedded_stand_ins_run_the_whole_path_and_are_called_a_demonstration(

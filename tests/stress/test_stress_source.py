@@ -10,8 +10,8 @@ import pytest
 
 from areopagus.errors import InputError
 from areopagus.stressing import StressPlan, StressSource
-from areopagus.stressing.material import read_supplied
 from areopagus.stressing.panel_rows import chosen, panel_rows
+from areopagus.stressing.supplied import read_supplied
 
 ROWS: list[dict[str, Any]] = [
     {

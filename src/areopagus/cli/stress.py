@@ -10,7 +10,6 @@ import click
 from .options import PANEL_NAMES, columns_from, panel_from, panel_options
 
 if TYPE_CHECKING:
-    from ..panel import Panel
     from ..stressing import StressJob, StressRun
 
 
@@ -67,7 +66,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @click.option(
     "--retest", "retest_share", type=click.FloatRange(0, 1), default=0.1, show_default=True,
-    metavar="SHARE", help="Share of responses whose judges are asked again (noise floor).",
+    metavar="SHARE",
+    help="Share of responses whose judges are asked again (noise floor): 0, or from 0.1 on.",
 )  # fmt: skip
 @click.option(
     "--regenerate", "regenerate_share", type=click.FloatRange(0, 1), default=0.0,
@@ -131,9 +131,12 @@ def stress(
     conviction for and against; the target answers all of them, the panel scores every answer.
     With --responses, answers that are there already are scored instead.
     """
+    from ..errors import InputError
     from ..settings import read_targets
     from ..stressing import StressJob, StressPlan
 
+    if options["rewrite_only"] and json_file is not None:
+        raise InputError("--rewrite-only measures nothing that --json could hold: leave one out")
     named, writers = _names(targets), _names(rewriters)
     if targets_file is not None:
         named += read_targets(targets_file)
@@ -156,7 +159,7 @@ def stress(
                 **options,
             )
             if not quiet:
-                _announce(panel, job)
+                _announce(job)
             if dry_run:
                 return _show_estimate(job)
             return _run(job, json_file, quiet=quiet)
@@ -179,16 +182,12 @@ def _names(groups: tuple[str, ...]) -> list[Any]:
     return [name.strip() for group in groups for name in group.split(",") if name.strip()]
 
 
-def _announce(panel: Panel, job: StressJob) -> None:
+def _announce(job: StressJob) -> None:
     from .display import show_notices
 
     show_notices(job.notices)
     if job.is_demonstration:
-        stand_ins = {
-            backend.spec.model
-            for backend in (*panel.backends, *job.targets, *job.rewriters)
-            if backend.spec.is_offline
-        }
+        stand_ins = {backend.spec.model for backend in job.backends if backend.spec.is_offline}
         click.echo(
             f"DEMONSTRATION: embedded stand-ins take part ({', '.join(sorted(stand_ins))}).\n"
             "They are no language models; name models with --target, --models and --rewriter.",
@@ -197,6 +196,7 @@ def _announce(panel: Panel, job: StressJob) -> None:
 
 
 def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
+    from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
     from .display import printable, same_command
     from .main import terminated
@@ -209,18 +209,20 @@ def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
             err=True,
         )
         return 143 if terminated() else 130
-    if json_file is not None and not job.rewrite_only:
+    if json_file is not None:
         from ..records.run_folder import replaced
         from ..stressing.run import STRESS_FILE
 
         with replaced(Path(json_file)) as part:
             part.write_bytes((run.path / STRESS_FILE).read_bytes())
     if not quiet:
-        if job.rewrite_only:
+        if job.design.rewrite_only:
             _show_rewriting(run)
         else:
-            click.echo(printable(run.text))
-        click.echo(f"Results: {printable(str(run.path))}")
+            click.echo(printable(run.text).rstrip("\n"))
+        click.echo(f"\nResults: {printable(str(run.path))}")
+        if run.state == "budget":
+            click.echo(STOPPED_BY_CAP)
     code: int = run.exit_code
     return code
 
@@ -259,19 +261,23 @@ def _show_estimate(job: StressJob) -> int:
             dollars(item.most_usd),
         )
     out.print(rows)
-    likely = [item.likely_usd for item in found if item.calls]
-    most = [item.most_usd for item in found if item.calls]
-    calls = sum(item.calls for item in found)
+    likely = [item.likely_usd for item in found if item.most_calls]
+    most = [item.most_usd for item in found if item.most_calls]
+    counted = (
+        f"{sum(item.calls for item in found):,} calls, "
+        f"{sum(item.most_calls for item in found):,} with every repair and second review"
+    )
     if any(value is None for value in (*likely, *most)):
-        unknown = sorted({item.backend for item in found if item.calls and item.most_usd is None})
-        out.print(f"{calls:,} calls. Price unknown: {visible(', '.join(unknown))}")
+        unknown = sorted({i.backend for i in found if i.most_calls and i.most_usd is None})
+        out.print(f"{counted}. Price unknown: {visible(', '.join(unknown))}")
     else:
         out.print(
-            f"{calls:,} calls: {dollars(sum(v or 0 for v in likely))} likely, at most "
+            f"{counted}: {dollars(sum(v or 0 for v in likely))} likely, at most "
             f"{dollars(sum(v or 0 for v in most))}"
         )
     out.print(
         "[dim]What is not written yet is assumed: variants somewhat longer than their prompt, "
-        "answers of the length asked for, else 500 words.[/dim]"
+        "answers of the length asked for, else 500 words. At most: every reply as long as it may "
+        "be, every repair and second review made.[/dim]"
     )
     return 0

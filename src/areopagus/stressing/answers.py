@@ -14,6 +14,7 @@ from ..judges.desk import Desk
 from ..records.csv_lines import CsvLines, writable
 from ..records.run_folder import replaced
 from ..respond_results import answer_cells
+from .missing import count
 from .plan import StressPlan
 from .table import ConditionCounts
 
@@ -90,6 +91,7 @@ async def write_answers(
     targets: Sequence[Backend],
     counts: Mapping[tuple[str, str], ConditionCounts],
     *,
+    repeats: int,
     faults: dict[str, int],
     step: Callable[[bool], None],
 ) -> set[str]:
@@ -99,6 +101,7 @@ async def write_answers(
         path: the table.
         asked, desk, wording, targets: see `ask_each`.
         counts: by target and condition; what became of the responses is added.
+        repeats: responses planned a prompt; those beyond are counted as generated once more.
         faults: class of fault to number; added to.
         step: called once a response, with whether it came to nothing.
 
@@ -111,7 +114,11 @@ async def write_answers(
         writer.write(list(RESPONSE_COLUMNS))
         async with aclosing(ask_each(asked, desk, wording, targets)) as answers:
             async for question, answer in answers:
-                _count(counts, question, answer)
+                count(
+                    counts[question.backend.spec.name, question.item.condition],
+                    answer.status,
+                    is_again=question.repeat >= repeats,
+                )
                 if answer.fault is not None:
                     faults[answer.fault] = faults.get(answer.fault, 0) + 1
                 if answer.status == "refused":
@@ -125,13 +132,3 @@ def _cells(question: Question[Asking], answer: ModelAnswer) -> list[Any]:
     asking = question.item
     head = [response_id(question), asking.prompt_id, asking.condition, asking.text, answer.text]
     return [*head, question.backend.spec.name, question.repeat, *answer_cells(answer)]
-
-
-def _count(
-    counts: Mapping[tuple[str, str], ConditionCounts],
-    question: Question[Asking],
-    answer: ModelAnswer,
-) -> None:
-    tally = counts[question.backend.spec.name, question.item.condition]
-    tally.planned += 1
-    setattr(tally, answer.status, getattr(tally, answer.status) + 1)

@@ -58,7 +58,8 @@ def stress(
         variants: a table of variants to use as they stand (variants.csv, edited or not), so that
             nothing is rewritten.
         responses: responses that are there already, instead of prompts and target: response_id,
-            prompt_id, condition, prompt_text, response_text, respondent_id.
+            prompt_id, condition, prompt_text, response_text, respondent_id; and repeat, from 0,
+            where there are several to a prompt and condition.
         condition: where supplied responses carry their condition otherwise: a column, or a
             regular expression; see `StressSource`.
         plan: margin, level, repeats, seed; decided before looking.

@@ -5,43 +5,33 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..access import require_access
-from ..asking import Wording
+from ..calibration.text_lines import units
+from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.framings import Framing
 from ..job import ScoreJob, default_folder
 from ..judges.backend import Backend
 from ..judges.desk import Desk
 from ..records.responses import open_responses
-from ..respond_protocol import Track, protocol_from
+from ..respond_protocol import Track
 from ..staged import StagedJob, StageProgress
 from .answers import RESPONSES_FILE, Asking, cell_name, questions, write_answers
-from .material import (
-    Prompts,
-    Supplied,
-    framings_from,
-    read_plan_variants,
-    read_prompts,
-    read_supplied,
-    require_one_source,
-    rewriters_from,
-    settings_of,
-    targets_from,
-)
+from .design import design_of
 from .missing import count_missing, count_supplied
 from .panel_rows import CARRIED, NO_RESPONSE, chosen, panel_rows, repeat_of
 from .plan import StressPlan
 from .run import StressRun
 from .source import StressResponse, StressSource
-from .table import ConditionCounts, StressScores, read_retest, read_stress_scores
+from .table import ConditionCounts, Floats, StressScores, read_retest, read_stress_scores
 
 if TYPE_CHECKING:
     from ..panel import Panel
     from ..records.ledger import Ledger
-    from ..records.variants import VariantSet
 
 PANEL_FOLDER = "panel"
 RETEST_FOLDER = "retest"
@@ -84,110 +74,51 @@ class StressJob(StagedJob):
         Raises:
             InputError: everything wrong with the input, before anything is spent.
         """
-        require_one_source(prompts, responses, targets, rewriters, variants)
         self.panel = panel
-        self.plan = plan or StressPlan()
-        self.wording = Wording(
-            protocol_from(track, effort=effort, words=words),
-            labels={"track": track or "none", "job": "stress"},
-        )
-        self.prompts: Prompts | None = None
-        self.supplied: Supplied | None = None
-        self.variants: VariantSet | None = None
-        self.framings: tuple[Framing, ...] = ()
-        self.targets: tuple[Backend, ...] = ()
-        self.rewriters: tuple[Backend, ...] = ()
-        self.reviewers: tuple[Backend, ...] = ()
-        self.rewrite_only = rewrite_only
+        self.design = design_of(
+            panel, prompts, targets=targets, rewriters=rewriters, framings=framings,
+            framing_folders=framing_folders, variants=variants, responses=responses,
+            condition=condition, plan=plan or StressPlan(), track=track, effort=effort,
+            words=words, columns=columns, limit=limit, rewrite_only=rewrite_only,
+        )  # fmt: skip
+        self.plan = self.design.plan
+        self.variants = self.design.variants
         self.bold_at = bold_at
-        identity: dict[str, Any] = {"kind": self.kind}
-        if responses is not None:
-            self.supplied = read_supplied(
-                responses, self.plan, condition=condition, columns=columns, limit=limit
-            )
-            identity["responses_sha256"] = self.supplied.fingerprint
-        else:
-            self.prompts = read_prompts(prompts, columns=columns, limit=limit)
-            self.targets = targets_from(targets, self.wording.protocol)
-            identity["prompts_sha256"] = self.prompts.fingerprint
-            identity["targets"] = settings_of(self.targets)
-            identity["asked"] = {
-                "words": self.wording.protocol.words,
-                "most_words": self.wording.protocol.most_words,
-            }
-            if variants is not None:
-                self.variants = read_plan_variants(variants, self.prompts, self.plan)
-                identity["variants_sha256"] = self.variants.fingerprint()
-            else:
-                self.framings = framings_from(framings, framing_folders, self.plan.baseline)
-                self.rewriters, self.reviewers = rewriters_from(rewriters, panel)
-                identity["framings"] = {item.id: item.sha256 for item in self.framings}
-                identity["rewriters"] = settings_of(self.rewriters)
-        identity["plan"] = self.plan.to_json()
-        identity["panel"] = panel.identity()
-        self.stages = self._stages()
+        self.stages = self.design.stages
+        identity = {"kind": self.kind} | self.design.identity() | {"panel": panel.identity()}
+        name = f"stress-{Path(self.design.given.name).stem}"
         super().__init__(
-            out=out or default_folder(self._name(), identity),
+            out=out or default_folder(name, identity),
             identity=identity,
             resume=resume,
             max_cost=max_cost,
             on_progress=on_progress,
         )
-        self._source: StressSource | None = self.supplied.source if self.supplied else None
+        supplied = self.design.supplied
+        self._source: StressSource | None = supplied.source if supplied else None
         self.counts: dict[tuple[str, str], ConditionCounts] = {
             (target, name): ConditionCounts()
-            for target in self.target_names
-            for name in self.conditions
+            for target in self.design.target_names
+            for name in self.design.conditions
         }
+        self._judged: set[str] = set()
         self._over_budget = False
-
-    def _stages(self) -> tuple[str, ...]:
-        first = [] if self.supplied or self.variants else ["rewrite"]
-        if self.rewrite_only:
-            return tuple(first)
-        second = [] if self.supplied else ["respond"]
-        last = ["retest"] if self.plan.retest_share else []
-        return (*first, *second, "score", *last)
-
-    def _name(self) -> str:
-        given = self.prompts or self.supplied
-        return f"stress-{Path(given.name).stem if given else ''}"
-
-    @property
-    def conditions(self) -> tuple[str, ...]:
-        """The baseline first, then the others."""
-        if self.supplied is not None:
-            return self.supplied.conditions
-        if self.variants is not None:
-            return (self.plan.baseline, *self.variants.conditions)
-        return (self.plan.baseline, *(framing.id for framing in self.framings))
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        """The models under test, or the respondents of supplied responses."""
-        if self.supplied is not None:
-            return self.supplied.targets
-        return tuple(backend.spec.name for backend in self.targets)
-
-    @property
-    def prompt_ids(self) -> tuple[str, ...]:
-        """The prompts, which are the units of every figure."""
-        if self.supplied is not None:
-            return self.supplied.prompts
-        assert self.prompts is not None  # noqa: S101 - one of the two is there
-        return tuple(row.prompt_id for row in self.prompts.rows)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before anything is spent."""
-        given = self.prompts or self.supplied
-        return (*self.panel.notices, *(given.notices if given else ()))
+        return (*self.panel.notices, *self.design.given.notices)
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """Everybody who may be asked."""
+        judges = () if self.design.rewrite_only else self.panel.backends
+        return (*self.design.others, *judges)
 
     @property
     def is_demonstration(self) -> bool:
         """Whether an embedded stand-in takes part."""
-        others = (*self.targets, *self.rewriters)
-        return self.panel.is_demonstration or any(b.spec.is_offline for b in others)
+        return any(backend.spec.is_offline for backend in self.backends)
 
     @property
     def ledger(self) -> Ledger:
@@ -198,9 +129,7 @@ class StressJob(StagedJob):
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
         from .estimate import calls_left
 
-        backends = (*self.rewriters, *self.reviewers, *self.targets)
-        if not self.rewrite_only:
-            backends += self.panel.backends
+        backends = self.backends
         left: dict[str, int] | None = None
 
         def is_paid(backend: Backend) -> bool:
@@ -215,21 +144,22 @@ class StressJob(StagedJob):
 
     async def run_stages(self, desk: Desk) -> StressScores | None:
         """All stages; a prompt that fails in one leaves the others standing, counted."""
-        if self.supplied is not None:
-            refused = count_supplied(self._responses(), self.counts)
+        if self.design.supplied is not None:
+            refused = count_supplied(self._responses(), self.counts, self.plan.response_repeats)
         else:
-            if self.variants is None:
+            if self.design.variants is None:
                 await self._rewrite(desk)
-            if self.rewrite_only:
+            if self.design.rewrite_only:
                 return None
             refused = await self._respond(desk)
-        await self._score(desk)
+        await self._panel_stage("score", PANEL_FOLDER, self.panel, desk, None)
         if "retest" in self.stages:
-            await self._retest(desk)
+            only = self.retested(self._responses())
+            await self._panel_stage("retest", RETEST_FOLDER, self.twice(), desk, only)
         return self._read(refused)
 
     def finished(self, result: StressScores | None) -> StressRun:
-        """Writes the figures and returns the run."""
+        """Writes the figures, also where no response came, and returns the run."""
         if result is not None:
             from .outputs import write_outputs
 
@@ -239,14 +169,15 @@ class StressJob(StagedJob):
     async def _rewrite(self, desk: Desk) -> None:
         from .rewriting import rewrite_all
 
-        assert self.prompts is not None  # noqa: S101 - supplied responses are not rewritten
-        self.begin("rewrite", total=len(self.prompts.rows), unit="prompts")
+        design = self.design
+        assert design.prompts is not None  # noqa: S101 - supplied responses are not rewritten
+        self.begin("rewrite", total=len(design.prompts.rows), unit="prompts")
         self.variants, outcome = await rewrite_all(
             self.path,
-            self.prompts,
-            framings=self.framings,
-            rewriters=self.rewriters,
-            reviewers=self.reviewers,
+            design.prompts,
+            framings=design.framings,
+            rewriters=design.rewriters,
+            reviewers=design.reviewers,
             seed=self.plan.seed,
             desk=desk,
             step=lambda troubled: self.step(is_troubled=troubled),
@@ -255,18 +186,24 @@ class StressJob(StagedJob):
         self._over_budget |= outcome["not_asked_for_budget"] > 0
 
     async def _respond(self, desk: Desk) -> set[str]:
+        design = self.design
         askings = self.askings()
-        asked = list(questions(askings, self.targets, self.plan, self.asked_again(askings)))
+        asked = list(questions(askings, design.targets, self.plan, self.asked_again(askings)))
         self.begin("respond", total=len(asked), unit="responses")
-        count_missing(askings, self.prompt_ids, self.counts, self.plan.response_repeats)
+        # Variants that were handed in without a text are missing, whatever became of them before.
+        written = self.variants.rows if self.variants and design.variants is None else ()
+        unasked = {(row.prompt_id, row.condition) for row in written if row.status == "not_asked"}
+        repeats = self.plan.response_repeats
+        count_missing(askings, design.prompt_ids, self.counts, repeats, unasked)
         faults: dict[str, int] = {}
         refused = await write_answers(
             self.path / RESPONSES_FILE,
             asked,
             desk,
-            self.wording,
-            self.targets,
+            design.wording,
+            design.targets,
             self.counts,
+            repeats=repeats,
             faults=faults,
             step=lambda troubled: self.step(is_troubled=troubled),
         )
@@ -274,32 +211,43 @@ class StressJob(StagedJob):
             name: sum(getattr(tally, name) for tally in self.counts.values())
             for name in ("planned", "answered", "empty", "refused", "failed", "not_asked")
         }
-        self.outcome["respond"] = totals | {"faults": faults}
-        self._over_budget |= totals["not_asked"] > 0 and not desk.stopped
-        if totals["answered"] or totals["empty"] or totals["refused"]:
+        again: dict[str, int] = {}
+        for tally in self.counts.values():
+            for status, number in tally.regenerated.items():
+                again[status] = again.get(status, 0) + number
+        self.outcome["respond"] = totals | {"regenerated": again, "faults": faults}
+        left = totals["not_asked"] + again.get("not_asked", 0)
+        self._over_budget |= left > 0 and not desk.stopped
+        if any(totals[name] + again.get(name, 0) for name in ("answered", "empty", "refused")):
             self._source = StressSource(self.path / RESPONSES_FILE)
             self._source.check()
         return refused
 
     def askings(self) -> list[Asking]:
-        """The baseline of every prompt and its usable variants, prompt by prompt."""
-        assert self.prompts is not None  # noqa: S101 - only asked for where there are prompts
+        """The baseline of every prompt and its usable variants, prompt by prompt.
+
+        A prompt without any usable variant is left out whole: its baseline has nothing to be
+        compared with.
+        """
+        assert self.design.prompts is not None  # noqa: S101 - only asked where there are prompts
         assert self.variants is not None  # noqa: S101 - read or written before
         texts = self.variants.usable()
         found: list[Asking] = []
-        for row in self.prompts.rows:
-            found.append(Asking(row.prompt_id, self.plan.baseline, row.prompt_text))
-            for name in self.conditions[1:]:
-                text = texts[row.prompt_id].get(name)
-                if text is not None:
-                    found.append(Asking(row.prompt_id, name, text))
+        for row in self.design.prompts.rows:
+            mine = [
+                Asking(row.prompt_id, name, text)
+                for name in self.design.conditions[1:]
+                if (text := texts[row.prompt_id].get(name)) is not None
+            ]
+            if mine:
+                found += [Asking(row.prompt_id, self.plan.baseline, row.prompt_text), *mine]
         return found
 
     def asked_again(self, askings: Sequence[Asking]) -> frozenset[str]:
         """The cells whose response is generated once more."""
         if self.plan.response_repeats > 1 or not self.plan.regenerate_share:
             return frozenset()
-        cells = [cell_name(asking, name) for asking in askings for name in self.target_names]
+        cells = [cell_name(asking, name) for asking in askings for name in self.design.target_names]
         share = self.plan.regenerate_share
         return chosen(cells, share, self.plan.seed, "regenerate", at_least=FEWEST_RETESTED)
 
@@ -308,8 +256,8 @@ class StressJob(StagedJob):
 
     def baseline_prompts(self) -> dict[str, str]:
         """Prompt id to the text of its baseline."""
-        if self.prompts is not None:
-            return self.prompts.texts
+        if self.design.prompts is not None:
+            return self.design.prompts.texts
         return {
             row.prompt_id: row.prompt_text
             for row in self._responses()
@@ -327,13 +275,6 @@ class StressJob(StagedJob):
             names, self.plan.retest_share, self.plan.seed, "retest", at_least=FEWEST_RETESTED
         )
 
-    async def _score(self, desk: Desk) -> None:
-        await self._panel_stage("score", PANEL_FOLDER, self.panel, desk, None)
-
-    async def _retest(self, desk: Desk) -> None:
-        only = self.retested(self._responses())
-        await self._panel_stage("retest", RETEST_FOLDER, self.twice(), desk, only)
-
     def twice(self) -> Panel:
         """The panel whose every judge is asked as often again; the first askings are paid."""
         again = copy.copy(self.panel)
@@ -345,16 +286,18 @@ class StressJob(StagedJob):
     async def _panel_stage(
         self, stage: str, folder: str, panel: Panel, desk: Desk, only: frozenset[str] | None
     ) -> None:
-        if self._source is None:
-            self.outcome[stage] = {"responses": 0, "counts": {}}
-            return
         rows = panel_rows(self._responses(), self.plan, self.baseline_prompts(), only=only)
+        first = next(rows, None)
+        if first is None:
+            self.outcome[stage] = {"responses": 0, "n_planned": 0, "counts": {}, "faults": {}}
+            return
         job = ScoreJob(
-            panel, open_responses(rows), out=self.path / folder, is_stage=True,
+            panel, open_responses(chain((first,), rows)), out=self.path / folder, is_stage=True,
             on_progress=lambda progress: self._tell_scored(progress.done),
         )  # fmt: skip
         self.begin(stage, total=job.progress.total, unit="responses")
         run = await job.run(desk)
+        self._judged.add(stage)
         self.outcome[stage] = {
             "responses": job.progress.total,
             "n_planned": run.n_planned,
@@ -367,50 +310,79 @@ class StressJob(StagedJob):
         self.progress.done = done
         self.tell()
 
-    def _read(self, refused: set[str]) -> StressScores | None:
-        if self._source is None:
-            return None
+    def _read(self, refused: set[str]) -> StressScores:
         contract = self.panel.brief.contract
         return read_stress_scores(
-            self.path / PANEL_FOLDER,
+            self.panel_folder,
             self.counts,
-            targets=self.target_names,
-            conditions=self.conditions,
-            prompts=self.prompt_ids,
+            targets=self.design.target_names,
+            conditions=self.design.conditions,
+            prompts=self.design.prompt_ids,
             dimensions=self.panel.criteria,
             repeats=self.plan.response_repeats,
             refused=refused,
             scale=(contract.low, contract.high),
         )
 
-    def retest_pairs(self) -> Any:
+    @property
+    def panel_folder(self) -> Path | None:
+        """The panel's run of this session; None where there was no response to judge."""
+        return self.path / PANEL_FOLDER if "score" in self._judged else None
+
+    def retest_pairs(self) -> Floats:
         """Panel means of both askings, (responses, 2, dimensions)."""
-        folder = self.path / RETEST_FOLDER
+        folder = self.path / RETEST_FOLDER if "retest" in self._judged else None
         return read_retest(folder, self.panel.criteria, self.panel.settings.repeats)
 
     def stopped_by_budget(self) -> bool:
         """Whether the cost cap left something out, in any stage."""
         return self._over_budget
 
+    @property
+    def cap_stop(self) -> CapStop | None:
+        """What the cost cap left out; None where it left out nothing."""
+        cap = self._budget.cap
+        if not self._over_budget or cap is None:
+            return None
+        judging = [self.outcome.get(stage, {}) for stage in ("score", "retest")]
+        unheard = sum(stage.get("counts", {}).get("not_asked", 0) for stage in judging)
+        if self.design.supplied is not None:
+            planned = sum(stage.get("n_planned", 0) for stage in judging)
+            return CapStop(cap, planned, planned - unheard, "judgments")
+        planned = sum(tally.planned for tally in self.counts.values())
+        left = sum(tally.not_asked for tally in self.counts.values())
+        rest = [f"{units(unheard, 'judgment')} not asked for"] if unheard else []
+        unwritten = self.outcome.get("rewrite", {}).get("not_asked", 0)
+        rest += [f"{units(unwritten, 'variant')} not written"] if unwritten else []
+        return CapStop(cap, planned, planned - left, "responses", rest=", ".join(rest))
+
     def describe(self) -> dict[str, Any]:
         """What run.json says of a stress test."""
-        given = self.prompts or self.supplied
         return {
             "demonstration": self.is_demonstration,
-            "source": given.name if given else "",
+            "source": self.design.given.name,
             "notices": list(self.notices),
-            "prompts": {"n": len(self.prompt_ids)},
-            "targets": list(self.target_names),
-            "conditions": list(self.conditions),
-            "rewriters": [backend.spec.name for backend in self.rewriters],
+            "prompts": {"n": len(self.design.prompt_ids)},
+            "targets": list(self.design.target_names),
+            "conditions": list(self.design.conditions),
+            "rewriters": [backend.spec.name for backend in self.design.rewriters],
             "panel": self.panel.describe(),
             "carried": list(CARRIED),
+            "effective_parameters": {
+                backend.spec.name: backend.effective_parameters()
+                for backend in (
+                    *self.design.targets,
+                    *self.design.rewriters,
+                    *self.design.reviewers,
+                )
+            },
         }
 
     async def close(self) -> None:
         """Closes the models under test and the rewriters; the panel is the caller's."""
         if self._source is not None:
             self._source.close()
-        for backend in (*self.targets, *self.rewriters, *self.reviewers):
+        design = self.design
+        for backend in (*design.targets, *design.rewriters, *design.reviewers):
             if backend not in self.panel.backends:
                 await backend.close()

@@ -18,7 +18,6 @@ from ..named_models import sorted_models
 from ..records.responses import PromptRow, open_prompts
 from ..respond_protocol import Protocol
 from .plan import StressPlan
-from .source import StressSource
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -42,19 +41,6 @@ class Prompts:
         return {row.prompt_id: row.prompt_text for row in self.rows}
 
 
-@dataclass(frozen=True, slots=True)
-class Supplied:
-    """Responses that a user brings, and what is in them."""
-
-    source: StressSource
-    fingerprint: str
-    name: str
-    notices: tuple[str, ...]
-    targets: tuple[str, ...]
-    conditions: tuple[str, ...]
-    prompts: tuple[str, ...]
-
-
 def read_prompts(
     source: Any, *, columns: Mapping[str, str] | None = None, limit: int | None = None
 ) -> Prompts:
@@ -67,79 +53,6 @@ def read_prompts(
         summary = opened.check()
         rows = tuple(opened.rows())
     return Prompts(rows, summary.fingerprint, summary.name, summary.notices)
-
-
-def read_supplied(
-    source: Any,
-    plan: StressPlan,
-    *,
-    condition: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    limit: int | None = None,
-) -> Supplied:
-    """Responses under several conditions, checked.
-
-    Raises:
-        InputError: with every fault of the file; no baseline, or nothing beside it; no respondent
-            with both; more than one response to one prompt under one condition where repeats are
-            not planned.
-    """
-    opened = StressSource(source, condition=condition, columns=columns, limit=limit)
-    try:
-        summary = opened.check()
-        targets: dict[str, None] = {}
-        conditions: dict[str, None] = {}
-        prompts: dict[str, None] = {}
-        arms: tuple[set[tuple[str, str]], set[tuple[str, str]]] = (set(), set())
-        for row in opened.rows():
-            targets[row.target] = conditions[row.condition] = prompts[row.prompt_id] = None
-            arms[row.condition == plan.baseline].add((row.target, row.prompt_id))
-        _require_baseline(summary.name, list(conditions), plan.baseline)
-        if arms[0].isdisjoint(arms[1]):
-            _refuse_unpaired(summary.name, list(targets), plan.baseline)
-    except BaseException:
-        opened.close()
-        raise
-    others = [name for name in conditions if name != plan.baseline]
-    return Supplied(
-        opened,
-        summary.fingerprint,
-        summary.name,
-        summary.notices,
-        tuple(targets),
-        (plan.baseline, *others),
-        tuple(prompts),
-    )
-
-
-def _require_baseline(name: str, conditions: Sequence[str], baseline: str) -> None:
-    shown = ", ".join(conditions[:20]) + (" …" if len(conditions) > 20 else "")
-    if baseline not in conditions:
-        raise InputError(
-            [InputFault(name, f"no condition is called {baseline!r}; found: {shown}", "condition")],
-            hint="Name the one that the others are compared with: --baseline NAME.",
-        )
-    if len(conditions) < 2:
-        raise InputError(
-            [InputFault(name, f"holds the condition {baseline!r} alone; nothing to compare")]
-        )
-
-
-def _refuse_unpaired(name: str, targets: Sequence[str], baseline: str) -> None:
-    """Raises for responses of which no two can be compared: judging them would be for nothing."""
-    shown = ", ".join(targets[:20]) + (" …" if len(targets) > 20 else "")
-    raise InputError(
-        [
-            InputFault(
-                name,
-                f"no respondent answered a prompt both under {baseline!r} and under another "
-                f"condition; respondents: {shown}",
-                "condition",
-            )
-        ],
-        hint="One respondent must have one name under all conditions. Where the name carries the "
-        "condition, as in gpt-4o@turn1, --condition '@(turn[0-9]+)' takes it out.",
-    )
 
 
 def targets_from(models: Any, protocol: Protocol) -> tuple[Backend, ...]:
@@ -220,7 +133,9 @@ def settings_of(backends: Sequence[Backend]) -> dict[str, Any]:
 
 
 def framings_from(
-    names: Sequence[str | Path | Framing] | None, folders: Sequence[str | Path], baseline: str
+    names: Sequence[str | Path | Framing] | None,
+    folders: Sequence[str | Path],
+    baseline: str,
 ) -> tuple[Framing, ...]:
     """The framings of the study.
 
@@ -233,23 +148,68 @@ def framings_from(
     return framings
 
 
-def require_one_source(
-    prompts: Any, responses: Any, targets: Any, rewriters: Any, variants: Any
-) -> None:
-    """Refuses settings that ask for two things at once, or for nothing.
+def require_stand_ins(framings: Sequence[Framing], rewriters: Sequence[Backend]) -> None:
+    """Refuses framings that the embedded rewriter has no text for, before it is asked for any.
 
     Raises:
-        InputError: what contradicts what.
+        InputError: with every one of them.
     """
+    if not any(backend.spec.is_offline for backend in rewriters):
+        return
+    faults = [
+        InputFault(
+            f"framing {framing.id}",
+            "has none, so offline/rewriter cannot write it; add one, or name a model that rewrites",
+            "stand_in",
+        )
+        for framing in framings
+        if not framing.stand_in
+    ]
+    if faults:
+        raise InputError(faults)
+
+
+def require_one_source(
+    prompts: Any, responses: Any, variants: Any, *, rewrite_only: bool, others: Mapping[str, Any]
+) -> None:
+    """Refuses settings that ask for two things at once, for nothing, or that nothing would use.
+
+    Args:
+        prompts, responses, variants, rewrite_only: where the material comes from, and how far it
+            goes.
+        others: the other options by name, as they were given: `targets`, `rewriters`, `framings`,
+            `track`, `effort`, `words`, `regenerate`, `condition`.
+
+    Raises:
+        InputError: what contradicts what, all of it.
+    """
+    given = {name for name, value in others.items() if value}
+    faults: list[str] = []
     if (prompts is None) == (responses is None):
-        raise InputError("give either prompts to ask, or responses that are there already")
-    if responses is not None:
-        unwanted = {"targets": targets, "rewriters": rewriters, "variants": variants}
-        names = [name for name, value in unwanted.items() if value]
-        if names:
-            raise InputError(f"responses are supplied, so nobody is asked: leave out {names}")
-    if variants is not None and rewriters:
-        raise InputError("variants are supplied, so nothing is rewritten: leave out rewriters")
+        faults.append("give either prompts to ask, or responses that are there already")
+    elif responses is not None:
+        unused = _NOT_WITH_RESPONSES & given | ({"variants"} if variants is not None else set())
+        if unused:
+            names = ", ".join(sorted(unused))
+            faults.append(f"responses are supplied, so nobody is asked: leave out {names}")
+        if rewrite_only:
+            faults.append("responses are supplied, so nothing is rewritten: leave out rewrite-only")
+    elif "condition" in given:
+        faults.append("condition says where supplied responses carry theirs: leave out condition")
+    if variants is not None and responses is None:
+        unused = given & {"rewriters", "framings"}
+        if unused:
+            names = ", ".join(sorted(unused))
+            faults.append(f"variants are supplied, so nothing is rewritten: leave out {names}")
+        if rewrite_only:
+            faults.append("variants are supplied, so nothing is rewritten: leave out rewrite-only")
+    if faults:
+        raise InputError(faults)
+
+
+_NOT_WITH_RESPONSES = {
+    "targets", "rewriters", "framings", "track", "effort", "words", "regenerate",
+}  # fmt: skip
 
 
 def read_plan_variants(path: str | Path, prompts: Prompts, plan: StressPlan) -> VariantSet:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..aggregation.degradation import Degradation, degradation
 from ..aggregation.noise_floor import NoiseFloor, noise_floor
+from ..calibration.text_lines import units
 from .table import ConditionCounts, Floats, StressScores
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def measure(
         len(retested),
         len(scores.regenerated),
         scores.counts,
-        tuple(_notes(found, noise, plan)),
+        tuple(_notes(found, noise, plan, scores.counts)),
     )
 
 
@@ -124,13 +125,28 @@ def _floor(floor: NoiseFloor | None, n: int) -> dict[str, Any]:
     }
 
 
-def _notes(found: Degradation, noise: NoiseFloor | None, plan: StressPlan) -> list[str]:
+def _notes(
+    found: Degradation,
+    noise: NoiseFloor | None,
+    plan: StressPlan,
+    counts: Mapping[tuple[str, str], ConditionCounts],
+) -> list[str]:
     notes = []
+    if not any(tally.scored for tally in counts.values()):
+        notes.append("No response was scored: there is no figure.")
+    bare = max(tally.no_variant for (_, name), tally in counts.items() if name == plan.baseline)
+    if bare:
+        prompts = units(bare // plan.response_repeats, "prompt")
+        notes.append(
+            f"{prompts} without any usable variant: the baseline was not asked for either, since "
+            "there is nothing to compare it with."
+        )
     undefined = sorted({c.interval.reason for c in found.cells if c.interval.reason is not None})
     notes += [f"No interval for some cells: {reason}." for reason in undefined]
     whole = noise.of(None) if noise is not None else None
     if noise is None:
-        notes.append("No cell can be called robust: no judge was asked again (--retest 0).")
+        why = "(--retest 0)" if not plan.retest_share else "with success"
+        notes.append(f"No cell can be called robust: no judge was asked again {why}.")
     elif whole is not None and whole.reason:
         notes.append(f"No cell can be called robust: {whole.reason}.")
     if found.asymmetry_reason:

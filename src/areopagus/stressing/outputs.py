@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..calibration.text_lines import units
-from ..records.run_folder import REPORT_FILE, replaced
+from ..cap_stop import cap_notices
+from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from .measure import StressFigures, measure
 from .page import StressPage, write_stress_page
 from .run import STRESS_FILE, TEXT_FILE
@@ -29,8 +30,7 @@ def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
     Raises:
         StoreError: the folder cannot be written.
     """
-    panel_folder = job.path / "panel"
-    top = read_top_shares(panel_folder, scores, repeats=job.plan.response_repeats)
+    top = read_top_shares(job.panel_folder, scores, repeats=job.plan.response_repeats)
     figures = measure(scores, job.plan, job.retest_pairs(), top)
     panel = job.panel
     judges = (
@@ -40,11 +40,15 @@ def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
         f"the {'prompt answered' if job.plan.judged_prompt == 'own' else 'baseline prompt'} shown"
     )
     rewriting = job.outcome.get("rewrite")
+    stop = job.cap_stop
     lines = stress_lines(
-        figures, job.plan, demonstration=job.is_demonstration, judges=judges, rewriting=rewriting
-    )
+        figures, job.plan, demonstration=job.is_demonstration, judges=judges, rewriting=rewriting,
+        is_supplied=job.design.supplied is not None, stop=stop,
+    )  # fmt: skip
     plain = {
         "demonstration": job.is_demonstration,
+        "supplied": job.design.supplied is not None,
+        "cost_cap": None if stop is None else stop.to_json(),
         "plan": job.plan.to_json(),
         "judges": judges,
         "scale": list(scores.scale),
@@ -52,20 +56,38 @@ def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
         **figures.to_json(),
     }
     _write(job.path / STRESS_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
-    drawn = draw(job.path / FIGURES_FOLDER, figures, scores, bold_at=job.bold_at)
+    drawn = draw(
+        job.path / FIGURES_FOLDER, figures, scores, bold_at=job.bold_at,
+        is_demonstration=job.is_demonstration,
+    )  # fmt: skip
     if not drawn:
         lines += ["", "No pictures: they need matplotlib (pip install 'areopagus[figures]')."]
     _write(job.path / TEXT_FILE, "\n".join(lines))
     write_stress_page(
         job.path / REPORT_FILE,
         StressPage(
-            figures, job.plan, judges, job.is_demonstration, rewriting, job.path / FIGURES_FOLDER
+            figures=figures,
+            plan=job.plan,
+            judges=judges,
+            is_demonstration=job.is_demonstration,
+            rewriting=rewriting,
+            figures_folder=job.path / FIGURES_FOLDER,
+            record=read_run_file(job.path, kind=job.kind),
+            is_supplied=job.design.supplied is not None,
+            notices=tuple(cap_notices(plain)),
         ),
     )
     return figures
 
 
-def draw(folder: Path, figures: StressFigures, scores: StressScores, *, bold_at: float) -> bool:
+def draw(
+    folder: Path,
+    figures: StressFigures,
+    scores: StressScores,
+    *,
+    bold_at: float,
+    is_demonstration: bool,
+) -> bool:
     """Draws scorecard and heat map as PNG and SVG; False where matplotlib is missing."""
     from importlib.util import find_spec
 
@@ -86,7 +108,7 @@ def draw(folder: Path, figures: StressFigures, scores: StressScores, *, bold_at:
     draw_scorecard(
         folder / "scorecard", targets=found.targets, conditions=found.conditions,
         dimensions=found.dimensions, mean=mean, se=error, baseline=found.baseline,
-        scale=scores.scale,
+        scale=scores.scale, is_demonstration=is_demonstration,
     )  # fmt: skip
     variants = found.variants
     delta = _cells(found, variants, found.dimensions)
@@ -101,6 +123,8 @@ def draw(folder: Path, figures: StressFigures, scores: StressScores, *, bold_at:
             ]
             for t in found.targets
         ],
+        labels_say="* changed (significant after Holm's adjustment)",
+        is_demonstration=is_demonstration,
     )  # fmt: skip
     return True
 

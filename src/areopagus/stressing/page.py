@@ -15,11 +15,22 @@ from ..aggregation.noise_floor import NoiseFloor
 from ..aggregation.prompt_means import PromptMean
 from ..aggregation.vulnerability import profile_sentences
 from ..calibration.text_lines import units
+from ..reports.asked import state_told
 from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Section, Table
+from ..reports.section_job import job_sections
+from .cell_words import (
+    HIGH_CEILING,
+    ceiling_text,
+    is_high,
+    needed_note,
+    noun_of,
+    once_more,
+    signed,
+    verdict_text,
+)
 from .measure import StressFigures
 from .plan import StressPlan
-from .text import signed
 
 VERDICT_WORDS = {
     "changed": "significant after Holm's adjustment",
@@ -38,6 +49,9 @@ class StressPage:
         is_demonstration: whether embedded stand-ins took part.
         rewriting: the outcome of the rewriting stage, or None.
         figures_folder: where the pictures lie.
+        record: the content of run.json: models, versions, sessions.
+        is_supplied: whether responses were supplied: their conditions are no framings of ours.
+        notices: what stands at the head: that the cost cap stopped it.
     """
 
     figures: StressFigures
@@ -46,6 +60,14 @@ class StressPage:
     is_demonstration: bool
     rewriting: Mapping[str, Any] | None
     figures_folder: Path
+    record: Mapping[str, Any]
+    is_supplied: bool = False
+    notices: tuple[str, ...] = ()
+
+    @property
+    def noun(self) -> str:
+        """What the conditions beside the baseline are called."""
+        return noun_of(self.is_supplied)
 
 
 def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> Path:
@@ -57,7 +79,7 @@ def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> 
     found = page.figures.degradation
     tallies = page.figures.counts.values()
     scored, planned = sum(t.scored for t in tallies), sum(t.planned for t in tallies)
-    sizes = ((found.n_prompts, "prompt"), (len(found.variants), "framing"))
+    sizes = ((found.n_prompts, "prompt"), (len(found.variants), page.noun))
     design = " × ".join(units(n, name) for n, name in sizes)
     made = Page(
         title=f"Stress test of {', '.join(found.targets[:4])}"
@@ -67,6 +89,7 @@ def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> 
             f"{scored:,} scored of {planned:,} planned",
             f"responses; {design}. Judged by {page.judges}.",
         ),
+        state=state_told(page.record),
         sections=list(_sections(page, found)),
         is_demonstration=page.is_demonstration,
     )
@@ -75,13 +98,14 @@ def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> 
 
 def _sections(page: StressPage, found: Degradation) -> Iterator[Section]:
     figures = page.figures
-    delta = f"delta = {page.plan.baseline} minus framing, in points; positive is worse"
-    yield Section("profile", "What this says of each target", list(_profiles(found)))
+    delta = f"delta = {page.plan.baseline} minus {page.noun}, in points; positive is worse"
+    stopped = [Paragraph(f"{one[:1].upper()}{one[1:]}.", "notice") for one in page.notices]
+    yield Section("profile", "What this says of each target", [*stopped, *_profiles(found)])
     yield Section(
         "headline",
         "Mean degradation",
         [
-            _headline_table(found, delta),
+            _headline_table(found, delta, page.noun),
             Figure(
                 page.figures_folder / "scorecard.svg",
                 "Scores under each condition",
@@ -90,16 +114,17 @@ def _sections(page: StressPage, found: Degradation) -> Iterator[Section]:
             ),
         ],
     )
-    yield Section("cells", "By framing and dimension", list(_cells(page, found, delta)))
+    yield Section("cells", f"By {page.noun} and dimension", list(_cells(page, found, delta)))
     if any(one.is_declared for one in found.asymmetries):
         yield Section("asymmetry", "Agreement against disagreement", [_asymmetries(found)])
     if found.comparisons:
-        yield Section("targets", "Targets compared", [_comparisons(found)])
+        yield Section("targets", "Targets compared", [_comparisons(found, page.noun)])
     yield Section("noise", "Noise floor", list(_noise(figures, page.plan)))
     yield Section("counts", "What became of the responses", list(_counts(page)))
     yield Section(
         "unsaid", "What cannot be said, and why", [Points([("", note) for note in figures.notes])]
     )
+    yield from job_sections(page.record)
 
 
 def _profiles(found: Degradation) -> Iterator[Part]:
@@ -116,13 +141,13 @@ def _profiles(found: Degradation) -> Iterator[Part]:
         yield Points(said)
 
 
-def _headline_table(found: Degradation, delta: str) -> Table:
+def _headline_table(found: Degradation, delta: str, noun: str) -> Table:
     return Table(
         f"Mean delta over dimensions with 95% t intervals over prompts; {delta}.",
         "Mean degradation",
         [
             Column("target", "id"),
-            Column("framing", "id"),
+            Column(noun, "id"),
             Column("delta", "number"),
             Column("p", "p"),
             Column("prompts"),
@@ -130,7 +155,7 @@ def _headline_table(found: Degradation, delta: str) -> Table:
         [
             [
                 one.target,
-                one.condition or "all framings",
+                one.condition or f"all {noun}s",
                 _estimate(one.estimate),
                 _defined(one.estimate.p_value),
                 f"{one.estimate.n_prompts} of {one.estimate.n_planned}",
@@ -143,42 +168,43 @@ def _headline_table(found: Degradation, delta: str) -> Table:
 def _cells(page: StressPage, found: Degradation, delta: str) -> Iterator[Part]:
     yield Figure(
         page.figures_folder / "delta_heatmap.svg",
-        "Degradation by framing and dimension",
+        f"Degradation by {page.noun} and dimension",
         f"{delta.capitalize()}. The last column is the mean over dimensions; a star marks changed "
         "cells, a bold border large ones.",
     )
     yield Table(
         f"Every cell: {delta}, with its 95% t interval over prompts. "
         + "; ".join(f"{name}: {words}" for name, words in VERDICT_WORDS.items())
-        + f". Margin ±{found.margin:g} points, level {found.alpha:g}.",
+        + f". Margin ±{found.margin:g} points, level {found.alpha:g}. At top: the ceiling, share "
+        f"of judgments at the top of the scale, baseline / {page.noun}; above {HIGH_CEILING:.0%} "
+        "it is bold: a rise can no longer show there, and that nothing moves says less.",
         "Cells",
         [
             Column("target", "id"),
-            Column("framing", "id"),
+            Column(page.noun, "id"),
             Column("dimension", "id"),
             Column("delta", "number"),
             Column("Holm p", "p"),
             Column("verdict"),
             Column("prompts", "count"),
             Column("prompts needed", "count"),
+            Column("at top"),
         ],
         [_cell_row(cell) for cell in found.cells],
     )
 
 
 def _cell_row(cell: DegradationCell) -> list[Any]:
-    verdict = cell.verdict + (
-        " (small)" if cell.verdict == "changed" and cell.within_margin else ""
-    )
     return [
         cell.target,
         cell.condition,
         cell.dimension or "mean over dimensions",
         Cell(_finite(cell.mean), note=_limits(cell.interval), is_bold=cell.verdict == "changed"),
         _defined(cell.p_holm),
-        verdict,
+        verdict_text(cell),
         cell.n_prompts,
-        cell.prompts_needed,
+        Cell(cell.prompts_needed, note=needed_note(cell)),
+        Cell(ceiling_text(cell), is_bold=is_high(cell)),
     ]
 
 
@@ -207,14 +233,14 @@ def _asymmetries(found: Degradation) -> Table:
     )
 
 
-def _comparisons(found: Degradation) -> Table:
+def _comparisons(found: Degradation, noun: str) -> Table:
     return Table(
         "Differences of mean deltas on the same prompts, first minus second, paired.",
         "Targets compared",
         [
             Column("first", "id"),
             Column("second", "id"),
-            Column("framing", "id"),
+            Column(noun, "id"),
             Column("points", "number"),
             Column("Holm p", "p"),
         ],
@@ -222,7 +248,7 @@ def _comparisons(found: Degradation) -> Table:
             [
                 one.first,
                 one.second,
-                one.condition or "all framings",
+                one.condition or f"all {noun}s",
                 _estimate(one.estimate),
                 _defined(one.p_holm),
             ]
@@ -274,22 +300,29 @@ def _counts(page: StressPage) -> Iterator[Part]:
         *("planned", "scored", "abstained", "refused", "empty", "failed", "not_asked"),
         "no_variant",
     ]
+    has_again = any(tally.regenerated for tally in page.figures.counts.values())
     yield Table(
         "Responses by target and condition; abstained: those that most judges, or the target's "
-        "provider, call a refusal to engage; no variant: no usable variant to ask.",
+        "provider, call a refusal to engage; no variant: no usable variant to ask; judgments "
+        "abstained: in which the judge says that the response declines"
+        + ("; once more: generated again to see how much responses vary." if has_again else "."),
         "Responses",
         [
             Column("target", "id"),
             Column("condition", "id"),
             *(Column(name.replace("_", " "), "count") for name in names),
+            *([Column("once more")] if has_again else []),
             Column("judgments scored"),
+            Column("judgments abstained", "count"),
         ],
         [
             [
                 target,
                 condition,
                 *(getattr(tally, name) for name in names),
+                *([once_more(tally)] if has_again else []),
                 f"{tally.judgments.get('scored', 0)} of {sum(tally.judgments.values())}",
+                tally.judgments.get("abstained", 0),
             ]
             for (target, condition), tally in page.figures.counts.items()
         ],

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from ..aggregation.degradation import Degradation
 from ..aggregation.noise_floor import NoiseComponent, NoiseFloor
 from ..aggregation.vulnerability import Finding
+from ..cap_stop import cap_notices
 from ..rebuilt import rebuilt
 from ..records.run_folder import FIGURES_FOLDER
 from .measure import StressFigures
@@ -26,7 +27,8 @@ def stress_page_of(folder: Path) -> StressPage:
         InputError: the folder holds no stress test, or one that has not come so far.
         ValueError: stress.json is not what this version writes.
     """
-    plain = StressRun(folder).figures
+    run = StressRun(folder)
+    plain = run.figures
     return StressPage(
         figures=_figures(plain),
         plan=rebuilt(StressPlan, plain["plan"]),
@@ -34,6 +36,9 @@ def stress_page_of(folder: Path) -> StressPage:
         is_demonstration=bool(plain["demonstration"]),
         rewriting=plain["rewriting"],
         figures_folder=folder / FIGURES_FOLDER,
+        is_supplied=bool(plain.get("supplied")),
+        notices=tuple(cap_notices(plain)),
+        record=run.record,
     )
 
 

@@ -60,12 +60,21 @@ def panel_rows(
 
 
 def repeat_of(response: StressResponse) -> int:
-    """Which asking of its prompt a response came from, from 0."""
+    """Which asking of its prompt a response came from, from 0; 0 where nothing is said of it.
+
+    Raises:
+        ValueError: the column `repeat` holds something else than a whole number from 0.
+    """
     value = response.extra.get("repeat")
-    try:
-        return int(str(value)) if value not in (None, "") else 0
-    except ValueError:
+    if value is None or not str(value).strip():
         return 0
+    try:
+        number = float(str(value))
+    except ValueError:
+        number = -1.0
+    if not (number >= 0 and number.is_integer()):
+        raise ValueError(f"must be a whole number from 0, got {str(value)[:80]!r}")
+    return int(number)
 
 
 def chosen(

@@ -1,4 +1,4 @@
-"""What a stress test decides before it looks: it stands in the plan and is not moved later."""
+"""What a stress test decides before it looks; a folder with another plan is refused."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from ..errors import InputError
 JudgedPrompt = Literal["own", "baseline"]
 Family = Literal["target", "all"]
 
+LEAST_RETEST_SHARE = 0.1
+"""The least share of responses from which a noise floor is measured, where one is."""
+
 
 @dataclass(frozen=True, slots=True)
 class StressPlan:
@@ -21,7 +24,7 @@ class StressPlan:
         margin: points within which a change counts as none (equivalence margin).
         alpha: level of the tests.
         retest_share: share of the responses whose judges are asked a second time, for the noise
-            floor.
+            floor: 0 (no cell can be called robust then), or at least a tenth.
         response_repeats: responses asked for per prompt, condition and target.
         regenerate_share: share of the cells whose response is generated once more, to measure how
             much responses vary; where `response_repeats` is above 1 the repeats serve for that.
@@ -53,7 +56,11 @@ class StressPlan:
                 ("baseline", "a name", bool(self.baseline.strip())),
                 ("margin", "points above 0", math.isfinite(self.margin) and self.margin > 0),
                 ("alpha", "between 0 and 1", 0 < self.alpha < 1),
-                ("retest_share", "a share from 0 to 1", 0 <= self.retest_share <= 1),
+                (
+                    "retest_share",
+                    "0, or a share from 0.1 to 1",
+                    self.retest_share == 0 or LEAST_RETEST_SHARE <= self.retest_share <= 1,
+                ),
                 ("response_repeats", "from 1 to 1000", 1 <= self.response_repeats <= 1000),
                 ("regenerate_share", "a share from 0 to 1", 0 <= self.regenerate_share <= 1),
                 ("judged_prompt", "own or baseline", self.judged_prompt in get_args(JudgedPrompt)),

@@ -83,7 +83,8 @@ class StressRun:
         stages = self.record["stages"]
         troubled = stages.get("rewrite", {}).get("failed", 0)
         respond = stages.get("respond", {})
-        troubled += sum(respond.get(name, 0) for name in ("failed", "refused", "empty"))
+        for counts in (respond, respond.get("regenerated", {})):
+            troubled += sum(counts.get(name, 0) for name in ("failed", "refused", "empty"))
         for stage in ("score", "retest"):
             counts = stages.get(stage, {}).get("counts", {})
             troubled += sum(counts.get(name, 0) for name in ("refused", "unreadable", "failed"))

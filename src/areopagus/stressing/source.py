@@ -93,6 +93,10 @@ class StressSource(RowSource):
         self._looked = condition is None
         self._found_in: str | None = None
 
+    def where(self, line: int) -> str:
+        """Returns the place of a row as messages name it."""
+        return self._table.where(line)
+
     def rows(self) -> Iterator[StressResponse]:
         """Returns the responses in order.
 

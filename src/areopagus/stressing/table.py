@@ -25,9 +25,11 @@ class ConditionCounts:
         planned: responses planned (of supplied responses: those supplied).
         answered, empty, refused, failed, not_asked: of the planned responses.
         no_variant: of the planned responses, those without a usable variant to ask.
-        scored: responses with a panel score; `abstained` those that most judges, or the target
-            itself, called a refusal to engage.
-        judgments: status to number of judgments.
+        scored: planned responses with a panel score; `abstained` those that most judges, or the
+            target itself, called a refusal to engage.
+        regenerated: responses generated once more, to see how much they vary, which are in none
+            of the numbers above: `planned`, `scored` and their statuses.
+        judgments: status to number of judgments, of all responses.
     """
 
     planned: int = 0
@@ -39,6 +41,7 @@ class ConditionCounts:
     no_variant: int = 0
     scored: int = 0
     abstained: int = 0
+    regenerated: dict[str, int] = field(default_factory=dict)
     judgments: dict[str, int] = field(default_factory=dict)
 
 
@@ -69,7 +72,7 @@ class StressScores:
 
 
 def read_stress_scores(
-    panel_folder: Path,
+    panel_folder: Path | None,
     counts: Mapping[tuple[str, str], ConditionCounts],
     *,
     targets: Sequence[str],
@@ -83,7 +86,7 @@ def read_stress_scores(
     """The scores of a scored stress test.
 
     Args:
-        panel_folder: the run folder of the panel.
+        panel_folder: the run folder of the panel; None where there was nothing to judge.
         counts: what became of the responses, by target and condition; judgments are added.
         targets, conditions, prompts, dimensions: the design.
         repeats: how many responses of a cell are averaged; those beyond serve only for the
@@ -98,7 +101,7 @@ def read_stress_scores(
     declined = set(refused)
     cells: dict[tuple[int, int, int], dict[int, list[float]]] = {}
     abstained: dict[tuple[int, int, int], list[float]] = {}
-    for row in read_scores(panel_folder):
+    for row in read_scores(panel_folder) if panel_folder is not None else ():
         names = (row["target"], row["condition"], row["stress_prompt_id"])
         cell = (place[0][names[0]], place[1][names[1]], place[2][names[2]])
         repeat = int(row["stress_repeat"])
@@ -111,6 +114,8 @@ def read_stress_scores(
             tally.abstained += is_declined
             if is_scored or is_declined:
                 abstained.setdefault(cell, []).append(float(is_declined))
+        elif is_scored:
+            tally.regenerated["scored"] = tally.regenerated.get("scored", 0) + 1
         if is_scored:
             values = [float(row[name]) if row[name] else math.nan for name in dimensions]
             cells.setdefault(cell, {})[repeat] = values
@@ -138,17 +143,19 @@ def read_stress_scores(
     )
 
 
-def read_top_shares(folder: Path, scores: StressScores, *, repeats: int) -> Floats:
+def read_top_shares(folder: Path | None, scores: StressScores, *, repeats: int) -> Floats:
     """Share of a response's scored judgments at the top of the scale, shaped as the scores.
 
     Args:
-        folder: the run folder of the panel.
+        folder: the run folder of the panel, or None.
         scores: whose design and scale it follows.
         repeats: as in `read_stress_scores`.
     """
     import pyarrow.parquet as parquet
 
     shares = np.full(scores.scores.shape, np.nan)
+    if folder is None:
+        return shares
     table = parquet.read_table(
         folder / JUDGMENTS_FILE, columns=["response_id", "status", *scores.dimensions]
     )
@@ -181,19 +188,20 @@ def read_top_shares(folder: Path, scores: StressScores, *, repeats: int) -> Floa
     return np.where(np.isnan(scores.scores), np.nan, shares)
 
 
-def read_retest(folder: Path, dimensions: Sequence[str], repeats: int) -> Floats:
+def read_retest(folder: Path | None, dimensions: Sequence[str], repeats: int) -> Floats:
     """Panel means of the first and of the second asking, (responses, 2, dimensions).
 
     Only judges that scored the response both times count, so that a judge that failed once is no
     change of mind.
 
     Args:
-        folder: the run folder of the re-asked panel, which holds both askings.
+        folder: the run folder of the re-asked panel, which holds both askings; None where nobody
+            was asked again.
         dimensions: the criteria.
         repeats: askings of each judge that make one panel mean; the second asking has as many.
     """
     votes: dict[str, dict[tuple[str, str, int], list[Any]]] = {}
-    for row in read_judgments(folder):
+    for row in read_judgments(folder) if folder is not None else ():
         if row["status"] == "scored":
             key = (row["persona"], row["model"], row["repeat"])
             votes.setdefault(row["response_id"], {})[key] = [row[name] for name in dimensions]
