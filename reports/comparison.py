@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from ..errors import InputError, InputFault
-from ..records.run_folder import RUN_FILE, read_run_file
-from ..records.run_tables import read_scores
-from ..records.run_texts import read_texts
+from ..errors import InputError
 from .asked import cost_of, settings_of
+from .compared_runs import ComparedRun, different_texts, read_runs, shared_criteria
 from .frame import Page, write_page
 from .numbers import count, dollars, limits, words
 from .pairing import Difference, Pairs, differences, pairs_of
@@ -22,16 +19,6 @@ from .parts import Cell, Column, Figure, Paragraph, Part, Points, Records, Scala
 from .responses import MOST_ROWS
 
 MOST_RUNS: Final = 12
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedRun:
-    """A run that is compared: its name in the page, its record and its scores."""
-
-    name: str
-    folder: Path
-    record: Mapping[str, Any]
-    scores: Sequence[Mapping[str, str]]
 
 
 def write_comparison(
@@ -56,13 +43,13 @@ def write_comparison(
     """
     if not 2 <= len(folders) <= MOST_RUNS:
         raise InputError(f"a comparison needs 2 to {MOST_RUNS} runs, got {len(folders)}")
-    runs = _read(folders)
-    criteria = _shared_criteria(runs)
+    runs = read_runs(folders)
+    criteria = shared_criteria(runs)
     path = Path(path)
     drawn = path.with_name(f"{path.stem}_figures") if figures and find_spec("matplotlib") else None
     columns = ["composite", *criteria] if criteria else ["composite"]
     others = runs[1:]
-    different = [_different_texts(runs[0], other) for other in others]
+    different = [different_texts(runs[0], other) for other in others]
     pairs = [
         pairs_of(runs[0].scores, other.scores, columns, different=changed)
         for other, changed in zip(others, different, strict=True)
@@ -93,48 +80,6 @@ def write_comparison(
         ],
     )
     return write_page(path, page)
-
-
-def _read(folders: Sequence[str | Path]) -> list[ComparedRun]:
-    paths = [Path(folder) for folder in folders]
-    records = [read_run_file(path) for path in paths]
-    faults = [
-        InputFault(str(path / RUN_FILE), f"must be 'panel', got {record.get('kind')!r}", "kind")
-        for path, record in zip(paths, records, strict=True)
-        if record.get("kind") != "panel"
-    ]
-    scales = {tuple(record["identity"]["scale"]) for record in records if not faults}
-    if len(scales) > 1:
-        told = ", ".join(f"{low:g} to {high:g}" for low, high in sorted(scales))
-        faults.append(InputFault(str(paths[0]), f"the runs have different scales: {told}"))
-    if faults:
-        raise InputError(faults)
-    names = [path.resolve().name for path in paths]
-    return [
-        ComparedRun(
-            name=name if names.count(name) == 1 else f"{name} ({place + 1})",
-            folder=path,
-            record=record,
-            scores=read_scores(path),
-        )
-        for place, (path, name, record) in enumerate(zip(paths, names, records, strict=True))
-    ]
-
-
-def _shared_criteria(runs: Sequence[ComparedRun]) -> list[str]:
-    sets = [run.record["identity"]["criteria"] for run in runs]
-    shared = [name for name in sets[0] if all(name in other for other in sets[1:])]
-    return shared if len(sets[0]) > 1 else []
-
-
-def _different_texts(first: ComparedRun, other: ComparedRun) -> set[str]:
-    if first.record["identity"].get("responses_sha256") == other.record["identity"].get(
-        "responses_sha256"
-    ):
-        return set()
-    ids = [row["response_id"] for row in first.scores]
-    here, there = read_texts(first.folder, ids), read_texts(other.folder, ids)
-    return {name for name, text in here.items() if name in there and there[name] != text}
 
 
 def _notices(
