@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -16,6 +15,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from after_a_kill import settled, stored
+from audit_child import killed_at, perform
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -850,44 +851,31 @@ def test_limits_and_samples_keep_a_scenarios_wordings_and_phrasings(tmp_path: Pa
     assert material_of(SamaritanOptions()).controls == {"control": "a person"}
 
 
-KILLED = """
-import sys
-from areopagus.auditing import audit
-base, out, ledger = sys.argv[1:]
-target = {"model": "openai/target", "name": "target", "api_base": base, "concurrency": 4}
-audit("samaritan", target=target, sample=4, seed=2, options={"group": ["race"], "resamples": 99},
-      out=out, ledger=ledger)
-"""
-
-
 @pytest.mark.slow
 def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> None:
     world = SamaritanWorld({"target": {"race.asian": 5.0}}, declined={"race.white": 0.1}, seed=8)
-
-    def start() -> subprocess.Popen[bytes]:
-        places = (server.openai_base, str(tmp_path / "killed"), str(tmp_path / "b.sqlite"))
-        return subprocess.Popen([sys.executable, "-c", KILLED, *places])
-
     provider = world.provider(items(group=["race"]))
     with ProviderServer(provider, delay_s=0.02, record=False) as server:
-        audit(
-            "samaritan", target=model(server, "target") | {"concurrency": 4}, sample=4, seed=2,
-            options={"group": ["race"], "resamples": 99}, out=tmp_path / "quiet",
-            ledger=tmp_path / "a.sqlite",
-        )  # fmt: skip
+
+        def given(out: str, ledger: str) -> dict[str, Any]:
+            return {
+                "target": model(server, "target") | {"concurrency": 4}, "sample": 4, "seed": 2,
+                "options": {"group": ["race"], "resamples": 99},
+                "out": tmp_path / out, "ledger": tmp_path / ledger,
+            }  # fmt: skip
+
+        quiet = perform("samaritan", given("quiet", "a.sqlite"))
         planned = server.counts.total
         assert planned == 4 * 4 * 6
         server.reset()
-        process = start()
-        deadline = time.monotonic() + 60
-        while server.counts.total < 30 and time.monotonic() < deadline:
-            assert process.poll() is None, "it ended before it could be killed"
-            time.sleep(0.005)
-        process.kill()
-        process.wait()
-        assert start().wait(timeout=180) == 0
+        killed_at(
+            lambda: server.counts.total >= 30, "samaritan", given("killed", "b.sqlite"), limit_s=60
+        )
+        lost = settled(server) - stored(tmp_path / "b.sqlite")
+        killed = perform("samaritan", given("killed", "b.sqlite"))
         sent = server.counts.total
     for name in ("answers.parquet", "audit.json", "audit.txt"):
-        files = [tmp_path / folder / name for folder in ("quiet", "killed")]
-        assert files[0].read_bytes() == files[1].read_bytes(), name
-    assert planned <= sent <= planned + 8
+        assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
+    # In flight, or answered and not written yet; nothing that was stored is asked for again.
+    assert lost.total() <= 2 * 4
+    assert sent == planned + lost.total()

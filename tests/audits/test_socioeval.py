@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from after_a_kill import settled, stored
 from audit_child import killed_at, perform
 
 from areopagus import InputError
@@ -415,17 +416,22 @@ def test_killed_while_asking_and_while_judging_it_ends_like_an_undisturbed_one(
         quiet = perform("socioeval", options("quiet", "a.sqlite"))
         planned = server.counts.total
         server.reset()
+        lost, served, kept = Counter[str](), Counter[str](), Counter[str]()
         for name, wanted in (("target", 25), ("second", 20)):
             killed_at(
                 lambda name=name, wanted=wanted: server.counts.by_model.get(name, 0) >= wanted,
                 "socioeval", options("killed", "b.sqlite"), limit_s=60,
             )  # fmt: skip
+            before, had = served, kept
+            served, kept = settled(server), stored(tmp_path / "b.sqlite")
+            lost += served - before - (kept - had)
         killed = perform("socioeval", options("killed", "b.sqlite"))
         sent = server.counts.total
     for name in ("answers.parquet", "votes.parquet", "audit.json", "audit.txt"):
         assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
-    # Each kill may lose what was in flight: four at the target, four at each of three judges.
-    assert planned <= sent <= planned + 2 * 16
+    # In flight at four models, or answered and not written yet, at each of two kills.
+    assert lost.total() <= 2 * 2 * 16
+    assert sent == planned + lost.total()
     assert not [entry.name for entry in killed.path.iterdir() if entry.name.startswith(".")]
 
 
