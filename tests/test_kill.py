@@ -12,10 +12,12 @@ import subprocess
 import sys
 import time
 import urllib.request
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from forked_command import ended, killed, started
 
 from areopagus import Run
 from areopagus.testing import ProviderServer, by_hash
@@ -64,6 +66,11 @@ def _start(folder: Path, out: str, home: str) -> subprocess.Popen[bytes]:
     )
 
 
+def _forked(folder: Path, out: str, home: str) -> BaseProcess:
+    given = ["score", "responses.jsonl", "--panel", "panel.yaml", "--out", out, "--quiet"]
+    return started(given, folder, folder / home)
+
+
 def _tables(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
     run = Run(folder)
     # Request ids and cost aside, the tables hold votes and where they came from; all must agree.
@@ -83,36 +90,25 @@ def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Pat
                 limit=IN_FLIGHT,
             )
         )
-        calm = _start(tmp_path, "calm", "calm-home")
-        _, errors = calm.communicate(timeout=180)
-        assert calm.returncode == 0, errors.decode()
+        ended(_forked(tmp_path, "calm", "calm-home"), tmp_path)
         planned = Run(tmp_path / "calm").n_planned
         assert planned == RESPONSES * 30
         assert server.counts.answered == planned
         server.reset()
 
-        kills = 0
         for _ in range(KILLS):
             before = server.counts.answered
-            process = _start(tmp_path, "killed", "killed-home")
+            process = _forked(tmp_path, "killed", "killed-home")
             # Killed while it is at work: after it has sent a random number of calls.
             goal = before + chance.randint(20, 260)
             deadline = time.monotonic() + 60
-            while server.counts.answered < goal and process.poll() is None:
+            while server.counts.answered < goal:
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
-            if process.poll() is not None:
-                process.communicate()
-                break
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            kills += 1
-        last = _start(tmp_path, "killed", "killed-home")
-        _, errors = last.communicate(timeout=180)
-        assert last.returncode == 0, errors.decode()
+            killed(process)
+        ended(_forked(tmp_path, "killed", "killed-home"), tmp_path)
         paid = server.counts.total
 
-    assert kills == KILLS
     assert _tables(tmp_path / "killed") == _tables(tmp_path / "calm")
     run = Run(tmp_path / "killed")
     assert run.n_scored == planned
@@ -123,7 +119,7 @@ def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Pat
     # Calls that were in flight at a kill are paid again, and counted, and no others.
     assert planned <= paid <= planned + repeats
     # An eighth of those may have been noted and not sent yet; they count as repeated, to be safe.
-    assert 0 < repeats <= kills * 3 * (IN_FLIGHT + IN_FLIGHT // 8)
+    assert 0 < repeats <= KILLS * 3 * (IN_FLIGHT + IN_FLIGHT // 8)
     assert left == 0
 
 
@@ -150,8 +146,6 @@ def test_a_signal_ends_the_run_by_itself_and_the_next_goes_on(tmp_path: Path) ->
             # All that was answered is kept, and the rest is counted as not asked.
             assert run.n_scored == server.counts.answered
             assert run.counts["not_asked"] == run.n_planned - run.n_scored
-        process = _start(tmp_path, "run", "home")
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors.decode()
+        ended(_forked(tmp_path, "run", "home"), tmp_path)
         assert server.counts.answered == run.n_planned == Run(tmp_path / "run").n_scored
         assert urllib.request.urlopen(f"{server.base}/__counts", timeout=5).status == 200

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from after_a_kill import settled, stored, stored_twice
+from forked_command import ended, killed, started
 from test_stress_command import COMMAND, write_models, write_prompts
 
 from areopagus.stressing import StressRun
@@ -28,14 +26,8 @@ WORLD = StressWorld(
 )
 
 
-def _start(folder: Path, out: str, home: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "areopagus", *COMMAND, "--out", out, "--quiet"],
-        cwd=folder,
-        env={**os.environ, "AREOPAGUS_HOME": str(folder / home)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+def _start(folder: Path, out: str, home: str) -> BaseProcess:
+    return started([*COMMAND, "--out", out, "--quiet"], folder, folder / home)
 
 
 def _play(request: ServedRequest) -> ServedReply:
@@ -52,8 +44,7 @@ def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_pa
     write_prompts(tmp_path, WORLD)
     with ProviderServer(_play, delay_s=0.02) as server:
         write_models(tmp_path, server.openai_base, concurrency=IN_FLIGHT)
-        quiet = _start(tmp_path, "undisturbed", "home-a")
-        assert quiet.wait(timeout=180) == 0
+        ended(_start(tmp_path, "undisturbed", "home-a"), tmp_path)
         planned = Counter(server.counts.by_model)
         server.reset()
         served, held = Counter[str](), Counter[str]()
@@ -62,12 +53,8 @@ def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_pa
             process = _start(tmp_path, "killed", "home-b")
             deadline = time.monotonic() + 60
             while server.counts.by_model.get(model, 0) < wanted and time.monotonic() < deadline:
-                if process.poll() is not None:
-                    break
                 time.sleep(0.005)
-            assert process.poll() is None, "it ended before it could be killed"
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+            killed(process)
             served, before = settled(server), served
             held, kept = stored(ledger), held
             for name in planned:
@@ -76,13 +63,12 @@ def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_pa
                 lost = served[name] - before[name] - (held[name] - kept[name])
                 assert 0 <= lost <= 2 * IN_FLIGHT, name
             assert any(held[name] > kept[name] for name in planned), "nothing was stored"
-        last = _start(tmp_path, "killed", "home-b")
-        assert last.wait(timeout=180) == 0
+        ended(_start(tmp_path, "killed", "home-b"), tmp_path)
         final = settled(server)
-    undisturbed, killed = StressRun(tmp_path / "undisturbed"), StressRun(tmp_path / "killed")
+    undisturbed, resumed = StressRun(tmp_path / "undisturbed"), StressRun(tmp_path / "killed")
     for name in ("variants.csv", "responses.csv", "panel/scores.csv", "retest/scores.csv"):
-        assert (undisturbed.path / name).read_bytes() == (killed.path / name).read_bytes(), name
-    assert killed.figures == undisturbed.figures
+        assert (undisturbed.path / name).read_bytes() == (resumed.path / name).read_bytes(), name
+    assert resumed.figures == undisturbed.figures
     # The session that ended asked for what was not stored, each once, and for nothing else.
     assert stored(ledger) == planned
     assert {name: final[name] - served[name] for name in planned} == {
