@@ -16,6 +16,12 @@ import pytest
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first: one of them at the end would leave the other cores idle."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 _LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0", "")
 
 
