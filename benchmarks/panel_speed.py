@@ -10,7 +10,8 @@ flight; the number in flight starts at eight and doubles each round of answers, 
 
 `graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
 same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
-by hand.
+by hand. Through litellm's own call OpenAI's library carries `openai/` models, and litellm's own
+handler `hosted_vllm/` ones, as most other providers'.
 """
 
 from __future__ import annotations
@@ -40,13 +41,18 @@ from areopagus.testing import ScriptedBackend
 
 REPEATS = 3  # ten personas, three askings: thirty judgments a response
 MODEL = "openai/judge"
+OTHER_MODEL = "hosted_vllm/judge"
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
-# Name, what is run, calls in flight, seconds to an answer.
-CASES: tuple[tuple[str, str, int, float], ...] = (
+Case = tuple[str, str, int, float]
+"""Name, what is run (and of which model), calls in flight, seconds to an answer."""
+Medians = dict[tuple[str, int], dict[str, float]]
+CASES: tuple[Case, ...] = (
     ("graph alone", "graph", 64, 0.0),
     ("lane auto, at once", "auto", 64, 0.0),
     ("lane litellm, at once", "litellm", 64, 0.0),
     ("plain litellm, at once", "plain-litellm", 64, 0.0),
+    ("lane litellm, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
+    ("plain litellm, vllm", f"plain-litellm:{OTHER_MODEL}", 64, 0.0),
     ("plain httpx, at once", "plain-httpx", 64, 0.0),
     ("lane auto, 200 ms", "auto", 128, 0.2),
     ("lane auto, 200 ms", "auto", 256, 0.2),
@@ -93,7 +99,8 @@ def panel_at(kind: str, base: str, in_flight: int, folder: str) -> Panel:
     if kind == "graph":
         votes_from_nowhere()
         return Panel(ScriptedBackend({}, concurrency=in_flight), repeats=REPEATS, ledger=ledger)
-    spec = {"model": MODEL, "api_base": base, "lane": kind, "concurrency": in_flight}
+    lane, _, model = kind.partition(":")
+    spec = {"model": model or MODEL, "api_base": base, "lane": lane, "concurrency": in_flight}
     spec |= {"structured": "json_schema", "prices": {"input": 1, "output": 2}}
     return Panel(spec, repeats=REPEATS, ledger=ledger)
 
@@ -117,7 +124,7 @@ async def plain(kind: str, base: str, count: int, in_flight: int) -> int:
     if kind == "plain-httpx":
         call = await plain_httpx("judge", base)
     else:
-        call = await plain_litellm(MODEL, base)
+        call = await plain_litellm(kind.partition(":")[2] or MODEL, base)
     slots = asyncio.Semaphore(in_flight)
 
     async def one(number: int) -> None:
@@ -163,8 +170,8 @@ def main() -> None:
         print(json.dumps(measure(kind, int(in_flight), base, options.responses)), flush=True)
         return
     print(f"{options.responses} responses x 30 judgments, medians of {options.rounds} rounds")
-    head = f"{'':26}{'in flight':>10}{'CPU ms':>8}{'calls/s':>9}{'wall s':>8}{'ideal s':>9}"
-    print(f"{head}{'to ideal':>10}{'peak MB':>9}")
+    head = f"{'':26}{'in flight':>10}{'CPU ms':>8}{'/litellm':>9}{'/httpx':>9}"
+    print(f"{head}{'calls/s':>9}{'wall s':>8}{'ideal s':>9}{'to ideal':>10}{'peak MB':>9}")
     cases = [case for case in CASES if options.only in case[0]]
     found: dict[tuple[str, int], list[dict[str, float]]] = {
         (name, in_flight): [] for name, _, in_flight, _ in cases
@@ -176,18 +183,36 @@ def main() -> None:
                 command += ["--responses", str(options.responses)]
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
             found[name, in_flight].append(json.loads(done.stdout.splitlines()[-1]))
+    medians: Medians = {
+        case: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
+        for case, rounds in found.items()
+    }
     calls = 30 * options.responses
-    for name, _, in_flight, delay_s in cases:
-        rounds = found[name, in_flight]
-        cpu, wall, peak = (
-            statistics.median(each[column] for each in rounds)
-            for column in ("cpu_ms", "wall_s", "peak_mb")
-        )
+    for case in cases:
+        name, _, in_flight, delay_s = case
+        told = medians[name, in_flight]
         ideal = calls * delay_s / in_flight
-        against = f"{ideal:9.2f}{wall / ideal:10.3f}" if ideal else f"{'':19}"
+        against = f"{ideal:9.2f}{told['wall_s'] / ideal:10.3f}" if ideal else f"{'':19}"
         print(
-            f"{name:26}{in_flight:10}{cpu:8.3f}{calls / wall:9.0f}{wall:8.2f}{against}{peak:9.0f}"
+            f"{name:26}{in_flight:10}{told['cpu_ms']:8.3f}"
+            f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>9}"
+            f"{calls / told['wall_s']:9.0f}{told['wall_s']:8.2f}{against}{told['peak_mb']:9.0f}"
         )
+
+
+def to_plain(medians: Medians, case: Case, road: str) -> str:
+    """The CPU of a lane's case to that of the calls alone by this road; "" where none was made."""
+    name, kind, in_flight, delay_s = case
+    lane, _, model = kind.partition(":")
+    plain = f"plain-{road}:{model}" if model else f"plain-{road}"
+    others = [
+        medians[other, at_once]["cpu_ms"]
+        for other, what, at_once, delay in CASES
+        if what == plain and delay == delay_s and (other, at_once) in medians
+    ]
+    if lane not in ("auto", "litellm") or not others:
+        return ""
+    return f"{medians[name, in_flight]['cpu_ms'] / others[0]:.2f}"
 
 
 if __name__ == "__main__":

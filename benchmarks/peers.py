@@ -4,8 +4,8 @@
 
 A provider on loopback, in a process of its own, answers after 20 ms. Each system has 64 calls in
 flight and judges the same responses in a process of its own; printed are medians of CPU
-milliseconds a call, calls a second and peak memory, and the ratio to ours. A peer is measured with
-the interpreter of an environment that it is installed in:
+milliseconds a call and their ratio to ours, calls a second, peak memory and seconds to import. A
+peer is measured with the interpreter of an environment that it is installed in:
 
     python -m venv /tmp/openevals && /tmp/openevals/bin/pip install openevals openai
     python benchmarks/peers.py --peer openevals=/tmp/openevals/bin/python
@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 AT_ONCE = 64
+FIRST_CALL = "areopagus, with what its first call loads"
 CALLS = 30
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
 RUBRIC = "Judge how well the response thinks, by the rubric that follows. " + WORDS * 40
@@ -158,6 +159,18 @@ PEERS: dict[str, Callable[[str], Awaitable[Call]]] = {
 }
 
 
+IMPORTS = {
+    "areopagus": "import areopagus",
+    FIRST_CALL: "from areopagus.judges.llm import litellm_module; litellm_module()",
+    "by hand": "import httpx",
+    "openevals": "import openai; from openevals.llm import create_async_llm_as_judge",
+    "deepeval": "import openai; from deepeval.metrics import GEval",
+    "inspect": "import openai; from inspect_ai.model import get_model",
+    "verdict": "from verdict import Pipeline; from verdict.common.judge import JudgeUnit",
+}
+"""What each system imports for the work that is measured here."""
+
+
 def verdict(base: str, responses: int) -> tuple[float, float]:
     """verdict's judge, thirty times in a layer; its own threads, its own limit of the rate off."""
     from verdict import Layer, Pipeline  # type: ignore[import-not-found]
@@ -230,6 +243,7 @@ def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
     command = [sys.executable, "-m", "areopagus.testing.server", "--delay", "0.02"]
     found: dict[str, list[dict[str, float]]] = {system: [] for system in systems}
     failed: dict[str, str] = {}
+    first_calls: list[float] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         base = json.loads(server.stdout.readline())["openai"] if server.stdout else ""
         try:
@@ -239,13 +253,16 @@ def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
                         told = _alone(system, python, base, responses)
                         if isinstance(told, str):
                             failed[system] = told
-                        else:
-                            found[system].append(told)
+                            continue
+                        told["import"] = import_seconds(system, python)
+                        if system == "areopagus":
+                            first_calls.append(import_seconds(FIRST_CALL, python))
+                        found[system].append(told)
         finally:
             server.terminate()
     calls = CALLS * responses
     print(f"{responses} responses x {CALLS} calls, {AT_ONCE} in flight, medians of {rounds} rounds")
-    print(f"{'':14}{'CPU ms a call':>14}{'to ours':>9}{'calls/s':>9}{'peak MB':>9}")
+    print(f"{'':14}{'CPU ms a call':>14}{'to ours':>9}{'calls/s':>9}{'peak MB':>9}{'import s':>10}")
     medians = {
         system: {name: statistics.median(each[name] for each in told) for name in told[0]}
         for system, told in found.items()
@@ -256,9 +273,21 @@ def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
         print(
             f"{system:14}{1e3 * told['cpu'] / calls:14.2f}{ratio:9.1f}"
             f"{calls / told['wall']:9.0f}{told['peak']:9.0f}"
+            f"{told['import']:10.2f}"
         )
+    if first_calls:
+        print(f"{FIRST_CALL}: {statistics.median(first_calls):.2f} s to import")
     for system, reason in failed.items():
         print(f"{system:14} did not run: {reason}")
+
+
+def import_seconds(system: str, python: str) -> float:
+    """Wall seconds of its imports, in a process of its own."""
+    line = (
+        f"import time; at = time.perf_counter(); {IMPORTS[system]}; print(time.perf_counter() - at)"
+    )
+    done = subprocess.run([python, "-c", line], check=True, capture_output=True, text=True)
+    return float(done.stdout.split()[-1])
 
 
 def _alone(system: str, python: str, base: str, responses: int) -> dict[str, float] | str:
