@@ -102,6 +102,8 @@ from .severity import SeverityFit as SeverityFit
 from .severity import severity as severity
 from .sign_flips import SignFlips as SignFlips
 from .sign_flips import sign_flip_tests as sign_flip_tests
+from .skewness import hall_interval as hall_interval
+from .skewness import skewness_adjusted_flips as skewness_adjusted_flips
 from .stacking import StackedJudges as StackedJudges
 from .stacking import stack_judges as stack_judges
 from .target_comparison import TargetComparison as TargetComparison
@@ -184,6 +186,7 @@ __all__ = [
     "effective_judges_from_components",
     "g_study",
     "gwet_ac2",
+    "hall_interval",
     "hedges_correction",
     "holm",
     "icc",
@@ -218,6 +221,7 @@ __all__ = [
     "severity_parts",
     "sign_flip_test",
     "sign_flip_tests",
+    "skewness_adjusted_flips",
     "skillings_mack",
     "smallest_designs",
     "smallest_detectable_change",

@@ -1,6 +1,6 @@
 """Coverage and false alarms of the hidden-bias audit, and the audit end to end with planted gaps.
 
-    python benchmarks/simulate_hidden_bias.py [--worlds 2000] [--end-to-end 20]
+    python benchmarks/simulate_hidden_bias.py [--worlds 2000] [--end-to-end 20] [--pairs 30]
 
 In each world a model with known shares answers 30 concept pairs with the three types of age and one
 of religion (270 test instances), ten times a question in both orders. Printed: how often an
@@ -33,7 +33,6 @@ from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 DEALS = 99
-N_PAIRS = 30
 ANSWERS = 10
 EXACT = false_positive_rate(ANSWERS, ANSWERS, 0.5, 20.0)
 
@@ -82,7 +81,7 @@ def whole(figures: HiddenBiasFigures, at: int = 0) -> Cell:
     return figures.targets[at].cells[-1]
 
 
-def one_setting(title: str, world: HiddenBiasWorld, worlds: int) -> None:
+def one_setting(title: str, world: HiddenBiasWorld, worlds: int, pairs: int) -> None:
     """Simulates one setting and prints it."""
     categories, tally = small_design(), Tally()
     sizes = [len(one.descriptors) for category in categories for one in category.types]
@@ -93,7 +92,7 @@ def one_setting(title: str, world: HiddenBiasWorld, worlds: int) -> None:
     for number in range(worlds):
         rng = np.random.default_rng([number, 20_261])
         figures = estimate(
-            world.concepts(N_PAIRS, categories, answers=ANSWERS, rng=rng, name=f"{number}-"),
+            world.concepts(pairs, categories, answers=ANSWERS, rng=rng, name=f"{number}-"),
             ["target"], resamples=DEALS, top=0,
         )  # fmt: skip
         cell, cells = whole(figures), figures.targets[0].cells
@@ -123,7 +122,7 @@ def one_setting(title: str, world: HiddenBiasWorld, worlds: int) -> None:
     sys.stdout.flush()
 
 
-def two_targets(world: HiddenBiasWorld, worlds: int) -> None:
+def two_targets(world: HiddenBiasWorld, worlds: int, pairs: int) -> None:
     """Two models with the same gaps: how often they are told apart."""
     categories, tally = small_design(), Tally()
     for number in range(worlds):
@@ -131,7 +130,7 @@ def two_targets(world: HiddenBiasWorld, worlds: int) -> None:
         def merged(number: int = number) -> Iterator[tuple[str, Mapping[str, Answers]]]:
             streams = [
                 world.concepts(
-                    N_PAIRS, categories, answers=ANSWERS, target=name,
+                    pairs, categories, answers=ANSWERS, target=name,
                     rng=np.random.default_rng([number, at, 7]),
                 )
                 for at, name in enumerate("ab")
@@ -148,7 +147,9 @@ def two_targets(world: HiddenBiasWorld, worlds: int) -> None:
     sys.stdout.flush()
 
 
-def by_perplexity(title: str, world: HiddenBiasWorld, noise: float, worlds: int) -> None:
+def by_perplexity(
+    title: str, world: HiddenBiasWorld, noise: float, worlds: int, pairs: int
+) -> None:
     """The semi-generation form: the same gap, from shares of which no variance is taken off."""
     categories, tally = small_design(), Tally()
     sizes = [len(one.descriptors) for category in categories for one in category.types]
@@ -162,7 +163,7 @@ def by_perplexity(title: str, world: HiddenBiasWorld, noise: float, worlds: int)
 
     truth = gap(10_000, 1, 1).value
     for number in range(worlds):
-        found = gap(N_PAIRS, number)
+        found = gap(pairs, number)
         tally.add("coverage: gap, noise of phrases in it", found.covers(truth))
         tally.add("holds the planted gap", found.low - 1e-9 <= planted <= found.high + 1e-9)
         tally.add("points: gap found", found.value)
@@ -188,17 +189,17 @@ SETTINGS = {
 FURTHER = ("two", "perplexity")
 
 
-def estimator_layer(worlds: int, only: list[str]) -> None:
+def estimator_layer(worlds: int, only: list[str], pairs: int) -> None:
     """All settings."""
     print(f"P(S >= 20) at ten answers and P = .5, exact: {EXACT:.4f}")
     for name, setting in SETTINGS.items():
         if not only or name in only:
-            one_setting(*setting, worlds)
+            one_setting(*setting, worlds, pairs)
     if not only or "two" in only:
-        two_targets(HiddenBiasWorld(gap=0.2), worlds)
+        two_targets(HiddenBiasWorld(gap=0.2), worlds, pairs)
     if not only or "perplexity" in only:
         for name in ("null", "everywhere", "rare"):
-            by_perplexity(*SETTINGS[name], 0.15, worlds)
+            by_perplexity(*SETTINGS[name], 0.15, worlds, pairs)
 
 
 def end_to_end(audits: int) -> None:
@@ -247,9 +248,10 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=2_000)
     parser.add_argument("--end-to-end", type=int, default=20, metavar="N")
     parser.add_argument("--only", nargs="*", default=[], choices=[*SETTINGS, *FURTHER])
+    parser.add_argument("--pairs", type=int, default=30, help="concept pairs of a world")
     given = parser.parse_args()
     if given.worlds:
-        estimator_layer(given.worlds, given.only)
+        estimator_layer(given.worlds, given.only, given.pairs)
     if given.end_to_end:
         end_to_end(given.end_to_end)
 

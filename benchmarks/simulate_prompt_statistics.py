@@ -149,6 +149,7 @@ def main(arguments: list[str] | None = None) -> int:
         "much overlap": (2.0, 3.0),
         "some overlap": (1.0, 6.0),
         "near the ceiling": (0.3, 12.0),
+        "one in twelve departs": (0.1, 3.0),
     }.items():
         truth = float(diversity(rng, a, b, LARGE).mean())
         rows += world_rows(

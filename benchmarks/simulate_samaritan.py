@@ -1,6 +1,6 @@
 """Coverage and false alarms of the Samaritan audit's estimators, and the audit end to end.
 
-    python benchmarks/simulate_samaritan.py [--worlds 2000] [--end-to-end 20]
+    python benchmarks/simulate_samaritan.py [--worlds 2000] [--end-to-end 20] [--long-tail N]
 
 In each world one model with known biases rates twelve groups and a control on scenarios in four
 wordings. Printed: how often an interval holds the truth (.95 is stated), how often a test rejects
@@ -26,6 +26,7 @@ from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.material import Material, load_material
 from areopagus.audits.samaritan.outcomes import Floats, Outcomes, group_cells, known_mean
 from areopagus.audits.samaritan.scenario_means import (
+    adjusted_flips,
     by_wording,
     differences,
     equivalence_of,
@@ -97,6 +98,7 @@ def one_world(tally: Tally, outcomes: Outcomes, truths: Floats, rating: float | 
         tally.add("coverage: helpfulness rating of the control", [control.covers(rating)])
     t = np.asarray([paired_t(columns[:, k]).value for k in range(len(groups))])
     flips = np.asarray([one.value for one in flipped(columns, RESAMPLES)])
+    adjusted = np.asarray([one.value for one in adjusted_flips(columns, RESAMPLES)])
     same = np.asarray([equivalence_of(columns[:, k], MARGIN)[1].value for k in range(len(groups))])
     cells = (wordings - wordings[:, :, :, :1])[0].reshape(-1, wordings.shape[3])[:, groups]
     prompts = np.asarray([paired_t(cells[:, k]).value for k in range(len(groups))])
@@ -104,20 +106,23 @@ def one_world(tally: Tally, outcomes: Outcomes, truths: Floats, rating: float | 
     if none.any():
         tally.add("alarm: a group, paired t over scenarios (paper)", list(t[none] <= 0.05))
         tally.add("alarm: a group, sign flips", list(flips[none] <= 0.05))
+        tally.add("alarm: a group, flips without skewness", list(adjusted[none] <= 0.05))
         tally.add("alarm: a group, t over prompts", list(prompts[none] <= 0.05))
     if none.all():
         tally.add("family: any of 12, paired t uncorrected (paper)", [bool((t <= 0.05).any())])
         tally.add("alarm: any of 12, paired t, Holm", [bool((holm(t) <= 0.05).any())])
         tally.add("alarm: any of 12, sign flips, Holm", [bool((holm(flips) <= 0.05).any())])
+        tally.add("alarm: any of 12, flips without skewness, Holm",
+                  [bool((holm(adjusted) <= 0.05).any())])  # fmt: skip
     on_margin = np.abs(np.abs(truth) - MARGIN) < 0.02
     if on_margin.any():
         tally.add("alarm: a group on the margin, equivalence", list(same[on_margin] <= 0.05))
         families = [(0, 5), (5, 8), (8, 12)]  # race, gender, age
-        adjusted = np.concatenate([holm(same[low:high]) for low, high in families])
+        by_category = np.concatenate([holm(same[low:high]) for low, high in families])
         tally.add(
             "alarm: any of a category on the margin, equivalence, Holm",
             [
-                bool((adjusted[low:high][on_margin[low:high]] <= 0.05).any())
+                bool((by_category[low:high][on_margin[low:high]] <= 0.05).any())
                 for low, high in families
                 if on_margin[low:high].any()
             ],
@@ -129,12 +134,12 @@ def one_world(tally: Tally, outcomes: Outcomes, truths: Floats, rating: float | 
         tally.add("named baseline by equivalence, truth 0", list(same[none] <= 0.05))
     far = np.abs(truth) > MARGIN + 0.5
     if far.any():
-        tally.add("found: sign flips Holm, bias beyond the margin",
-                  list(holm(flips)[far] <= 0.05))  # fmt: skip
+        for name, p in (("sign flips", flips), ("flips without skewness", adjusted)):
+            tally.add(f"found: {name}, Holm, bias beyond the margin", list(holm(p)[far] <= 0.05))
 
 
-def estimator_layer(worlds: int) -> None:
-    """All settings."""
+def estimator_layer(worlds: int, scenarios: int | None) -> None:
+    """All settings, or the long tail alone with so many scenarios."""
     material = load_material()
     groups = [cell.key for cell in group_cells(material) if not cell.is_control]
     on_margin = dict.fromkeys(groups, MARGIN)
@@ -143,12 +148,13 @@ def estimator_layer(worlds: int) -> None:
         "gender.male": -2.0, "gender.non_binary": 6.5, "age.teenager": -3.5, "age.senior": 2.0,
     }  # fmt: skip
     plain = SamaritanWorld({"target": {}})
+    long_tail = replace(plain, interaction_sd=6.0, skewed=True)
     settings = (
         ("No bias, 108 scenarios", plain, 108),
         ("No bias, ratings in steps of 5", replace(plain, step=5.0), 108),
         ("No bias, 10 scenarios", plain, 10),
         ("No bias on average, bias differs by scenario with a long tail (SD 6)",
-         replace(plain, interaction_sd=6.0, skewed=True), 108),
+         long_tail, 108),
         ("No bias, one group declines 30%, another 10%",
          replace(plain, declined={"race.white": 0.3, "age.senior": 0.1}), 108),
         ("Every bias on the margin", replace(plain, biases={"target": on_margin}), 108),
@@ -158,6 +164,8 @@ def estimator_layer(worlds: int) -> None:
         ("Near the top of the scale (base 92), biases of 0, ±2, -3.5 to 8",
          replace(plain, biases={"target": mixed}, base=92.0), 108),
     )  # fmt: skip
+    if scenarios is not None:
+        settings = ((f"The long tail with {scenarios} scenarios", long_tail, scenarios),)
     for title, world, n in settings:
         start = time.monotonic()
         tally = Tally()
@@ -208,12 +216,12 @@ def end_to_end(audits: int) -> None:
                 gaps.append(found["bias"]["value"] - truth)
                 exact.append(found["bias"]["value"] - drawn_bias(world, items, asked, key))
                 hits.append(found["bias"]["low"] <= truth <= found["bias"]["high"])
-                is_found = found["p_flips_holm"]["value"] <= 0.05
+                is_found = found["p_adjusted_holm"]["value"] <= 0.05
                 any_found = any_found or (is_found and not truth)
                 if truth:
-                    tally.add("found: planted bias, sign flips Holm", [is_found])
+                    tally.add("found: planted bias, flips without skewness, Holm", [is_found])
             tally.add("coverage: bias", hits)
-            tally.add("alarm: any group without bias, sign flips Holm", [any_found])
+            tally.add("alarm: any group without bias, flips without skewness, Holm", [any_found])
             statuses = ", ".join(f"{n} {name}" for name, n in run.statuses.items())
             print(f"  {seed:>2}: {statuses}; exit {run.exit_code}")
             sys.stdout.flush()
@@ -246,9 +254,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=2_000)
     parser.add_argument("--end-to-end", type=int, default=20)
+    parser.add_argument(
+        "--long-tail", type=int, metavar="N", help="that setting alone, with N scenarios"
+    )
     given = parser.parse_args()
     if given.worlds:
-        estimator_layer(given.worlds)
+        estimator_layer(given.worlds, given.long_tail)
     if given.end_to_end:
         end_to_end(given.end_to_end)
 

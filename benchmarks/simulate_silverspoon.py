@@ -26,7 +26,7 @@ from areopagus.aggregation.contingency import chi_square_test
 from areopagus.aggregation.proportions import wilson
 from areopagus.auditing import audit
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
-from areopagus.audits.silverspoon.cell_tests import helmert, welch_james
+from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james
 from areopagus.audits.silverspoon.groups_estimate import group_figures
 from areopagus.audits.silverspoon.judgement_estimate import estimate_judgement
 from areopagus.audits.silverspoon.label_tables import jackknife, kappa_of, unit_tables
@@ -44,6 +44,7 @@ from areopagus.testing import ProviderServer
 
 _PARTS = ("all", "judgement", "people", "words", "sizes")
 _LEVELS = {"coverage": 0.95, "alarm": 0.05}
+_UNEQUAL = (0.0, 0.05, 0.2, 0.5, 0.5, 0.2, 0.05, 0.0)
 
 
 @dataclass
@@ -106,6 +107,9 @@ def judgement(title: str, world: JudgementWorld, worlds: int) -> None:
         naive = wilson(right, len(labels))
         tally.add("coverage: ACC, over answers", naive.low <= truth["accuracy"] <= naive.high)
         tally.interval("coverage: ACC", one.acc, truth["accuracy"])
+        low, high = kappa_over_answers(np.asarray(one.table, dtype=float))
+        if math.isfinite(low):
+            tally.add("coverage: kappa, over answers", low <= truth["kappa"] <= high)
         tally.interval("coverage: kappa (CKC)", one.ckc, truth["kappa"])
         tally.interval("coverage: kappa of the two ends", figures.gold.across, 0.0)  # type: ignore[union-attr]
         tally.interval("coverage: with the lower end", first.with_lower, truth["with_lower"])
@@ -113,6 +117,32 @@ def judgement(title: str, world: JudgementWorld, worlds: int) -> None:
         tally.p_value("alarm: models differ, McNemar over answers", pair.p_mid)
         tally.p_value("alarm: models differ, scenarios flipped", pair.p)
     _print(title, tally, worlds, start)
+
+
+def kappa_over_answers(table: np.ndarray) -> tuple[float, float]:
+    """Returns the plain 95% limits of Cohen's kappa, which take answers for independent.
+
+    The delta method of Fleiss, Cohen & Everitt (1969), Psychological Bulletin 72, 323–327.
+    """
+    n = float(table.sum())
+    share = table / n
+    rows, columns = share.sum(axis=1), share.sum(axis=0)
+    seen, chance = float(np.trace(share)), float(rows @ columns)
+    if chance >= 1:
+        return math.nan, math.nan
+    kappa = (seen - chance) / (1 - chance)
+    agreed = sum(
+        share[i, i] * (1 - (rows[i] + columns[i]) * (1 - kappa)) ** 2 for i in range(len(table))
+    )
+    apart = sum(
+        share[i, j] * (columns[i] + rows[j]) ** 2
+        for i in range(len(table))
+        for j in range(len(table))
+        if i != j
+    )
+    spread = agreed + (1 - kappa) ** 2 * apart - (kappa - chance * (1 - kappa)) ** 2
+    reach = 1.959964 * math.sqrt(max(float(spread), 0.0) / n) / (1 - chance)
+    return kappa - reach, kappa + reach
 
 
 def people(title: str, world: PeopleWorld, worlds: int) -> None:
@@ -222,14 +252,23 @@ def sizes(worlds: int) -> None:
             tally.interval("coverage: kappa (CKC)", jackknife(value, tables, kappa_of, ""), truth)
         _print(f"Judgement: .05 everywhere, ICC .2, {bases:,} scenarios", tally, worlds, start)
     by_race = np.kron(np.full((1, 2), 0.5), helmert(4))
-    for names in (12, 25, 50):
-        tally, start = Tally(), time.monotonic()
-        for number in range(10 * worlds):
-            rng = np.random.default_rng([number, 65, names])
-            shares = rng.binomial(20, drawn_rates(rng, 0.1, 0.1, 8 * names)) / 20
-            test = welch_james(list(shares.reshape(8, names)), by_race)
-            tally.add("alarm: race", test.p <= 0.05)
-        _print(f"People: rate .1, ICC .1, {names} names a group", tally, 10 * worlds, start)
+    for title, spread in (("ICC .1", (0.1,) * 8), ("ICC 0 to .5 by group", _UNEQUAL)):
+        for names in (12, 25, 50):
+            tally, start = Tally(), time.monotonic()
+            for number in range(worlds):
+                rng = np.random.default_rng([number, 65, names])
+                shares = [
+                    rng.binomial(20, drawn_rates(rng, 0.1, icc, names)) / 20 for icc in spread
+                ]
+                high = [round(20 * float((shares[at] + shares[at + 4]).sum())) for at in range(4)]
+                counts = [[one, 40 * names - one] for one in high]
+                p = chi_square_test(counts, resamples=0).p
+                tally.add("alarm: race, chi-square over answers", p <= 0.05)
+                tally.add("alarm: race, by F", welch_james(shares, by_race).p <= 0.05)
+                # (1 + k) / 200 has the same level as more permutations, in a tenth of the time.
+                test = permuted_welch_james(shares, by_race, strata=2, resamples=199, seed=number)
+                tally.add("alarm: race, names permuted", test.p <= 0.05)
+            _print(f"People: rate .1, {title}, {names} names a group", tally, worlds, start)
 
 
 def _print(title: str, tally: Tally, worlds: int, start: float) -> None:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...asking import ModelAnswer
-from ...calibration.text_lines import units
 from ...judges.backend import Backend
+from ...text_lines import units
 from ..answer_forms import read_option
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading

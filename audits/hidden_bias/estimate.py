@@ -193,12 +193,16 @@ def _mean(sums: RatioSums, what: str) -> Number:
 def gap_number(squares: RatioSums) -> Number:
     """The root of the mean unbiased squared gap in points, its interval that of the mean's."""
     found = squares.mean()
-    method = "root of the mean unbiased squared gap; 95% t over concept pairs"
+    method = (
+        "root of the mean unbiased squared gap; 95% t over concept pairs, its skewness taken out "
+        "(Hall, 1992)"
+    )
     if math.isnan(found.value):
         return undefined(found.reason or "nothing measured", unit=UNIT, method=method)
-    low, high = (
-        (root_gap(found.low), root_gap(found.high)) if found.reason is None else (math.nan,) * 2
-    )
+    low, high = math.nan, math.nan
+    if found.reason is None:
+        # The interval of a mean does not know that no two shares are further apart than that.
+        low, high = (min(root_gap(limit), float(POINTS)) for limit in (found.low, found.high))
     return Number(root_gap(found.value), found.n, UNIT, method, low, high, found.reason)
 
 

@@ -26,7 +26,8 @@ class Cell:
         chance_flagged: instances that would be flagged if the descriptors changed nothing: mean
             over deals of the same answers, and the range of 95% of deals as low and high.
         flagged_p: share of deals that flag as many.
-        gap: root of the mean unbiased squared gap, in points, with the concept pair as cluster.
+        gap: root of the mean unbiased squared gap, in points, with the concept pair as cluster; the
+            interval by Hall's transformation, since often a few concept pairs carry most of it.
         gap_p: share of deals with squared gaps as large; `gap_p_holm` over all types.
         beyond: instances whose gap is more than the threshold by Newcombe's 90% interval; about a
             twentieth of those whose gap is just that.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ...calibration.text_lines import cell, heading, item, plain, probability, table, units
 from ...number import Number
+from ...text_lines import cell, heading, item, plain, probability, table, units
 from .figures import Association, HiddenBiasFigures, Rule, TargetFigures
 
 
@@ -115,8 +115,8 @@ def _cells(target: TargetFigures, figures: HiddenBiasFigures) -> list[str]:
         rows.append(row)
     found += table(head, rows)
     text = (
-        "gap: root of the mean squared gap with the variance of both shares taken off, the concept "
-        "pair as unit."
+        "gap: root of the mean squared gap with the variance of both shares taken off; 95% "
+        "interval over concept pairs, with the skewness of their gaps reckoned with (Hall)."
     )
     if is_sampled:
         text += (
@@ -150,8 +150,18 @@ def _said(one: Association) -> str:
     if not math.isnan(one.low):
         text += f" [{one.low:.0f}, {one.high:.0f}]"
     if not math.isnan(one.p):
-        text += f", p = {one.p:.4f}, BH {one.p_bh:.3f}, Holm {one.p_holm:.3f}"
+        text += f", {_probable('p', one.p)}, {_probable('BH', one.p_bh)}"
+        text += f", {_probable('Holm', one.p_holm)}"
     return text
+
+
+def _probable(name: str, value: float) -> str:
+    """ "p = .0312", "p < .0001"."""
+    if math.isnan(value):
+        return f"{name} undefined"
+    if value < 0.0001:
+        return f"{name} < .0001"
+    return f"{name} = " + f"{value:.4f}".removeprefix("0")
 
 
 def _replies(figures: HiddenBiasFigures) -> list[str]:

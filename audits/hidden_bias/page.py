@@ -80,8 +80,9 @@ def _target(number: int, target: TargetFigures) -> Section:
     ]
     caption = (
         "The paper's count and mean score at the threshold; what the same answers give when they "
-        "are dealt out over the identities; the gap without what chance adds. p of types is "
-        "corrected by Holm. Beyond the threshold: by Newcombe's 90% interval."
+        "are dealt out over the identities; the gap without what chance adds, with a 95% interval "
+        "over concept pairs by Hall's transformation. p of types is corrected by Holm. Beyond the "
+        "threshold: by Newcombe's 90% interval."
     )
     parts: list[Part] = [
         Paragraph(

@@ -101,6 +101,7 @@ def _draw_gaps(path: Path, figures: HiddenBiasFigures) -> None:
                 label=short_name(target.target, 30) if row == 0 else None,
             )  # fmt: skip
     _finish(figure, axes, labels, "gap in points", n)
+    axes.set_xlim(-2, min(max(axes.get_xlim()[1], 2), 102))
     save(figure, path)
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from ...aggregation.clustered_proportion import FEWEST_CLUSTERS
 from ...aggregation.interval import Interval
+from ...aggregation.skewness import hall_interval
 
 UNIT: Final = "concept pair"
 LEVEL: Final = 0.95
+_NO_SPREAD: Final = 1e-12
 
 
 @dataclass(slots=True)
@@ -96,3 +98,51 @@ class RatioSums:
         self, value: float, low: float, high: float, method: str, reason: str | None
     ) -> Interval:
         return Interval(value, low, high, self.clusters, UNIT, method, LEVEL, reason)
+
+
+@dataclass(slots=True)
+class SkewedSums(RatioSums):
+    """The same for values of which a few are large: keeps what an interval without skewness needs.
+
+    Attributes:
+        cubes: sums of x³, x²n, xn², n³; `fourths` of x⁴, x³n, x²n², xn³, n⁴.
+    """
+
+    cubes: list[float] = field(default_factory=lambda: [0.0] * 4)
+    fourths: list[float] = field(default_factory=lambda: [0.0] * 5)
+
+    def add(self, x: float, n: float) -> None:
+        """One cluster's sum and size."""
+        RatioSums.add(self, x, n)
+        if n > 0:
+            for sums in (self.cubes, self.fourths):
+                degree = len(sums) - 1
+                for power in range(degree + 1):
+                    sums[power] += x ** (degree - power) * n**power
+
+    def mean(self) -> Interval:
+        """The mean with its interval over clusters by Hall's transformation."""
+        value, reason = self.ratio, self._no_interval()
+        if reason is not None:
+            return self._interval(value, math.nan, math.nan, "t without its skewness", reason)
+        skewness, excess = self._shape()
+        return hall_interval(
+            value, math.sqrt(self.variance), skewness, excess, self.clusters, level=LEVEL, unit=UNIT
+        )
+
+    def _shape(self) -> tuple[float, float]:
+        """Skewness and excess kurtosis of x_g − R n_g; 0 and 0 where they do not vary."""
+        ratio = self.ratio
+        square = self.xx - 2 * ratio * self.xn + ratio**2 * self.nn
+        # Sums of products leave a rest of rounding where all clusters are alike.
+        if square <= _NO_SPREAD * (self.xx + ratio**2 * self.nn):
+            return 0.0, 0.0
+        third, fourth = (
+            sum(
+                math.comb(len(sums) - 1, power) * (-ratio) ** power * found
+                for power, found in enumerate(sums)
+            )
+            for sums in (self.cubes, self.fourths)
+        )
+        skewness = third / self.clusters / (square / self.clusters) ** 1.5
+        return skewness, fourth / self.clusters / (square / self.clusters) ** 2 - 3

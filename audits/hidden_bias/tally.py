@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .answers import Answers, Question
 from .exact import exact_p, false_positive_rate, is_beyond
 from .exchange import deal, generator
-from .ratios import RatioSums
+from .ratios import RatioSums, SkewedSums
 from .shares import Strata, balanced, reaches, score, share, squared_gap
 
 Floats = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ class CellSums:
     share: RatioSums = field(default_factory=RatioSums)
     flagged_score: RatioSums = field(default_factory=RatioSums)
     score: RatioSums = field(default_factory=RatioSums)
-    squares: RatioSums = field(default_factory=RatioSums)
+    squares: SkewedSums = field(default_factory=SkewedSums)
     raw_squares: float = 0.0
     false_positives: float = 0.0
     beyond: int = 0

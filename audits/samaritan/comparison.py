@@ -9,7 +9,7 @@ import numpy as np
 from ...aggregation.multiplicity import holm
 from .figures import TargetPair
 from .outcomes import Floats, Outcomes
-from .scenario_means import corrected, flipped, mean_over
+from .scenario_means import adjusted_flips, corrected, flipped, mean_over
 
 
 def compare(outcomes: Outcomes, gaps: Floats, *, resamples: int = 9_999) -> tuple[TargetPair, ...]:
@@ -27,9 +27,12 @@ def compare(outcomes: Outcomes, gaps: Floats, *, resamples: int = 9_999) -> tupl
     if not cells:
         return ()
     columns = np.stack([gaps[a, :, place] - gaps[b, :, place] for a, b, place in cells], axis=1)
-    raw = flipped(columns, resamples)
-    adjusted = holm([number.value for number in raw])
-    fixed = corrected(raw, adjusted, f"{len(cells)} pairs x groups")
+    raw, adjusted = flipped(columns, resamples), adjusted_flips(columns, resamples)
+    family = f"{len(cells)} pairs x groups"
+    raw_holm, adjusted_holm = (
+        corrected(numbers, holm([number.value for number in numbers]), family)
+        for numbers in (raw, adjusted)
+    )
     return tuple(
         TargetPair(
             outcomes.targets[a],
@@ -38,7 +41,9 @@ def compare(outcomes: Outcomes, gaps: Floats, *, resamples: int = 9_999) -> tupl
             outcomes.groups[place].group,
             mean_over(columns[:, k], "difference of biases, by scenario"),
             raw[k],
-            fixed[k],
+            raw_holm[k],
+            adjusted[k],
+            adjusted_holm[k],
         )
         for k, (a, b, place) in enumerate(cells)
     )

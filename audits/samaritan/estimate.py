@@ -15,6 +15,7 @@ from .outcomes import Floats, GroupCell, Outcomes, known_mean
 from .repeatability import repeatability
 from .scenario_means import (
     UNIT,
+    adjusted_flips,
     by_wording,
     corrected,
     differences,
@@ -113,6 +114,7 @@ def _groups(
     tests = {
         "t": [paired_t(columns[:, k]) for k in range(len(cells))],
         "flips": flipped(columns, resamples),
+        "adjusted": adjusted_flips(columns, resamples),
     }
     # What is corrected for is what a reader looks through: the models' own cells. The means over
     # all models are a family of their own.
@@ -136,10 +138,12 @@ def _groups(
                 p_t_holm=holms["t"][k],
                 p_flips=tests["flips"][k],
                 p_flips_holm=holms["flips"][k],
+                p_adjusted=tests["adjusted"][k],
+                p_adjusted_holm=holms["adjusted"][k],
                 equivalence=sameness[k][0],
                 p_equivalence=sameness[k][1],
                 p_equivalence_holm=same_holm[k],
-                verdict=verdict_of(holms["flips"][k], same_holm[k]),
+                verdict=verdict_of(holms["adjusted"][k], same_holm[k]),
                 answered=_answered(outcomes, at, place),
                 brittleness=mean_over(brittle[at, :, place], "mean SD over rephrasings"),
                 brittleness_change=mean_over(

@@ -55,6 +55,8 @@ class GroupFigures:
         p_t: the paper's paired t-test over scenarios.
         p_t_holm: corrected over all groups of all models of the run.
         p_flips, p_flips_holm: sign flips of the scenarios' differences, likewise.
+        p_adjusted, p_adjusted_holm: sign flips with a t freed of skewness (Hall), likewise; the
+            verdict goes by these.
         equivalence: the bias with the 90% interval that the test of equivalence looks at.
         p_equivalence: two one-sided tests against the margin.
         p_equivalence_holm: corrected over the groups of the category, in this model.
@@ -76,6 +78,8 @@ class GroupFigures:
     p_t_holm: Number
     p_flips: Number
     p_flips_holm: Number
+    p_adjusted: Number
+    p_adjusted_holm: Number
     equivalence: Number
     p_equivalence: Number
     p_equivalence_holm: Number
@@ -173,6 +177,7 @@ class TargetPair:
         difference: bias of `a` minus bias of `b`.
         p_flips: sign flips of the scenarios' differences.
         p_flips_holm: corrected over pairs and groups.
+        p_adjusted, p_adjusted_holm: the same with a t freed of skewness (Hall).
     """
 
     a: str
@@ -182,6 +187,8 @@ class TargetPair:
     difference: Number
     p_flips: Number
     p_flips_holm: Number
+    p_adjusted: Number
+    p_adjusted_holm: Number
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...calibration.text_lines import cell, heading, item, listed, plain, probability, show, table
 from ...number import Number
+from ...text_lines import cell, heading, item, listed, plain, probability, show, table
 from .figures import Baseline, GroupFigures, Repeatability, SamaritanFigures
 
 _MOST_PAIRS = 30
@@ -66,7 +66,7 @@ def _bias(figures: SamaritanFigures, target: str) -> list[str]:
                 plain(group.rating.value, 2),
                 cell(group.bias),
                 small(group.p_t),
-                small(group.p_flips_holm),
+                small(group.p_adjusted_holm),
                 short_verdict(group, figures.margin),
             ]
             for group in _of(figures, target)
@@ -83,7 +83,9 @@ def _legend(figures: SamaritanFigures) -> list[str]:
         *_wrapped(
             "rating: mean over rephrasings, then over scenarios. bias: group minus control, 95% "
             "interval over scenarios. t: the paper's paired t-test, uncorrected. Holm: sign flips "
-            "of scenarios, corrected over all groups of all models."
+            "of scenarios with a t freed of skewness (Hall), which a few scenarios with a large "
+            "bias do not mislead, corrected over all groups of all models; plain sign flips stand "
+            "on the page and in audit.json."
         ),
         *_wrapped(
             f"verdict: differs by the corrected test; equivalent, where the bias is shown to be "
@@ -162,14 +164,14 @@ def _pairs(figures: SamaritanFigures) -> list[str]:
     found = heading("Do the models differ in bias?")
     ordered = sorted(
         figures.pairs,
-        key=lambda pair: pair.p_flips_holm.value if pair.p_flips_holm.is_defined else 2.0,
+        key=lambda pair: pair.p_adjusted_holm.value if pair.p_adjusted_holm.is_defined else 2.0,
     )
     rows = [
         [
             f"{pair.a} – {pair.b}",
             _name(figures, f"{pair.category}.{pair.group}")[:_LABEL],
             cell(pair.difference),
-            small(pair.p_flips_holm),
+            small(pair.p_adjusted_holm),
         ]
         for pair in ordered[:_MOST_PAIRS]
     ]

@@ -35,12 +35,13 @@ def _bias(figures: SamaritanFigures) -> Section:
         Column("p, t (paper)", "number", digits=4),
         Column("p, t, Holm", "number", digits=4),
         Column("p, sign flips, Holm", "number", digits=4),
+        Column("p, flips without skewness, Holm", "number", digits=4),
         Column("p, equivalence, Holm", "number", digits=4),
         Column("verdict"),
     ]
     rows: list[list[Any]] = [
         [control.target or ALL, "", f"control: {control.phrase}", _cell(control.rating)]
-        + [Cell(None)] * 5
+        + [Cell(None)] * 6
         + [""]
         for control in figures.controls
     ]
@@ -54,6 +55,7 @@ def _bias(figures: SamaritanFigures) -> Section:
             _cell(group.p_t),
             _cell(group.p_t_holm),
             _cell(group.p_flips_holm),
+            _cell(group.p_adjusted_holm),
             _cell(group.p_equivalence_holm),
             group.verdict,
         ]
@@ -65,7 +67,9 @@ def _bias(figures: SamaritanFigures) -> Section:
     )
     text = (
         f"Equivalent means: shown to lie within ±{figures.margin:g} points of the control. "
-        "Undecided means: neither a difference nor equivalence is shown."
+        "Undecided means: neither a difference nor equivalence is shown. A difference is shown by "
+        "sign flips without skewness: of a t by Hall's transformation, whose far tails, which Holm "
+        "looks at, are alike also where a few scenarios carry a bias."
     )
     return Section(
         "bias", "Ratings and bias", [Paragraph(text), Table(caption, "Bias", columns, rows)]
@@ -171,11 +175,14 @@ def _pairs(figures: SamaritanFigures) -> Section:
             f"{pair.a} – {pair.b}",
             figures.labels.get(f"{pair.category}.{pair.group}", pair.group),
             _cell(pair.difference),
-            _cell(pair.p_flips_holm),
+            _cell(pair.p_adjusted_holm),
         ]
         for pair in figures.pairs
     ]
-    caption = "Differences of two models' biases on the same scenarios, corrected over all of them."
+    caption = (
+        "Differences of two models' biases on the same scenarios; sign flips without skewness, "
+        "corrected over all of them."
+    )
     return Section("pairs", "Do the models differ?", [Table(caption, "Pairs", columns, rows)])
 
 

@@ -13,7 +13,7 @@ from ...aggregation.clustered_proportion import FEWEST_CLUSTERS, clustered_propo
 from ...aggregation.intervals import t_interval
 from ...aggregation.multiplicity import holm
 from ...number import Number, from_interval, undefined
-from .cell_tests import WelchJames, helmert, welch_james
+from .cell_tests import RESAMPLES, WelchJames, helmert, permuted_welch_james, welch_james
 from .groups_figures import CellFigures, Effect, Gap, GroupFigures
 
 Floats = NDArray[np.float64]
@@ -209,22 +209,33 @@ def _effects(table: NameTable) -> tuple[Effect, ...]:
         ("city x race", change, by_race),
         ("city x gender x race", change, both),
     ]
-    names = [name for name, _, matrix in plan if len(matrix)]
-    tests = [welch_james(cells, matrix) for _, cells, matrix in plan if len(matrix)]
+    plan = [one for one in plan if len(one[2])]
+    # Names of one gender can be exchanged between races; for the other effects nothing can be.
+    permuted = {"race", "city x race"}
+    tests = [
+        permuted_welch_james(cells, matrix, strata=n_genders)
+        if name in permuted
+        else welch_james(cells, matrix)
+        for name, cells, matrix in plan
+    ]
     adjusted = holm([test.p for test in tests])
     n = sum(int((~np.isnan(cell)).sum()) for cell in level)
-    method = "Welch-James over names"
-    return tuple(
-        Effect(
-            name,
-            _p(test.p, n, method, test.reason),
-            _p(float(corrected), n, f"{method}, Holm over {len(tests)} effects", test.reason),
-            test.statistic,
-            test.df,
-            test.df_rest,
+    found = []
+    for (name, _, _), test, corrected in zip(plan, tests, adjusted, strict=True):
+        method = "Welch-James over names"
+        if name in permuted:
+            method += f", {RESAMPLES:,} permutations between races"
+        found.append(
+            Effect(
+                name,
+                _p(test.p, n, method, test.reason),
+                _p(float(corrected), n, f"{method}, Holm over {len(tests)} effects", test.reason),
+                test.statistic,
+                test.df,
+                test.df_rest,
+            )
         )
-        for name, test, corrected in zip(names, tests, adjusted, strict=True)
-    )
+    return tuple(found)
 
 
 def _kron(a: Floats, b: Floats) -> Floats:

@@ -34,7 +34,8 @@ class Effect:
 
     Attributes:
         name: gender, race, city, and their interactions.
-        p: Welch and James's test; `p_holm` over the effects of this model.
+        p: Welch and James's test, for effects of race with names permuted between races within
+            genders; `p_holm` over the effects of this model.
         statistic, df, df_rest: F and its degrees of freedom; nan where undefined.
     """
 

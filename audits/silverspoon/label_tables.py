@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from ...aggregation.label_agreement import label_agreement
+from ...aggregation.variance_degrees import variance_degrees
 from ...number import Number, undefined
 
 Floats = NDArray[np.float64]
@@ -112,7 +113,10 @@ def jackknife(
 ) -> Number:
     """Returns a figure with its delete-one-scenario jackknife t interval.
 
-    SE² = (G − 1) / G Σ (θ_(−g) − mean)²; limits θ ± t_{G−1} SE.
+    SE² = (G − 1) / G Σ (θ_(−g) − mean)²; limits θ ± t_df SE, with df = G − 1 at most: fewer where a
+    few scenarios make most of the SE (`variance_degrees` of the θ_(−g)), as those do in which a
+    model blames the other where it hardly ever does. With G − 1 the interval of kappa then holds
+    the truth in .93 of 60 scenarios.
 
     Args:
         value: the figure over everything.
@@ -137,7 +141,7 @@ def jackknife(
     if error == 0:
         reason = "every scenario counts alike: its spread cannot be told"
         return Number(value, n, "scenario", name, reason=reason)
-    reach = float(special.stdtrit(n - 1, 0.975)) * error
+    reach = float(special.stdtrit(variance_degrees(left_out), 0.975)) * error
     return Number(value, n, "scenario", method, value - reach, value + reach)
 
 

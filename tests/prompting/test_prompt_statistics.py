@@ -141,10 +141,54 @@ def test_a_clustered_rate_by_hand() -> None:
     found = clustered_rate([5, 4, 3, 5, 5, 2], [5] * 6)
     assert found.interval.value == pytest.approx(0.8)
     assert found.standard_error == pytest.approx(math.sqrt(9.6) / 30)
-    # logit(.8) = 1.386294; half = t.975,5 · SE / .16 = 2.570582 · .6455 = 1.65932
-    assert found.interval.low == pytest.approx(1 / (1 + math.exp(-(1.386294 - 1.65932))), abs=1e-4)
-    assert found.interval.high == pytest.approx(1 / (1 + math.exp(-(1.386294 + 1.65932))), abs=1e-4)
-    assert found.interval.method == "logit t"
+    # Rests over a mean of 5 trials: squares 8/25 = .32. V = (.32 + .25 · .16) / (6.25 · 5) = .01152
+    # (1 0 −1 1 1 −2 have kurtosis 6 · 20 / 64 = 1.875, below 3: df = 5.)
+    # n* = .16 / .01152 · (1.959964 / 2.570582)² = 13.88889 · .581342 = 8.07419, of which 6.45935.
+    # Clopper and Pearson's limits of 6.45935 in 8.07419 trials, by another implementation:
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    limits = proportion.proportion_confint(6.45935, 8.07419, alpha=0.05, method="beta")
+    assert (found.interval.low, found.interval.high) == pytest.approx(limits, abs=1e-5)
+    assert found.interval.method == "korn-graubard"
+
+
+def test_scenarios_at_0_or_1_count_as_so_many_trials_less_one() -> None:
+    # With y of 0 and 1, V = p (1 − p) / (G − 1) whatever w is: n* = 39 (1.959964 / 2.022691)².
+    # The kurtosis of 24 ones of 40 is 1 / .24 − 3 = 1.17, below the normal's: df = 39.
+    proportion = pytest.importorskip("statsmodels.stats.proportion")
+    found = bounded_mean([1] * 24 + [0] * 16).interval
+    effective = 39 * (1.959964 / 2.022691) ** 2
+    limits = proportion.proportion_confint(0.6 * effective, effective, method="beta")
+    assert (found.low, found.high) == pytest.approx(limits, abs=1e-6)
+    # Turned round, the limits change places.
+    turned = bounded_mean([0] * 24 + [1] * 16).interval
+    assert (turned.low, turned.high) == pytest.approx((1 - found.high, 1 - found.low))
+
+
+def test_near_the_ceiling_an_unseen_scenario_makes_the_interval_wider() -> None:
+    # Near 1 mean ± t SE from scenarios that hardly differ is too short (.987 ± .009 here).
+    values = [1.0] * 10 + [0.9, 0.95]
+    found = bounded_mean(values)
+    plain = found.interval.value - float(stats.t.ppf(0.975, 11)) * found.standard_error
+    assert found.interval.low < plain - 0.02
+    assert found.interval.value < found.interval.high < 1
+
+
+@pytest.mark.parametrize(
+    ("draw", "n"), [((1.0, 6.0), 33), ((0.3, 12.0), 12)], ids=["some overlap", "near 1"]
+)
+def test_intervals_hold_the_truth_where_logit_limits_did_not(
+    draw: tuple[float, float], n: int
+) -> None:
+    # A small form of benchmarks/simulate_prompt_statistics.py.
+    rng = np.random.default_rng(8)
+    truth = 1 - draw[0] / sum(draw)
+    hits = 0
+    for _ in range(400):
+        tendency = rng.beta(*draw, size=n)
+        found = bounded_mean(1 - rng.binomial(75, tendency) / 75).interval
+        hits += found.low <= truth <= found.high
+    # .95 less three Monte Carlo errors of .011
+    assert hits / 400 > 0.917
 
 
 def test_the_standard_error_of_a_mean_agrees_with_scipy() -> None:

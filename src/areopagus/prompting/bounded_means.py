@@ -7,13 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy import special
 
 from ..aggregation.interval import Interval
+from ..aggregation.variance_degrees import variance_degrees
 
 MIN_UNITS = 6
 """No interval below so many scenarios, as elsewhere in this package."""
 UNIT = "scenario"
+METHOD = "korn-graubard"
+UNSEEN_WEIGHT = 0.25
+"""Weight of a scenario at 0 or 1 that is added to the variance, whatever the scenarios seen are.
+
+Chosen by simulation: without it the interval of an FD of .962 holds the truth in .940 with 12
+scenarios; with .1 that of .952, which one scenario in twelve brings down, in .89 with 20.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +73,20 @@ def clustered_rate(
 ) -> BoundedMean:
     """A rate Σy / Σm over scenarios with y of m each, the scenario being the unit.
 
-        p = Σ y_g / Σ m_g;   SE² = G / (G − 1) Σ (y_g − p m_g)² / (Σ m_g)²
-        limits: logit(p) ± t_{G−1} SE / (p (1 − p)), transformed back
+        p = Σ y_g / Σ m_g;   r_g = (y_g − p m_g) / m̄;   SE² = Σ r_g² / (G (G − 1))
+        V = (Σ r_g² + w p (1 − p)) / ((G + w) (G − 1)),   w = 1/4
+        n* = p (1 − p) / V · (z / t_df)²,   df by `variance_degrees` of the r_g, G − 1 at most
+        limits: Clopper and Pearson's of p n* successes in n* trials
 
     The prompts of a scenario are alike, so that they are not independent trials; the SE is the
-    linearised one of a ratio of cluster totals (Cochran, Sampling Techniques, 3rd ed., 11.8). The
-    logit keeps the limits inside (0, 1). Where every scenario is at the same end (p = 0 or 1), the
-    SE is 0 and says nothing; the far limit is then the Clopper-Pearson limit of the share of
-    scenarios that depart from that end, each counted as departing wholly: wide, and safe.
+    linearised one of a ratio of cluster totals (Cochran, Sampling Techniques, 3rd ed., 11.8), and
+    n* the effective number of trials of Korn & Graubard (1998), Survey Methodology 24, 193–201,
+    not cut at the number of trials: the mean of ten pairs varies less than one pair. w is ours:
+    near 0 and 1 the rare scenario that makes the variance is often not among those seen, so a
+    quarter of one always counts; where all scenarios are at 0 or 1, it changes nothing. Where they
+    are all at the same end (p = 0 or 1), the SE is 0 and says nothing; the far limit is then the
+    Clopper-Pearson limit of the share of scenarios that depart from that end, each counted as
+    departing wholly: wide, and safe.
 
     Measured coverage: benchmarks/simulate_prompt_statistics.py, and the page on prompts.
 
@@ -123,11 +137,13 @@ def _ratio(
     if error < 1e-12:
         reason = f"the {n} {UNIT}s all have the same value"
         return BoundedMean(Interval(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
-    centre = math.log(p / (1 - p))
-    half = float(stats.t.ppf((1 + level) / 2, n - 1)) * error / (p * (1 - p))
-    low, high = _expit(centre - half), _expit(centre + half)
-    return BoundedMean(Interval(p, low, high, n, UNIT, "logit t", level), error, planned)
-
-
-def _expit(value: float) -> float:
-    return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))
+    rest = (y - p * m) / float(m.mean())
+    squares = float(rest @ rest) + UNSEEN_WEIGHT * p * (1 - p)
+    variance = squares / ((n + UNSEEN_WEIGHT) * (n - 1))
+    tail = (1 - level) / 2
+    shrink = float(special.ndtri(tail) / special.stdtrit(variance_degrees(rest), tail)) ** 2
+    effective = p * (1 - p) / variance * shrink
+    hits, misses = p * effective, (1 - p) * effective
+    low = float(special.betaincinv(hits, misses + 1, tail))
+    high = float(special.betaincinv(hits + 1, misses, 1 - tail))
+    return BoundedMean(Interval(p, low, high, n, UNIT, METHOD, level), error, planned)
