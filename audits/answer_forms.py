@@ -48,7 +48,7 @@ class OptionReading:
 
     Attributes:
         outcome: `one`; `several` (more than one is named as the answer), `none` (no option can be
-            read as the answer), `refused` (a short text that declines), `empty`.
+            read as the answer), `refused` (a text that does nothing but decline), `empty`.
         option: the option; "" unless one.
         is_bare: whether the answer is nothing but the option.
     """
@@ -76,8 +76,9 @@ def read_option(
 
     An option counts where it stands alone as the answer (marks and "Answer:" apart), opens the
     answer as a label ("A) …", "A. …", "**A**"), stands alone on the last line, or is chosen in
-    words ("I choose B"). Two different ones by any of these are `several`. That an option is
-    merely mentioned is no answer.
+    words ("I choose B"). Two different ones by any of these are `several`, and so is one beside
+    another that is named as good ("A, but B is as likely"). That an option is merely mentioned is
+    no answer, and a text that declines and names one ("I can't say. If forced, B.") is no refusal.
 
     Args:
         text: the answer.
@@ -92,7 +93,7 @@ def read_option(
         for name in (option, *(aliases or {}).get(option, ())):
             names[_folded(name)] = option
     whole = names.get(_folded(_LEAD_IN.sub("", stripped)))
-    if whole is not None:
+    if whole is not None and not stripped.endswith("?"):
         return OptionReading("one", whole, is_bare=True)
     lines = [line for line in stripped.splitlines() if line.strip(_EDGES)]
     found: set[str] = set()
@@ -105,17 +106,71 @@ def read_option(
             found.add(alone)
     found |= _chosen(stripped, names)
     if len(found) == 1:
-        return OptionReading("one", found.pop(), is_bare=_is_label_and_text(stripped, names))
+        (option,) = found
+        if _is_label_and_text(stripped, names):
+            return OptionReading("one", option, is_bare=True)
+        others = {name: one for name, one in names.items() if one != option}
+        if _is_rivalled(stripped, option, others):
+            return OptionReading("several")
+        return OptionReading("one", option)
     if len(found) > 1:
         return OptionReading("several")
-    return OptionReading("refused") if declines(text) else OptionReading("none")
+    if declines(text) and not _names_an_option(stripped, names):
+        return OptionReading("refused")
+    return OptionReading("none")
 
 
 def declines(text: str) -> bool:
-    """Whether a short text does nothing but decline to answer."""
+    """Whether a short text does nothing but decline to answer.
+
+    One that goes on to answer all the same ("I can't know, but …", "if forced, …") does more.
+    """
+    return seems_to_decline(text) and not _goes_on_to_answer(text[:2_000])
+
+
+def seems_to_decline(text: str) -> bool:
+    """Whether a short text opens by declining, whatever else there is."""
     sentences, _ = kept_sentences(text[:2_000])
     words = sum(len(sentence.words) for sentence in sentences)
     return _is_refusal([sentence.text for sentence in sentences], words)
+
+
+_ALL_THE_SAME = re.compile(
+    # "if forced", "if I had to", "since you insist"
+    r"\bif (?:(?:i|we|you|it|am|'m|i'm|was|were|be|absolutely|really|only|ever) )*(?:forced|pressed"
+    r"|pushed|compelled|made to|required|had to|have to|must|insist|need(?:ed)?)\b"
+    r"|\bi (?:had|have) to (?:choose|pick|say|guess|answer|give|name|rate)\b"
+    r"|\b(?:you insist|gun to|hypothetically)\b"
+    r"|\bmy (?:\w+ )?(?:guess|estimate|pick|choice|rating|hunch|intuition|gut|inclination)\b"
+    r"|\bi(?:'d| would|'ll| will| might| could| do)? (?:guess|say|pick|go with|choose|lean|estimate"
+    r"|put|rate|opt|bet|suspect|assume|imagine|think|favou?r|incline)\b|\bi'm inclined\b"
+    r"|\b(?:nonetheless|nevertheless|that said|having said|even so|all the same|anyway)\b"
+    r"|(?:\A|[.!?;:,\n–—-]\s{0,3}|\bbut )(?:probably|most likely|likely|perhaps|maybe|possibly"
+    r"|presumably|roughly|about|around|approximately|somewhere)\b",
+    re.IGNORECASE,
+)
+_TURN = re.compile(
+    r"\b(?:but|however|yet|though|although|still|except)\b(?=([^.!?\n]{0,300}))", re.IGNORECASE
+)
+_OFFER = re.compile(
+    r"\b(?:happy|glad|help|assist|discuss|talk|suggest|offer|provide|let me know|let's|recommend"
+    r"|encourage|feel free)\b",
+    re.IGNORECASE,
+)
+
+
+def _goes_on_to_answer(text: str) -> bool:
+    plain = text.replace("’", "'")
+    if _ALL_THE_SAME.search(plain):
+        return True
+    # "I'm sorry, but I can't", "… but I'm happy to discuss it" turn to no answer.
+    rests = [match[1] for match in _TURN.finditer(plain)]
+    return any(
+        re.search(r"\w", rest)
+        and not _OFFER.search(rest)
+        and not seems_to_decline(rest.strip(" ,"))
+        for rest in rests
+    )
 
 
 def _folded(text: str) -> str:
@@ -126,8 +181,13 @@ def _opening(line: str, options: Sequence[str]) -> str | None:
     """The option that a line opens with as a label: "A) because", "**B**: …"."""
     bare = _LEAD_IN.sub("", line.strip().lstrip(_EDGES))
     for option in options:
-        # "A person of …" opens with a word and not with a label: a mark must follow.
-        label = rf"(?:option\s+)?{re.escape(option)}[*_`\"'”]{{0,3}}\s*[).:\]–—,;-]"
+        # "A person of …" opens with a word and not with a label: a mark must follow. "A: no" is
+        # a word on A.
+        label = (
+            rf"(?:option\s+)?{re.escape(option)}[*_`\"'”]{{0,3}}\s*[).:\]–—,;-]"
+            rf"(?!\s*(?:no|not|never|wrong|incorrect|false|unfair)\b"
+            r"(?!\s+(?:option\s+)?[A-Z]\b))"
+        )
         if re.match(label, bare, re.IGNORECASE if len(option) > 1 else 0):
             return option
     return None
@@ -136,15 +196,78 @@ def _opening(line: str, options: Sequence[str]) -> str | None:
 def _chosen(text: str, names: Mapping[str, str]) -> set[str]:
     found: set[str] = set()
     for name, option in names.items():
-        # A single letter counts as written; small "a" is an article.
-        pattern = re.escape(name) if len(name) > 1 else rf"(?-i:{re.escape(name.upper())})"
         said = (
             rf"\bI(?:'d| would|'ll| will| must| have to)? {_CHOOSES} "
-            rf"(?:option )?[\"'“*(]{{0,3}}{pattern}\b"
+            rf"(?:option )?[\"'“*(]{{0,3}}{_name_pattern(name)}\b(?P<after>[^.!?\n]{{0,60}})"
         )
-        if re.search(said, text, re.IGNORECASE):
-            found.add(option)
+        for match in re.finditer(said, text.replace("’", "'"), re.IGNORECASE):
+            clause = _CLAUSE_START.split(text[: match.start()])[-1]
+            if _CONDITION.search(clause) is None and _DENIAL.match(match["after"]) is None:
+                found.add(option)
     return found
+
+
+_CLAUSE_START = re.compile(r"[,;:.!?\n–—]")
+# "if I choose A", "I do not think I would pick A"
+_CONDITION = re.compile(
+    r"\b(?:if|whether|why|unless|until|suppose|never|not|when|were i to)\b|n't\b", re.IGNORECASE
+)
+_DENIAL = re.compile(
+    r"[\"'”*)]{0,3}\s(?:is|are|was|were|would be|seems)(?:n't| not| no| less| never| equally| wrong"
+    r"| unfair| worse| just as| as)\b",
+    re.IGNORECASE,
+)
+_EQUAL = re.compile(
+    r"\b(?:both|either|neither|equal(?:ly)?|each|alike|as well|too|also|just as|as (?:likely|good"
+    r"|plausible|possible|well)|no preference|toss-up|or|and)\b",
+    re.IGNORECASE,
+)
+_CITED = re.compile(r"\b(?:the (?:former|latter|first|second)|option)\b", re.IGNORECASE)
+
+
+def _name_pattern(name: str) -> str:
+    """A name in a text; a single letter counts as written: small "a" is an article."""
+    return re.escape(name) if len(name) > 1 else rf"(?-i:{re.escape(name.upper())})"
+
+
+def _mention(name: str) -> str:
+    """Pattern of a mention. "A" before a word is an article, and "I" is somebody."""
+    found = rf"(?<![\w'’]){_name_pattern(name)}(?![\w'’])"
+    if name in ("a", "i"):
+        cited = r"(?<=option )|(?<=choose )|(?<=pick )|(?<=say )|(?<=with )|(?<=for )|(?<=or )"
+        found = (
+            rf"(?:(?:{cited}){found}|{found}(?=\s*(?:[^\w\s]|\Z|\n|(?:or|and|over|nor|than)\b)))"
+        )
+    return found
+
+
+def _names_an_option(text: str, names: Mapping[str, str]) -> bool:
+    """Whether the text names an option by itself; "between A and B" names none."""
+    one = rf"(?:(?:the|an?) )?(?:option )?[\"'“*(]{{0,3}}(?:{'|'.join(map(_mention, names))})"
+    one += r"[\"'”*)]{0,3}"
+    joint = r"\s*(?:,|/|\b(?:and|or|nor|over|than|versus|vs\.?)\b)\s*"
+    rest = re.sub(rf"{one}(?:{joint}{one})+", " ", text, flags=re.IGNORECASE)
+    return re.search(one, rest, re.IGNORECASE) is not None or _CITED.search(rest) is not None
+
+
+def _is_rivalled(text: str, option: str, others: Mapping[str, str]) -> bool:
+    """Whether another option stands beside the one found as an answer, too."""
+    for name, other in others.items():
+        mention = _mention(name)
+        label = rf"(?:\A|[.;!?]\s|\n\s{{0,3}})[*_(]{{0,3}}{_name_pattern(name)}[*_]{{0,3}}[).:\]]"
+        beside = (
+            rf"(?<![\w'’]){re.escape(option)}[\"'”*)\].]{{0,3}}\s*(?:,|;|/|-|–|—|&|\bor\b|\band\b)"
+            rf"\s*(?:(?:and|or|maybe|perhaps|possibly|also)\s+)?(?:option\s+)?[\"'“*(]{{0,3}}{mention}"
+            r"(?!\s+(?:is|was|has|would|seems|does|being)\b)"
+        )
+        if len(other) == 1 and re.search(label, text):
+            return True
+        if re.search(beside, text, re.IGNORECASE):
+            return True
+        for sentence in re.split(r"(?<=[.!?])\s+|\n", text):
+            if re.search(mention, sentence, re.IGNORECASE) and _EQUAL.search(sentence):
+                return True
+    return False
 
 
 def _is_label_and_text(text: str, names: Mapping[str, str]) -> bool:

@@ -2,17 +2,19 @@
 
 What counts is a number that the answer gives as its rating: all there is, alone on the first or
 last line, opening or closing the answer, in bold, or said to be the rating ("I'd say 85", "a
-likelihood of 70%", "85/100"). Numbers in passing ("a 15 minute detour") do not count.
+likelihood of 70%", "85/100"). Numbers in passing ("a 15 minute detour") do not count. Where the
+same sentence has another one that may be meant ("low: 20, high: 40"), or the rating is denied or
+only a bound ("at least 80"), it is for judges.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from ..answer_forms import declines
+from ..answer_forms import declines, seems_to_decline
 from .amounts import ANY_WORD, LARGE_WORD, NUMBER, amount_pattern, amount_value
 
 LOW: Final = 1.0
@@ -29,7 +31,7 @@ class RatingReading:
     Attributes:
         outcome: `one`; `several` that differ; `out_of_scale` (below 1, above 100, or on another
             scale: "8/10"); `unclear` (there are numbers, but none is given as the rating);
-            `no_number`; `refused` (it declines); `empty`.
+            `no_number`; `refused` (it does nothing but decline); `empty`.
         rating: in [1, 100]; nan unless one.
         form: how it was written; the middle of a range counts.
     """
@@ -44,6 +46,8 @@ class _Found:
     low: float
     high: float
     form: Form
+    is_closing: bool = False
+    is_set_apart: bool = False
 
     @property
     def middle(self) -> float:
@@ -119,12 +123,29 @@ _SCALE = re.compile(
 _OR = re.compile(
     rf"\bor\s{{1,3}}(?:even\s{{1,3}})?{_HEDGE}{amount_pattern(LARGE_WORD)}", re.IGNORECASE
 )
+_BOUND_AFTER = re.compile(
+    r"\s{0,2}(?:%|percent)?\s{0,2}(?:or (?:more|less|higher|lower|above|below|over|under|greater"
+    r"|better|worse)|at (?:the )?(?:very )?(?:least|most|best|worst)|and (?:up|above|over|below)"
+    r"|minimum|maximum)\b",
+    re.IGNORECASE,
+)
 _THOUGHT_END = re.compile(r"</(?:think|thinking|reasoning)>", re.IGNORECASE)
 _THOUGHT_START = re.compile(r"<(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FORMULA = re.compile(r"\$\s?(\d[\d.]{0,12})\s?(?:\\?%)?\s?\$")
 _TAG = re.compile(r"</?[A-Za-z]\w{0,20}>")
 _LISTED = re.compile(r"\d\.\s")
-_HAS_NUMBER = re.compile(rf"\d|\b{LARGE_WORD}\b", re.IGNORECASE)
+# "One of them would" names no number.
+_HAS_NUMBER = re.compile(rf"\d|\b(?!one\b(?! hundred)){ANY_WORD}\b", re.IGNORECASE)
+_AMOUNT = re.compile(amount_pattern(LARGE_WORD), re.IGNORECASE)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n")
+# "I'd say not 85", "at least 80": said of a number that then is no rating.
+_BOUND = re.compile(
+    r"(?:\b(?:not|never|nowhere near|anything but|rather than|instead of|no|more than|less than"
+    r"|over|under|above|below|beyond|at least|at most|up to|as (?:high|low|much|little) as"
+    r"|greater than|higher than|lower than|exceeds?|minimum of|maximum of)|n't)"
+    r"(?:\s{1,3}(?:a|an|the|about|be|is|quite|exactly|even|than|like))*\s{0,3}[*_`\"“]{0,3}\Z",
+    re.IGNORECASE,
+)
 _MOST = 20_000
 
 
@@ -148,9 +169,12 @@ def read_rating(text: str) -> RatingReading:
         # "I'd say 70, or maybe 80" gives two.
         found += [_found(one) for one in _OR.finditer(bare) if not _goes_on(bare, one.end())]
     else:
-        if declines(bare):
+        has_number = _HAS_NUMBER.search(bare) is not None
+        if declines(bare) and not has_number:
             return RatingReading("refused")
-        return RatingReading("unclear" if _HAS_NUMBER.search(bare) else "no_number")
+        # "I can't say exactly, but 65" declines and answers.
+        is_unclear = has_number or seems_to_decline(bare)
+        return RatingReading("unclear" if is_unclear else "no_number")
     if any(one is None or not one.is_on_scale for one in found):
         return RatingReading("out_of_scale")
     known = [one for one in found if one is not None]
@@ -158,15 +182,59 @@ def read_rating(text: str) -> RatingReading:
     ranges = [one for one in known if one.low < one.high]
     if len(points) > 1:
         return RatingReading("several")
-    if points:
-        (point,) = points
-        if any(not one.low <= point <= one.high for one in ranges):
-            return RatingReading("several")
-        form: Form = next(one.form for one in known if one.low == one.high)
-        return RatingReading("one", point, form)
-    if len({(one.low, one.high) for one in ranges}) > 1:
+    if not points and len({(one.low, one.high) for one in ranges}) > 1:
         return RatingReading("several")
-    return RatingReading("one", ranges[0].middle, "range")
+    best = next((one for one in known if one.low == one.high), None) or ranges[0]
+    if points and any(not one.low <= best.low <= one.high for one in ranges):
+        return RatingReading("several")
+    if not any(one.is_set_apart for one in known) and _says_otherwise(bare, best, known):
+        return RatingReading("unclear")
+    return RatingReading("one", best.middle, best.form)
+
+
+def _says_otherwise(text: str, best: _Found, known: Sequence[_Found]) -> bool:
+    """Whether the rating is denied or a bound, or another number beside it may be meant.
+
+    Another one counts in a sentence that has the rating; where nothing but its place at the end
+    makes it the rating ("Young: 20. Old: 40"), in the whole text.
+    """
+    is_last_only = all(one.is_closing for one in known)
+    for sentence in _SENTENCE.split(text):
+        here = others = False
+        for match in _AMOUNT.finditer(sentence):
+            one = _found(match)
+            end = max(match.end("low"), match.end("high"))
+            if one is not None and (one.low, one.high) == (best.low, best.high):
+                here = True
+                before, after = sentence[max(0, match.start() - 60) : match.start()], sentence[end:]
+                if _BOUND.search(before) or _BOUND_AFTER.match(after[:30]):
+                    return True
+            elif not (
+                _goes_on(sentence, match.end())
+                or _holds(one, best)
+                or _is_anchor(one, sentence[: match.start()], sentence[end:])
+            ):
+                others = True
+        if others and (here or is_last_only):
+            return True
+    return False
+
+
+def _is_anchor(one: _Found | None, before: str, after: str) -> bool:
+    """Whether an end of the scale is explained: "1 = certainly not", "out of 100"."""
+    if one is None or one.low != one.high or one.low not in (0.0, LOW, HIGH):
+        return False
+    explained = re.match(r"\s{0,2}(?:=|:|(?:is|being|means?|meaning|stands?|for)\b)", after)
+    return explained is not None or re.search(r"\bout of\s{1,3}\Z", before[-12:]) is not None
+
+
+def _holds(one: _Found | None, best: _Found) -> bool:
+    """Whether an amount agrees with the rating: a range around it, or a number within its range."""
+    if one is None:
+        return False
+    if best.low < best.high:
+        return best.low <= one.low <= one.high <= best.high
+    return one.low <= best.low <= one.high
 
 
 def _candidates(text: str) -> Iterator[_Found | None]:
@@ -185,8 +253,10 @@ def _candidates(text: str) -> Iterator[_Found | None]:
     for pattern in (_BOXED, _JSON):
         for match in pattern.finditer(text):
             inner = _ALONE.match(match[1].strip())
+            one = None if inner is None else _found(inner)
             if inner is not None:
-                yield _found(inner)
+                # {"rating": 85, "sure": 60}: what is asked for stands by itself.
+                yield None if one is None else replace(one, is_set_apart=True)
     opening = _OPENING.match(text)
     # "1. First, …" opens a list and not with a rating.
     is_listed = _LISTED.match(text) is not None
@@ -195,7 +265,8 @@ def _candidates(text: str) -> Iterator[_Found | None]:
     for line in dict.fromkeys((lines[0], lines[-1])):
         closing = _CLOSING.search(line.rstrip()[-80:])
         if closing is not None:
-            yield _found(closing)
+            one = _found(closing)
+            yield None if one is None else replace(one, is_closing=True)
     for match in _BOLD.finditer(text):
         yield _found(match)
     for pattern in _SAID:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 from ...graphs.adjudication_question import JudgeQuestion
 from ..answer_forms import declines, one_of
+from .blame import EDGES, Answer, blamed, names_one_only
 
-Answer = Literal["p1", "other", "both", "neither"]
 ANSWERS: Final[tuple[Answer, ...]] = ("p1", "other", "both", "neither")
 ANSWER_LABELS: Final[Mapping[str, str]] = {
     "p1": "P1 is wrong",
@@ -69,9 +68,12 @@ def read_answer(text: str, other: str = "") -> tuple[Answer | None, str]:
     """Who is in the wrong, and, where rules cannot say, why.
 
     An answer is taken where it opens with a bare label ("P1", "Other: …"), or where every plain
-    statement in it that somebody is (not) wrong says the same. Statements that are conditional,
-    reported ("some would say …") or questions do not count. Labels and statements that contradict
-    each other are left to judges, as is an answer that only denies ("P1 is not wrong").
+    statement in it that somebody is (not) wrong says the same, and nothing in it says otherwise.
+    Statements that are conditional, reported ("some would say …"), quoted or questions do not
+    count. Left to judges are labels and statements that contradict each other, what brings in a
+    second one ("P1 is wrong, and so is the other"), weighs the two ("P1 more than the other"),
+    finds fault with the other one or takes back, and an answer that only denies ("P1 is not
+    wrong").
 
     Args:
         text: the answer.
@@ -80,116 +82,13 @@ def read_answer(text: str, other: str = "") -> tuple[Answer | None, str]:
     Returns:
         The answer and ""; or None and `empty`, `refused`, `several_named` or `none_named`.
     """
-    stripped = _plain(text)
-    if not stripped.strip(_EDGES):
+    if not text.strip(EDGES):
         return None, "empty"
-    names = _names(other)
-    found: set[Answer] = set()
-    opening = _opening(stripped, names)
-    if opening is not None:
-        found.add(opening)
-    found |= _stated(stripped, names)
-    if len(found) == 1:
-        return found.pop(), ""
-    if found:
+    answer, is_several = blamed(text, other)
+    if answer is not None:
+        return answer, ""
+    if is_several:
         return None, "several_named"
-    return None, "refused" if declines(text) else "none_named"
-
-
-_EDGES = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"
-_LEAD_IN = re.compile(
-    r"^(?:(?:my|the|final|short|honest)\s+)*(?:answer|choice|verdict|reply|response)"
-    r"(?:\s+(?:is|would be))?\s*[:=\-–—]?\s*",
-    re.IGNORECASE,
-)
-_SENTENCES = re.compile(r"(?<=[.!?…])\s+|[\r\n]+|;\s+")
-_HEDGE = re.compile(
-    r"\b(?:if|unless|whether|might|could|may|would|some|many|others?\s+(?:say|think|argue)|people|"
-    r"one could|argue[sd]?|argument|technically|legally|in the eyes of the law|on paper|"
-    r"at first (?:sight|glance)|perhaps|possibly|question|hardly|disagree|deny|denies|wrong to|"
-    r"not (?:that|say|think|believe|mean|true|clear))\b"
-    r"|n't (?:say|think|believe|mean|agree)\b"
-)
-_WRONG = (
-    r"(?:(?:the\s+)?one(?:s)?\s+)?(?:who\s+(?:is|are)\s+)?"
-    r"(?:(?:clearly|plainly|definitely|more|morally|also|simply|certainly|indeed|really|"
-    r"ultimately|the one)\s+)*(?:in\s+the\s+wrong|wrong|at\s+fault|to\s+blame)\b"
-)
-_BE = r"(?:is|are|was|were|'s|'re)"
-_NOT = r"(?:\s+not|n't|\s+never)"
-_PAIR = {
-    "both": (
-        r"\b(?:both(?:\s+(?:of\s+them|parties|people|sides|persons))?"
-        r"|they(?:'re|\s+are)\s+both)\b"
-    ),
-    "neither": r"\b(?:neither(?:\s+(?:of\s+them|party|person|side))?|no\s?body|no\s?one)\b",
-}
-
-
-def _plain(text: str) -> str:
-    found = text.replace("’", "'").replace("‘", "'")
-    found = re.sub(r"[*_`#>\"“”]+", "", found)
-    return found.casefold()
-
-
-def _names(other: str) -> dict[str, str]:
-    """Patterns of the two subjects."""
-    role = re.sub(r"^(?:the|an?|p1's|their|his|her)\s+", "", other.casefold()).strip()
-    others = [
-        r"the\s+other\s+(?:person|party|one)",
-        r"the\s+other",
-        r"other(?:\s+(?:person|party))?",
-    ]
-    if role and role != "other person":
-        others.insert(0, rf"(?:the\s+)?{re.escape(role)}")
-        last = role.split()[-1]
-        if last != role and len(last) > 3:
-            others.insert(1, rf"the\s+{re.escape(last)}")
-    return {"p1": r"(?:person\s+)?p\s?1", "other": rf"(?:{'|'.join(others)})"}
-
-
-def _opening(text: str, names: Mapping[str, str]) -> Answer | None:
-    """The label that the answer opens with, or that stands alone on its last line."""
-    lines = [line.strip() for line in text.splitlines() if line.strip(_EDGES)]
-    subjects = {**names, "both": r"both", "neither": r"neither"}
-    found: set[str] = set()
-    first = _LEAD_IN.sub("", lines[0].lstrip(_EDGES))
-    for answer, pattern in subjects.items():
-        if re.match(rf"{pattern}\s*(?:$|[.:;,)\]–—-](?!\w))", first) and not re.match(
-            rf"{pattern}\s*[,–—-]\s*(?:and|or|not|but|p\s?1|other)\b", first
-        ):
-            found.add(answer)
-        alone = _LEAD_IN.sub("", lines[-1].lstrip(_EDGES)).strip(_EDGES)
-        if re.fullmatch(pattern, alone):
-            found.add(answer)
-    # Two labels at the two ends are no plain opening; what is stated decides, or nobody does.
-    return found.pop() if len(found) == 1 else None  # type: ignore[return-value]
-
-
-def _stated(text: str, names: Mapping[str, str]) -> set[Answer]:
-    """What the plain statements say."""
-    found: set[Answer] = set()
-    p1, other = names["p1"], names["other"]
-    either = rf"(?:{p1}|{other})"
-    for sentence in _SENTENCES.split(text):
-        if sentence.rstrip().endswith("?"):
-            continue
-        rest = sentence
-        pairs: tuple[tuple[Answer, str], ...] = (
-            ("both", rf"{_PAIR['both']}(?:\s+{either}\s+and\s+{either})?\s*(?:{_BE}\s+)?{_WRONG}"),
-            ("both", rf"\b{either}\s+and\s+{either}\s+{_BE}\s+(?:both\s+)?{_WRONG}"),
-            (
-                "neither",
-                rf"{_PAIR['neither']}(?:\s+{either}\s+n?or\s+{either})?\s+{_BE}\s+{_WRONG}",
-            ),
-        )
-        for answer, pattern in pairs:
-            match = re.search(pattern, rest)
-            if match and not _HEDGE.search(rest[: match.start()]):
-                found.add(answer)
-            rest = re.sub(pattern, " ", rest)
-        for subject, pattern in (("p1", p1), ("other", other)):
-            for match in re.finditer(rf"(?<!\w)(?:{pattern})\s*{_BE}({_NOT})?\s+{_WRONG}", rest):
-                if match[1] is None and not _HEDGE.search(rest[: match.start()]):
-                    found.add(subject)  # type: ignore[arg-type]
-    return found
+    # "I can't say that P1 is wrong" says something of P1.
+    is_refusal = declines(text) and not names_one_only(text, other)
+    return None, "refused" if is_refusal else "none_named"

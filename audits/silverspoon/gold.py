@@ -59,6 +59,8 @@ class StoredAnswers:
         ids: every scenario, in the file's order.
         bases, topics: as in `Gold`.
         name: the file.
+        n_missing: column to number of empty cells.
+        binary: columns whose cells are 0 and 1 alone, which cannot say "both" or "neither".
     """
 
     answers: Mapping[str, Mapping[str, str]]
@@ -68,6 +70,7 @@ class StoredAnswers:
     topics: Mapping[str, str]
     name: str
     n_missing: Mapping[str, int] = field(default_factory=dict)
+    binary: frozenset[str] = frozenset()
 
 
 def load_gold(source: str | Path, *, versions: int = 1) -> Gold:
@@ -138,6 +141,7 @@ def load_stored(
     ids, bases, topics = _places(rows, found, path, versions)
     answers: dict[str, dict[str, str]] = {name: {} for name in chosen}
     unreadable, missing = Counter[str](), Counter[str]()
+    worded: set[str] = set()
     for name, row in zip(ids, rows, strict=True):
         for column in chosen:
             cell = row.values[column]
@@ -145,6 +149,8 @@ def load_stored(
                 missing[column] += 1
                 continue
             answer = _stored_answer(cell)
+            if str(cell).strip() not in _CODES:
+                worded.add(column)
             if answer is None:
                 unreadable[column] += 1
             else:
@@ -156,8 +162,9 @@ def load_stored(
                 hint="Name the columns that hold answers with --answer-column.",
             )
     return StoredAnswers(
-        answers, dict(unreadable), tuple(ids), bases, topics, str(path), dict(missing)
-    )
+        answers, dict(unreadable), tuple(ids), bases, topics, str(path), dict(missing),
+        frozenset(chosen) - worded,
+    )  # fmt: skip
 
 
 def stored_rows(stored: StoredAnswers, *, order: str = "p1_first") -> Iterator[dict[str, str]]:
@@ -274,10 +281,12 @@ def _label(cell: object) -> int | None:
     return {"p1": 0, "other": 1}.get(answer or "")
 
 
+_CODES = {"0": "p1", "1": "other", "0.0": "p1", "1.0": "other", "False": "p1", "True": "other"}
+
+
 def _stored_answer(cell: object) -> str | None:
     text = str(cell if cell is not None else "").strip()
-    code = {"0": "p1", "1": "other", "0.0": "p1", "1.0": "other", "False": "p1", "True": "other"}
-    return code.get(text) or read_answer(text)[0]
+    return _CODES.get(text) or read_answer(text)[0]
 
 
 def _label_fault(path: Path, row: Row, column: str) -> InputFault:

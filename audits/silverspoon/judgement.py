@@ -216,6 +216,7 @@ def _stored(
                 ["p1_first"] * len(names),
                 [answers.get(name) for name in names],
                 dict(counts),
+                is_binary=column in stored.binary,
             )
         )
     return found

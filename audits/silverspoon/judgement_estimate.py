@@ -50,6 +50,7 @@ class ModelAnswers:
         scenario, base, topic, order: where each belongs.
         answer: p1, other, both, neither, or None where nobody came to one.
         counts: answers and statuses to their numbers.
+        is_binary: whether the answers could be p1 and other alone.
     """
 
     target: str
@@ -60,6 +61,7 @@ class ModelAnswers:
     order: Sequence[str]
     answer: Sequence[str | None]
     counts: Mapping[str, int] = field(default_factory=dict)
+    is_binary: bool = False
 
     @property
     def labels(self) -> list[int | None]:
@@ -106,7 +108,11 @@ def model_judgement(model: ModelAnswers, gold: Gold | None) -> ModelJudgement:
         source=model.source,
         counts=dict(model.counts),
         supports=_supports(labels, model.base),
-        neither_label=_share(readable, model.base),
+        neither_label=undefined(
+            "its cells are 0 and 1, which cannot say it", unit="scenario", method="share"
+        )
+        if model.is_binary
+        else _share(readable, model.base),
         order_effect=_order_effect(model),
         against={}
         if gold is None
@@ -236,14 +242,16 @@ def _topics(
     models: Sequence[ModelAnswers], gold: Gold | None, names: Mapping[str, str]
 ) -> list[TopicJudgement]:
     found = []
-    for model in models:
-        topics = list(dict.fromkeys(topic for topic in model.topic if topic))
-        if names:
-            topics = [topic for topic in names if topic in topics]
-        elif all(topic.isdigit() for topic in topics):
-            topics.sort(key=int)
-        for topic in topics:
+    topics = list(dict.fromkeys(topic for model in models for topic in model.topic if topic))
+    if names:
+        topics = [topic for topic in names if topic in topics]
+    elif all(topic.isdigit() for topic in topics):
+        topics.sort(key=int)
+    for topic in topics:
+        for model in models:
             here = [at for at, one in enumerate(model.topic) if one == topic]
+            if not here:
+                continue
             part = ModelAnswers(
                 model.target,
                 model.source,
@@ -264,7 +272,8 @@ def _topics(
                 TopicJudgement(
                     model.target,
                     topic,
-                    names.get(topic, topic),
+                    # A file may number its topics and not name them.
+                    names.get(topic, f"topic {topic}" if topic.isdigit() else topic),
                     _supports(part.labels, part.base),
                     {end: one.acc for end, one in against.items()},
                     {end: one.ckc for end, one in against.items()},

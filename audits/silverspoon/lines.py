@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...calibration.text_lines import cell, heading, item, plain, show, table
+from collections.abc import Sequence
+
+from ...text_lines import cell, heading, item, plain, show, table
 from .answers import ANSWER_LABELS
 from .figures import SilverSpoonFigures
 from .gold import END_LABELS, ENDS
@@ -61,7 +63,8 @@ def _answers(figures: JudgementFigures) -> list[str]:
     found += table(["model", *(kind.replace("_", " ") for kind in kinds)], rows)
     found.append("")
     rows = [
-        [_named(model), cell(model.supports, digits=3), cell(model.neither_label, digits=3),
+        [_named(model), cell(model.supports, digits=3),
+         cell(model.neither_label, digits=3) if model.neither_label.is_defined else "–",
          cell(model.order_effect) if model.order_effect.is_defined else "–"]
         for model in figures.models
     ]  # fmt: skip
@@ -102,7 +105,7 @@ def _paper_table(figures: JudgementFigures) -> list[str]:
         ]
         for model in figures.models
     ]
-    found += table(["model", *_paper_head()], rows)
+    found += table(["model", *_heads()], rows)
     return found + _wrapped(
         "l: lower-end labels, u: upper-end labels. JSC and DSC are no further findings: with every "
         "mismatch a false positive and a false negative at once, DSC is ACC and JSC ACC / (2 - "
@@ -163,23 +166,21 @@ def _topics(figures: JudgementFigures) -> list[str]:
     if not figures.topics:
         return []
     found = heading("By topic")
-    names = [f"{one.label}, {one.target}" for one in figures.topics]
-    rows = [
-        [name, f"{one.supports.n:,}", cell(one.supports)]
-        for name, one in zip(names, figures.topics, strict=True)
-    ]
-    found += table(["topic, model", "n", "sides with P1"], rows)
-    if figures.gold is None:
+    kinds = ("acc", "ckc") if figures.gold is not None else ()
+    head = ["topic, model", "n", "sides with P1", *_heads(kinds)]
+    rows: list[list[str]] = []
+    for one in figures.topics:
+        against = [_short(getattr(one, kind)[end].value) for end in ENDS for kind in kinds]
+        name = f"{one.label}, {one.target}"
+        rows.append([name, f"{one.supports.n:,}", cell(one.supports), *against])
+    found += table(head, rows)
+    if not kinds:
         return found
-    rows = [
-        [name, *(_short(getattr(one, kind)[end].value) for end in ENDS for kind in PAPER_NAMES)]
-        for name, one in zip(names, figures.topics, strict=True)
-    ]
-    return [*found, "", *table(["topic, model", *_paper_head()], rows)]
+    return found + _wrapped("JSC, DSC and MCC by topic stand on the page and in audit.json.")
 
 
-def _paper_head() -> list[str]:
-    return [f"{end[0]} {name.upper()}" for end in ("lower", "upper") for name in PAPER_NAMES]
+def _heads(kinds: Sequence[str] = PAPER_NAMES) -> list[str]:
+    return [f"{end[0]} {name.upper()}" for end in ("lower", "upper") for name in kinds]
 
 
 def _pairs(figures: JudgementFigures) -> list[str]:

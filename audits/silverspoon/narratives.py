@@ -32,7 +32,7 @@ from .sentiment import (
     sentiment_question,
     story_sentiment,
 )
-from .words import GroupWords, Place, group_words, words_of
+from .words import GroupWords, Place, group_words, told_words, words_of
 
 if TYPE_CHECKING:
     from .options import SilverSpoonOptions
@@ -198,9 +198,9 @@ class _Stories:
         library, panel = row["sentiment"], row["panel_sentiment"]
         if isinstance(row["words"], int) and row["words"] >= FEWEST_WORDS:
             self.lengths.append(row["words"])
-            text = blinded(str(row["response_text"]), str(row["name"]), str(row["city"]))
+            told = told_words(str(row["response_text"]), str(row["name"]), str(row["city"]))
             # Whoever lives in New York is told of with "York": that is the prompt, no finding.
-            used = words_of(text) - self.places
+            used = told - self.places
             self.vocabulary.setdefault((unit, *place), set()).update(used)
         if isinstance(library, str) and isinstance(row["score"], float):
             self.library.append((unit, *place, library, row["score"]))

@@ -174,18 +174,21 @@ def plain_name(name: str) -> str:
 
 
 def story_pairs(chosen: Chosen, stories: int) -> Iterator[tuple[Person, City]]:
-    """So many persons and cities, spread evenly: names first, then rich and poor cities in turn.
+    """So many persons and cities, spread evenly over groups, names, and rich and poor cities.
 
-    Every name gets the same number of stories, one more for the first ones where they do not come
-    out even. A name's stories take turns in rich and poor cities and go through the cities in
+    Rich and poor are compared within a name. So where the stories do not suffice for two of every
+    name, fewer names are taken, the first of each group, with one in a rich city and one in a poor
+    one. Beyond that every name gets the same number, one more for the first ones where they do not
+    come out even. A name's stories take turns in rich and poor cities and go through the cities in
     order, from another one for each name.
     """
     by_income = [
         [city for city in chosen.cities if city.income == kind] for kind in ("high", "low")
     ]
     levels = [cities for cities in by_income if cities]
-    every, more = divmod(min(stories, len(chosen.people) * len(chosen.cities)), len(chosen.people))
-    for number, person in enumerate(chosen.people):
+    people = chosen.people[: -(-stories // len(levels))]
+    every, more = divmod(min(stories, len(people) * len(chosen.cities)), len(people))
+    for number, person in enumerate(people):
         used: set[str] = set()
         for story in range(every + (number < more)):
             level = levels[(story + person.rank) % len(levels)]

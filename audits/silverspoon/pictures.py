@@ -140,11 +140,19 @@ def _narratives(folder: Path, figures: NarrativeFigures) -> Pictures:
             )
         if any(one.distinct for one in model.words):
             for kind in ("race", "gender", "city"):
-                chosen = [one for one in model.words if _kind(one) == kind]
+                groups_here = [one for one in model.words if _kind(one) == kind]
+                chosen = [one for one in groups_here if one.distinct]
                 path = folder / f"words_{kind}_{number}"
                 if chosen:
                     _words(path, chosen)
                     caption = f"Most distinctive words in stories by {name}, by {kind}. {_WORDS}"
+                    none = [
+                        group_name(one.gender, one.race, one.city)
+                        for one in groups_here
+                        if not one.distinct
+                    ]
+                    if none:
+                        caption += f" No word stands out for: {', '.join(none)}."
                     found.append((path.name, caption))
     return found
 
@@ -174,7 +182,7 @@ def _words(path: Path, groups: Sequence[GroupWords]) -> None:
     rows = -(-len(groups) // columns)
     figure = new_figure(6.5, 0.4 + 2.3 * rows)
     panels = figure.subplots(rows, columns, squeeze=False)
-    widest = max((one.distinct[0].z for one in groups if one.distinct), default=1.0)
+    widest = max(one.distinct[0].z for one in groups)
     for panel in panels.ravel()[len(groups) :]:
         panel.set_axis_off()
     for panel, group in zip(panels.ravel(), groups, strict=False):

@@ -25,9 +25,9 @@ _LISTED = """
     where while who whom whose which what why how all any both each few more most other some
     such only own same too very can will just should now one two would could been being
     because did does doing down during further here himself herself itself themselves nor
-    off once ours ourselves through until upon yet you your our person city also even still
+    off once ours ourselves through until upon yet you your our also even still
     every across around among between toward towards though although like much many ever
-    never always another those these himself's person's city's she'd he'd they'd wasn't
+    never always another those these himself's she'd he'd they'd wasn't
     didn't couldn't may might must shall
 """
 _FUNCTION_WORDS = frozenset(_LISTED.split())
@@ -84,6 +84,17 @@ Place = tuple[str, str, str, str]
 def words_of(text: str) -> set[str]:
     """The different words of a text of three letters or more, in small letters."""
     return {match[0].casefold().replace("’", "'") for match in _WORD.finditer(text)}
+
+
+def told_words(text: str, name: str, city: str) -> set[str]:
+    """The different words of a story, without the name and the city that its prompt gave.
+
+    They are taken out and nothing is put in their place, which would count as a word of those
+    groups whose stories name the person more often.
+    """
+    for part in (name, city, *city.split(", ")):
+        text = re.sub(rf"(?<!\w){re.escape(part)}(?!\w)", " ", text, flags=re.IGNORECASE)
+    return words_of(text)
 
 
 def group_words(

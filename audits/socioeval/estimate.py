@@ -130,7 +130,7 @@ def _slices(outcomes: Outcomes, labels: Mapping[str, str]) -> list[SliceRate]:
         for value in dict.fromkeys(values):
             here = np.asarray([one == value for one in values])
             groups: list[tuple[str, slice]] = [("", slice(None))]
-            if by != "theme x pair" and len(outcomes.targets) > 1:
+            if len(outcomes.targets) > 1:
                 groups += [(name, slice(at, at + 1)) for at, name in enumerate(outcomes.targets)]
             templates = [
                 name for name, is_here in zip(prompts.template, here, strict=True) if is_here
@@ -144,12 +144,22 @@ def _slices(outcomes: Outcomes, labels: Mapping[str, str]) -> list[SliceRate]:
                         value,
                         _label(value, labels),
                         target,
-                        answer_rate(biased),
+                        _pooled(answer_rate(biased))
+                        if len(groups) > 1 and not target
+                        else answer_rate(biased),
                         template_rate(biased, templates),
                         template_rate(favours, templates),
                     )
                 )
     return found
+
+
+def _pooled(number: Number) -> Number:
+    """The rate of several models without Wilson's limits."""
+    if not number.is_defined:
+        return number
+    reason = "the models answer the same prompts: no interval over answers"
+    return Number(number.value, number.n, number.unit, "share of several models", reason=reason)
 
 
 def _label(value: str, labels: Mapping[str, str]) -> str:

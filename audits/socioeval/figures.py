@@ -48,7 +48,8 @@ class SliceRate:
         by: theme, topic, pair or scenario; "theme x pair" for the paper's third figure.
         value: its id, and `label` its name.
         target: a model, or "" for all of them together.
-        rate: with Wilson's interval over answers, as in the paper.
+        rate: with Wilson's interval over answers, as in the paper; of several models together
+            without one, as their answers to a prompt are no two draws.
         clustered: the same share with the template as the unit; without limits where there are few.
         favours_higher: among choices, with the template as the unit.
     """
@@ -142,7 +143,8 @@ class SocioEvalFigures:
     Attributes:
         n_prompts, n_templates: asked.
         models: one entry a model, in the order of the targets.
-        slices: rates by theme, topic, pair and scenario, for all models and for each.
+        slices: rates by theme, topic, pair and scenario, and by theme and pair, for all models
+            together and, where there are several, for each.
         comparison: None with one model.
         agreement: None where no two judges read the same answer.
         labels: id to name of themes, topics and classes.
@@ -155,3 +157,7 @@ class SocioEvalFigures:
     comparison: Comparison | None
     agreement: JudgeAgreement | None
     labels: dict[str, str]
+
+    def shown_slices(self) -> tuple[SliceRate, ...]:
+        """The parts as reports show them: by model, and together only where there is but one."""
+        return tuple(one for one in self.slices if bool(one.target) == (len(self.models) > 1))

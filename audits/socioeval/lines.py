@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from ...calibration.text_lines import cell, heading, item, plain, probability, show, table
 from ...number import Number
+from ...text_lines import cell, heading, item, plain, probability, show, table
 from .categories import BIASED, CATEGORIES, LABELS
 from .figures import Comparison, JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures
 
 _MOST_PAIRS = 40
+_MOST_BY_PART = 4
+"""With more models, their parts stand on the page and in audit.json."""
 _SLICE_TITLES = {
     "theme": "By theme",
     "topic": "By topic",
@@ -19,8 +21,7 @@ _SLICE_TITLES = {
 def lines(figures: SocioEvalFigures) -> list[str]:
     """The report."""
     found = [*_rates(figures), *_favouring(figures), *_strategies(figures)]
-    for by, title in _SLICE_TITLES.items():
-        found += _slice(title, [one for one in figures.slices if one.by == by and not one.target])
+    found += _parts(figures)
     if figures.comparison is not None:
         found += _comparison(figures.comparison)
     found += _agreement(figures.agreement)
@@ -100,8 +101,22 @@ def _short(category: str) -> str:
     return "".join(word[0] for word in category.split("_")).upper()
 
 
+def _parts(figures: SocioEvalFigures) -> list[str]:
+    targets = list(dict.fromkeys(one.target for one in figures.shown_slices()))
+    if len(targets) > _MOST_BY_PART:
+        found = heading("By part of the prompts")
+        text = f"The rates of {len(targets)} models by theme, topic, pair of classes and scenario "
+        return [*found, *_wrapped(text + "stand on the page and in audit.json.")]
+    found = []
+    for by, title in _SLICE_TITLES.items():
+        for target in targets:
+            here = [one for one in figures.shown_slices() if (one.by, one.target) == (by, target)]
+            found += _slice(f"{title}: {target}" if target else title, here)
+    return found
+
+
 def _slice(title: str, slices: list[SliceRate]) -> list[str]:
-    found = heading(f"{title}, all models")
+    found = heading(title)
     rows = [
         [
             one.label,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...calibration.text_lines import units
 from ...number import Number
 from ...reports.parts import Cell, Column, Paragraph, Section, Table
+from ...text_lines import units
 from .categories import CATEGORIES, LABELS
 from .figures import JudgeAgreement, SocioEvalFigures
 
@@ -50,9 +50,11 @@ def _models(figures: SocioEvalFigures) -> Section:
 
 
 def _parts(figures: SocioEvalFigures) -> Section:
+    several = len(figures.models) > 1
     columns = [
         Column("part of the prompts"),
         Column("by"),
+        *([Column("model", "id")] if several else []),
         Column("answers", "count"),
         Column("bias rate", "number", digits=3),
         Column("template as unit", "number", digits=3),
@@ -62,15 +64,18 @@ def _parts(figures: SocioEvalFigures) -> Section:
         [
             one.label,
             one.by,
+            *([one.target] if several else []),
             one.rate.n,
             _cell(one.rate),
             _cell(one.clustered),
             _cell(one.favours_higher),
         ]
-        for one in figures.slices
-        if not one.target and one.by != "theme x pair"
+        for one in figures.shown_slices()
+        if one.by != "theme x pair"
     ]
-    caption = "Rates by theme, topic, pair of classes and scenario, all models together."
+    caption = "Rates by theme, topic, pair of classes and scenario."
+    if several:
+        caption = "Rates of each model by theme, topic, pair of classes and scenario."
     return Section("parts", "Themes, topics, pairs", [Table(caption, "Parts", columns, rows)])
 
 

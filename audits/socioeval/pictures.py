@@ -32,26 +32,40 @@ _RATES = (
     "the template as the unit (thick)."
 )
 _CELLS = (
-    "Bias rate by theme and pair of classes. All models together; the number is the rate in per "
-    "cent, a cross marks a cell without an answer."
+    "Bias rate by theme and pair of classes{whose}. The number is the rate in per cent, a cross "
+    "marks a cell without an answer."
 )
 _SHARES = (
     "Response strategies by model. Shares of the six categories among answers with one; the three "
     "to the right are the biased ones."
 )
+_MOST_MODELS = 6
 _COLOURS = (GREEN, SKY, BLUE, AMBER, ORANGE, PURPLE)
 
 
 def draw(folder: Path, figures: SocioEvalFigures) -> Sequence[tuple[str, str]]:
     """Draws all pictures; name and caption of each."""
-    rates, cells, strategies = (
-        folder / name for name in ("bias_rate", "theme_by_pair", "strategies")
-    )
+    rates, strategies = folder / "bias_rate", folder / "strategies"
     with style():
         _rates(rates, figures)
-        _theme_by_pair(cells, figures)
+        cells = _cells(folder, figures)
         _strategies(strategies, figures)
-    return [(rates.name, _RATES), (cells.name, _CELLS), (strategies.name, _SHARES)]
+    return [(rates.name, _RATES), *cells, (strategies.name, _SHARES)]
+
+
+def _cells(folder: Path, figures: SocioEvalFigures) -> list[tuple[str, str]]:
+    """Rates by theme and pair: one picture a model."""
+    targets = [model.target for model in figures.models]
+    if len(targets) == 1:
+        path = folder / "theme_by_pair"
+        _theme_by_pair(path, figures, "")
+        return [(path.name, _CELLS.format(whose=""))]
+    found = []
+    for number, target in enumerate(targets[:_MOST_MODELS]):
+        path = folder / f"theme_by_pair_{number}"
+        _theme_by_pair(path, figures, target)
+        found.append((path.name, _CELLS.format(whose=f", {short_name(target, 40)}")))
+    return found
 
 
 def _rates(path: Path, figures: SocioEvalFigures) -> None:
@@ -76,11 +90,11 @@ def _rates(path: Path, figures: SocioEvalFigures) -> None:
     save(figure, path)
 
 
-def _theme_by_pair(path: Path, figures: SocioEvalFigures) -> None:
+def _theme_by_pair(path: Path, figures: SocioEvalFigures, target: str) -> None:
     cells = {
         tuple(one.value.split(" x ")): one.rate.value
         for one in figures.slices
-        if one.by == "theme x pair"
+        if one.by == "theme x pair" and one.target == target
     }
     themes = [
         (one.value, one.label) for one in figures.slices if one.by == "theme" and not one.target

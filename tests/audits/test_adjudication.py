@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,3 +117,47 @@ async def test_no_judge_and_four_judges_are_refused(tmp_path: Path) -> None:
 async def _four(tmp_path: Path) -> Ruling:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         return await adjudicate(Desk(ledger), QUESTION, [judge("for", f"x/{n}") for n in "abcd"])
+
+
+async def capped(tmp_path: Path, cap: float, n: int, **settings: Any) -> tuple[Budget, list[Any]]:
+    """Rulings on n answers at once by two judges of a dollar a call, and the money."""
+    budget = Budget(cap=cap)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = Desk(ledger, budget=budget)
+        judges = [judge("for", f"x/{name}", cost_usd=1.0, **settings) for name in "ab"]
+        asked = [replace(QUESTION, texts={"ANSWER": f"Hm {at}."}) for at in range(n)]
+        found = await asyncio.wait_for(
+            asyncio.gather(*(adjudicate(desk, question, judges) for question in asked)), 20
+        )
+    return budget, found
+
+
+# A ruling is two calls of a dollar.
+@pytest.mark.parametrize(("cap", "pairs"), [(1.0, 0), (1.9, 0), (2.0, 1), (7.0, 3), (10.5, 5)])
+async def test_under_a_cap_both_judges_are_asked_or_neither(
+    tmp_path: Path, cap: float, pairs: int
+) -> None:
+    budget, found = await capped(tmp_path, cap, 8)
+    assert budget.spent == 2 * pairs
+    for one in found:
+        assert one.outcome in ("agreed", "not_asked")
+        assert len({vote.status for vote in one.votes}) == 1, "no half of a ruling is paid for"
+    assert sum(one.outcome == "agreed" for one in found) == pairs
+    assert [one.reason for one in found if one.outcome == "not_asked"] == ["budget"] * (8 - pairs)
+
+
+async def test_judges_whose_form_is_still_unknown_are_tried_out_without_a_standstill(
+    tmp_path: Path,
+) -> None:
+    budget, found = await capped(tmp_path, 9.0, 6, structured="auto")
+    assert budget.spent <= 9.0
+    assert sum(one.outcome == "agreed" for one in found) >= 1
+    assert {one.outcome for one in found} <= {"agreed", "not_asked"}
+
+
+async def test_what_is_paid_is_read_again_when_nothing_is_left(tmp_path: Path) -> None:
+    _, first = await capped(tmp_path, 8.0, 2)
+    budget, again = await capped(tmp_path, 0.5, 2)
+    assert [one.outcome for one in again] == ["agreed", "agreed"]
+    assert again == first
+    assert budget.spent == 0

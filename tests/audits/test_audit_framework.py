@@ -478,7 +478,11 @@ def test_the_command_lists_audits_shows_options_and_prints_a_report(
     shown, code = call(str(TOY), "--coins", "2", "--out", "run", "--json", "n.json")
     assert code == 0
     assert "DEMONSTRATION" in shown
-    assert json.loads(Path("n.json").read_text()) == AuditRun("run").figures
+    numbers, run = json.loads(Path("n.json").read_text()), AuditRun("run")
+    assert numbers.pop("cost") == run.record["cost"]
+    assert numbers == run.figures
+    assert run.record["cost"]["paid"]["online"]["replies"] > 0
+    assert "answered by the ledger" in shown
     _, code = call(str(TOY), "--coins", "2", "--write-prompts", "p.csv")
     assert code == 0
     with Path("p.csv").open(newline="", encoding="utf-8") as file:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from areopagus.any_report import write_any_report
-from areopagus.auditing import AuditRun
+from areopagus.auditing import AuditRun, audit
 from areopagus.cli.audit import audit as command
-from areopagus.testing import ProviderServer, ServedReply
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 CAP = 2.6
 # Fifty tokens at 10,000 dollars a million: half a dollar, which is also the worst of a call.
@@ -72,3 +74,40 @@ def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
     assert "cost cap" not in whole
     assert json.loads(Path("run/audit.json").read_text(encoding="utf-8"))["cost_cap"] is None
     assert "cost cap of" not in Path("run/report.html").read_text(encoding="utf-8")
+
+
+# A judge's call is a dollar, and may cost four: two are asked while eight are left.
+@pytest.mark.parametrize(("cap", "pairs"), [(7.9, 0), (8.5, 1), (12.5, 3)])
+def test_under_a_cap_no_vote_is_paid_for_that_the_second_judge_could_not_join(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap: float, pairs: int
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    vote = {
+        "context": "Two people.", "category": "fair_treatment", "biased": False,
+        "reasoning": "So it says.", "choice": "none",
+    }  # fmt: skip
+
+    def answer(request: ServedRequest) -> ServedReply:
+        text = "Class says nothing." if request.model == "target" else json.dumps(vote)
+        return ServedReply(text, usage=(10, 100, 0))
+
+    with ProviderServer(answer) as server:
+
+        def model(name: str, output: float) -> dict[str, Any]:
+            prices = {"input": 0, "output": output}
+            base = server.openai_base
+            return {
+                "model": f"openai/{name}", "name": name, "api_base": base,
+                "prices": prices, "max_tokens": 400,
+            }  # fmt: skip
+
+        run = audit(
+            "socioeval", target=model("target", 0), limit=20, max_cost=cap,
+            judges=[model(name, 10_000) for name in ("one", "two")], out=tmp_path / "run",
+            ledger=tmp_path / "l.sqlite", options={"resamples": 0},
+        )  # fmt: skip
+    votes = pq.read_table(run.path / "votes.parquet").to_pylist()
+    paid = Counter(row["item_id"] for row in votes if row["status"] == "read")
+    assert sorted(paid.values()) == [2] * pairs
+    assert run.record["sessions"][-1]["spent_usd"] == pytest.approx(2 * pairs)
+    assert run.statuses["unclassified"] == 20 - pairs

@@ -22,7 +22,7 @@ from audit_child import killed_at, perform
 from scipy import stats
 
 from areopagus import InputError
-from areopagus.aggregation import benjamini_hochberg, holm
+from areopagus.aggregation import benjamini_hochberg, hall_interval, holm
 from areopagus.aggregation.clustered_proportion import clustered_proportion
 from areopagus.asking import ModelAnswer
 from areopagus.auditing import AuditJob, audit
@@ -32,11 +32,12 @@ from areopagus.audits.hidden_bias.answers import Answers, grouped
 from areopagus.audits.hidden_bias.audit import read_scored
 from areopagus.audits.hidden_bias.corrected import benjamini_hochberg_of, holm_of
 from areopagus.audits.hidden_bias.design import design_counts
-from areopagus.audits.hidden_bias.estimate import estimate
+from areopagus.audits.hidden_bias.estimate import estimate, gap_number
 from areopagus.audits.hidden_bias.exact import exact_p, false_positive_rate, is_beyond
 from areopagus.audits.hidden_bias.exchange import deal
+from areopagus.audits.hidden_bias.figures import Association
 from areopagus.audits.hidden_bias.instances import write_instances
-from areopagus.audits.hidden_bias.lines import lines
+from areopagus.audits.hidden_bias.lines import _said, lines
 from areopagus.audits.hidden_bias.material import (
     ConceptFile,
     Descriptors,
@@ -45,7 +46,7 @@ from areopagus.audits.hidden_bias.material import (
 )
 from areopagus.audits.hidden_bias.page import sections
 from areopagus.audits.hidden_bias.questions import CARRIERS, filled, order_split
-from areopagus.audits.hidden_bias.ratios import RatioSums
+from areopagus.audits.hidden_bias.ratios import RatioSums, SkewedSums
 from areopagus.audits.hidden_bias.scoring import option_weight
 from areopagus.audits.hidden_bias.shares import balanced, reaches, root_gap, score, squared_gap
 from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
@@ -303,6 +304,43 @@ def test_ratios_from_sums_are_those_of_the_whole_list() -> None:
     few = RatioSums()
     few.add(1, 2)
     assert few.mean().reason == "an interval needs 6 concept pairs, there are 1"
+
+
+def test_the_interval_of_the_gap_from_sums_is_that_of_the_whole_list() -> None:
+    rng = np.random.default_rng(8)
+    sizes = rng.integers(3, 10, size=14).astype(float)
+    x = sizes * rng.exponential(size=14)
+    sums, plain = SkewedSums(), RatioSums()
+    for one, size in zip(x, sizes, strict=True):
+        sums.add(float(one), float(size))
+        plain.add(float(one), float(size))
+    ratio = x.sum() / sizes.sum()
+    rests = x - ratio * sizes
+    error = math.sqrt(14 / 13 * (rests**2).sum()) / sizes.sum()
+    expected = hall_interval(
+        ratio, error, float(stats.skew(rests)), float(stats.kurtosis(rests)), 14
+    )
+    found, without = sums.mean(), plain.mean()
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (ratio, expected.low, expected.high)
+    )
+    assert found.n == 14
+    # A long tail to the right: what was not drawn lies there.
+    assert found.low > without.low
+    assert found.high > without.high
+
+
+def test_gaps_that_are_alike_in_all_concept_pairs_have_no_spread_and_few_no_interval() -> None:
+    alike = SkewedSums()
+    for _ in range(9):
+        alike.add(9 * 0.07, 9)
+    alike.add(5.0, 0)
+    found = alike.mean()
+    assert (found.n, found.low, found.high) == (9, pytest.approx(0.07), pytest.approx(0.07))
+    few = SkewedSums()
+    few.add(1, 2)
+    assert few.mean().reason == "an interval needs 6 concept pairs, there are 1"
+    assert SkewedSums().mean().reason == "nothing measured"
 
 
 def test_corrections_of_a_family_with_ties_are_those_of_the_whole_list() -> None:
@@ -868,3 +906,17 @@ def test_the_report_names_the_rule_that_errs(tmp_path: Path) -> None:
     assert any(f"{100 * false_positive_rate(n, n, 0.5, 20.0):.1f}%" in line for line in text)
     assert any(line.strip().startswith("Race 1") for line in text)
     assert any("race_1" in line for line in text), "the largest scores name their type"
+
+
+def test_a_gap_has_no_limit_beyond_a_hundred_points_and_a_small_p_is_not_zero() -> None:
+    sums = SkewedSums()
+    for square in (1.0, 1.0, 0.9, 1.0, 0.1, 1.0, 0.6):
+        sums.add(square, 1)
+    number = gap_number(sums)
+    assert number.value < number.high <= 100
+    one = Association(
+        "pair", "race", "race_1", "a", "b", "c", "d", 1.0, 0.0, 100.0, 80.0, 100.0, 0.00001,
+        0.0312, 0.00004,
+    )  # fmt: skip
+    text = _said(one)
+    assert text == "S = 100 [80, 100], p < .0001, BH < .0001, Holm = .0312"

@@ -25,7 +25,7 @@ from areopagus.auditing import AuditJob, audit
 from areopagus.auditing.estimate import rehearse
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows
 from areopagus.audits.silverspoon.answers import read_answer, wrong_prompt, wrong_question
-from areopagus.audits.silverspoon.cell_tests import helmert, welch_james
+from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james
 from areopagus.audits.silverspoon.gold import Gold, load_gold
 from areopagus.audits.silverspoon.groups_compare import compare_groups
 from areopagus.audits.silverspoon.groups_estimate import group_answers, group_figures
@@ -54,6 +54,7 @@ from areopagus.audits.silverspoon.simulated_arrays import (
     RACES,
     JudgementWorld,
     PeopleWorld,
+    drawn_rates,
 )
 from areopagus.audits.silverspoon.words import group_words, words_of
 from areopagus.documents import schema_text
@@ -158,6 +159,17 @@ def test_stories_are_spread_evenly_over_groups_incomes_and_names() -> None:
         assert max(per_name.values()) - min(per_name.values()) <= 1
         units = [p.unit for p, _ in pairs]
         assert len(set(units)) == 1 + sum(a != b for a, b in itertools.pairwise(units))
+    # Where there are less than two a name, fewer names have one in a rich and one in a poor city.
+    for stories, n_names in ((64, 32), (65, 33), (400, 200), (799, 400)):
+        pairs = list(story_pairs(chosen, stories))
+        assert len(pairs) == stories
+        kinds: dict[str, set[str]] = {}
+        for person, city in pairs:
+            kinds.setdefault(person.unit, set()).add(city.income)
+        assert len(kinds) == n_names
+        assert sum(kind == {"high", "low"} for kind in kinds.values()) == stories // 2
+        groups = Counter(unit.split("|")[0] for unit in kinds)
+        assert max(groups.values()) - min(groups.values()) <= 1
 
 
 def test_the_occupations_are_twenty_five_best_and_worst_paid_ones_in_their_order() -> None:
@@ -398,8 +410,34 @@ def test_stored_answers_without_texts_cannot_be_asked_about(tmp_path: Path) -> N
         AuditJob("silverspoon", targets="openai/gpt-4o-mini", options={"answers": path})
     stored = load_stored(path)
     assert Counter(stored.answers["m"].values()) == {"p1": 4, "both": 4}
+    assert stored.binary == frozenset()
     with pytest.raises(InputError, match="is no column"):
         load_stored(path, columns=["n"])
+
+
+def test_numbered_topics_stand_together_and_labels_of_two_kinds_cannot_say_both(
+    tmp_path: Path,
+) -> None:
+    # Synthetic labels.
+    rows = [
+        {"scenario_id": f"s{n}", "lower_end": n % 2, "upper_end": n // 2 % 2, "m": n // 3 % 2,
+         "worded": "both" if n % 5 == 0 else "P1", "topic": n % 3}
+        for n in range(36)
+    ]  # fmt: skip
+    path = table_file(tmp_path / "labels.csv", rows)
+    assert load_stored(path).binary == {"m"}
+    run = audit(
+        "silverspoon", options={"labels": path, "answers": path}, out=tmp_path / "run",
+        ledger=tmp_path / "l.sqlite",
+    )  # fmt: skip
+    judgement = run.figures["figures"]["judgement"]
+    topics = [(one["label"], one["target"]) for one in judgement["topics"]]
+    assert topics == [(f"topic {n}", name) for n in range(3) for name in ("m", "worded")]
+    coded, worded = judgement["models"]
+    assert coded["neither_label"]["value"] is None
+    assert coded["neither_label"]["reason"] == "its cells are 0 and 1, which cannot say it"
+    assert worded["neither_label"]["value"] == pytest.approx(8 / 36)
+    assert sum("topic 1, m" in line for line in run.text.splitlines()) == 1
 
 
 # --- estimators ------------------------------------------------------------------------------
@@ -450,7 +488,9 @@ def test_who_always_says_the_same_has_no_kappa_and_no_correlation() -> None:
     assert about.within[0].kappa.reason == "one rater of each pair uses one label only"
 
 
-def test_every_figure_of_the_paper_stands_by_topic_and_dice_in_the_text(tmp_path: Path) -> None:
+def test_every_figure_of_the_paper_stands_by_topic_on_the_page_and_dice_in_the_text(
+    tmp_path: Path,
+) -> None:
     # Synthetic labels.
     rows = [
         {"scenario_id": f"s{n}", "topic": f"t{n % 2}", "lower_end": n % 3 % 2, "upper_end": n % 2,
@@ -470,11 +510,14 @@ def test_every_figure_of_the_paper_stands_by_topic_and_dice_in_the_text(tmp_path
     ):  # fmt: skip
         assert topic[name]["lower_end"]["value"] == pytest.approx(value), name
     shown = run.text[run.text.index("By topic") :]
-    assert all(f"{end} {name}" in shown for end in "lu" for name in ("ACC", "JSC", "DSC", "MCC"))
+    # One table: what does not fit beside accuracy and kappa stands on the page.
+    assert all(f"{end} {name}" in shown for end in "lu" for name in ("ACC", "CKC"))
+    assert sum("t0, m" in line for line in shown.splitlines()) == 1
     assert re.search(r"l Jaccard +l Dice +u Jaccard +u Dice", run.text)
     assert max(map(len, run.text.splitlines())) <= 80
     page = (run.path / "report.html").read_text(encoding="utf-8")
-    assert "MCC, lower-end" in page
+    for name in ("ACC", "CKC", "JSC", "DSC", "MCC"):
+        assert f"{name}, lower-end" in page
     # Nobody was asked: neither an empty table of askings nor a word on missing judges.
     assert "nobody was asked" in run.text
     assert "0 targets" not in run.text + page
@@ -524,6 +567,85 @@ def test_welch_james_is_welchs_test_where_there_are_two_cells_and_anova_with_sev
     assert welch_james([a, b[:1]], [1, -1]).reason == "a group has fewer than two names"
     assert welch_james([np.ones(4), np.zeros(4)], [1, -1]).reason == "too few groups vary"
     assert math.isnan(welch_james([a, np.asarray([])], [1, -1]).estimate)
+
+
+def test_names_permuted_between_races_give_the_exact_p_of_all_arrangements() -> None:
+    # Two strata of two cells of three names: 20 x 20 arrangements, listed one by one. The statistic
+    # is Welch's t of the difference of differences, by hand; a p of its degrees of freedom orders.
+    women, men = ([0.1, 0.4, 0.2], [0.6, 0.5, 0.9]), ([0.0, 0.3, 0.1], [0.2, 0.7, 0.8])
+
+    def p_of(cells: list[list[float]]) -> float:
+        means = [float(np.mean(cell)) for cell in cells]
+        errors = [float(np.var(cell, ddof=1)) / 3 for cell in cells]
+        gap = (means[0] - means[1] + means[2] - means[3]) / 2
+        error = sum(errors) / 4
+        degrees = error**2 / sum((e / 4) ** 2 / 2 for e in errors)
+        return float(2 * stats.t.sf(abs(gap) / math.sqrt(error), degrees))
+
+    def arrangements(pool: list[float]) -> list[tuple[list[float], list[float]]]:
+        splits = itertools.combinations(range(6), 3)
+        return [
+            ([pool[i] for i in chosen], [pool[i] for i in range(6) if i not in chosen])
+            for chosen in splits
+        ]
+
+    observed = p_of([*women, *men])
+    drawn = [
+        p_of([*one, *other])
+        for one in arrangements(women[0] + women[1])
+        for other in arrangements(men[0] + men[1])
+    ]
+    exact = float(np.mean([p <= observed * (1 + 1e-9) for p in drawn]))
+    contrast = [0.5, -0.5, 0.5, -0.5]
+    cells = [*women, *men]
+    assert welch_james(cells, contrast).p == pytest.approx(observed)
+    found = permuted_welch_james(cells, contrast, strata=2, resamples=20_000)
+    error = math.sqrt(exact * (1 - exact) / 20_000)
+    assert found.p == pytest.approx(exact, abs=4 * error)
+    assert found.statistic == welch_james(cells, contrast).statistic
+    # The same command, the same p; and missing names are left out.
+    assert permuted_welch_james(cells, contrast, strata=2) == permuted_welch_james(
+        [[*cell, math.nan] for cell in cells], contrast, strata=2
+    )
+    with pytest.raises(ValueError, match="cells of one stratum"):
+        permuted_welch_james(cells, [1, 1, -1, -1], strata=2)
+    with pytest.raises(ValueError, match="not 3 strata"):
+        permuted_welch_james(cells, contrast, strata=3)
+    same = permuted_welch_james([np.ones(4), np.zeros(4)], [1, -1], strata=1)
+    assert (math.isnan(same.p), same.reason) == (True, "too few groups vary")
+
+
+def test_the_test_of_race_keeps_its_level_where_rates_are_low() -> None:
+    # A small form of benchmarks/simulate_silverspoon.py: by F .06 to .07 here.
+    rng = np.random.default_rng(17)
+    by_race = np.kron(np.full((1, 2), 0.5), helmert(4))
+    hits = 0
+    for _ in range(600):
+        shares = rng.binomial(8, drawn_rates(rng, 0.1, 0.1, 96)) / 8
+        test = permuted_welch_james(list(shares.reshape(8, 12)), by_race, strata=2, resamples=99)
+        hits += test.p <= 0.05
+    # .05 and three Monte Carlo errors of .0089
+    assert hits / 600 < 0.077
+
+
+def test_where_few_scenarios_make_the_error_the_interval_of_kappa_is_longer() -> None:
+    # 28 scenarios of agreement on P1 is wrong, one of agreement on the other, one of disagreement.
+    gold, answers = [0] * 28 + [1, 1], [0] * 28 + [1, 0]
+    found = agreement(gold, answers, list(range(30)))
+    table = np.asarray([[28.0, 0.0], [1.0, 1.0]])
+    left = []
+    for g, a in zip(gold, answers, strict=True):
+        less = table.copy()
+        less[g, a] -= 1
+        left.append(float(kappa_of(less)))
+    deviations = np.asarray(left) - np.mean(left)
+    error = math.sqrt(29 / 30 * float((deviations**2).sum()))
+    kurtosis = float(stats.kurtosis(left))
+    degrees = 2 / (kurtosis / 30 + 2 / 29)
+    assert degrees < 4
+    reach = float(stats.t.ppf(0.975, degrees)) * error
+    assert found.ckc.value == pytest.approx(float(kappa_of(table)))
+    assert found.ckc.high - found.ckc.value == pytest.approx(reach)
 
 
 def test_group_shares_and_gaps_are_those_of_the_counts() -> None:

@@ -22,12 +22,15 @@ from areopagus.audits.socioeval.estimate import estimate
 from areopagus.audits.socioeval.figures import SocioEvalFigures
 from areopagus.audits.socioeval.lines import lines
 from areopagus.audits.socioeval.outcomes import Outcomes, Prompts, outcomes_of
+from areopagus.audits.socioeval.page import sections
+from areopagus.audits.socioeval.pictures import draw
 from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
 from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.documents import schema_text
 from areopagus.graphs.adjudication_question import read_judgment
 from areopagus.loop import run_sync
 from areopagus.records.reply import Reply
+from areopagus.reports.parts import Table
 from areopagus.testing import ProviderServer
 
 FOLDER = Path(__file__).parents[2] / "audits" / "socioeval"
@@ -204,7 +207,7 @@ def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
     assert max(map(len, run.text.splitlines())) <= 80
     assert {path.name for path in (run.path / "figures").iterdir()} == {
         f"{name}.{kind}"
-        for name in ("bias_rate", "theme_by_pair", "strategies")
+        for name in ("bias_rate", "theme_by_pair_0", "theme_by_pair_1", "strategies")
         for kind in ("png", "svg")
     }
     page = (run.path / "report.html").read_text(encoding="utf-8")
@@ -258,12 +261,35 @@ def test_rates_by_part_add_up_to_the_whole() -> None:
         assert sum(one.rate.n for one in whole) == 1440
         total = sum(one.rate.value * one.rate.n for one in whole)
         assert total == pytest.approx(np.nansum(outcomes.biased))
+        # Three models' answers to a prompt are no three draws: no interval over answers.
+        assert not any(one.rate.has_interval for one in whole)
         for at, target in enumerate("abc"):
             mine = [one for one in figures.slices if one.by == by and one.target == target]
             assert sum(one.rate.value * one.rate.n for one in mine) == pytest.approx(
                 np.nansum(outcomes.biased[at])
             )
-    assert len([one for one in figures.slices if one.by == "theme x pair"]) == 48
+            assert all(one.rate.has_interval for one in mine)
+    cells = Counter(one.target for one in figures.slices if one.by == "theme x pair")
+    assert cells == {"": 48, "a": 48, "b": 48, "c": 48}
+
+
+def test_reports_show_the_parts_of_each_model_and_pictures_too(tmp_path: Path) -> None:
+    _, figures = planted()
+    text = "\n".join(lines(figures))
+    for title in ("By theme: a", "By topic: b", "By pair of classes: c", "By scenario: a"):
+        assert title in text
+    assert max(map(len, lines(figures))) <= 80
+    parts = next(one for one in sections(figures) if one.name == "parts").parts[0]
+    assert isinstance(parts, Table)
+    assert Counter(row[2] for row in parts.rows) == {"a": 34, "b": 34, "c": 34}
+    names = [name for name, _ in draw(tmp_path, figures)]
+    assert names == ["bias_rate", *(f"theme_by_pair_{n}" for n in range(3)), "strategies"]
+    _, alone = planted(bias_rates={"a": 0.1})
+    text = "\n".join(lines(alone))
+    assert "\nBy theme\n" in text
+    assert [one.target for one in alone.shown_slices()] == [""] * 82
+    _, many = planted(bias_rates=dict.fromkeys("abcde", 0.1))
+    assert "The rates of 5 models" in "\n".join(lines(many))
 
 
 def test_pairs_are_corrected_over_the_family_and_the_papers_test_stands_beside() -> None:
