@@ -1,6 +1,7 @@
 """How throughput grows with the nodes of a Ray cluster, and where it does not.
 
-    python benchmarks/ray_nodes.py [--nodes 1 2 3] [--responses N] [--quota 0.12] [--ledger URL]
+    python benchmarks/ray_nodes.py [--nodes 1 2 3] [--responses N] [--rounds N] [--quota 0.12]
+        [--ledger URL]
 
 Nodes are processes of this machine on loopback addresses of their own. Two cases:
 
@@ -10,7 +11,8 @@ processor   the endpoint answers at once. With --quota each node gets that share
             all of them, the driver, the ledger's server and the endpoint share what there is.
 
 Calls a second are those at the endpoint between the first quarter and nine tenths of a run: what
-starting costs is told apart. Each line also has one process here without Ray, for comparison.
+starting costs is told apart; printed are medians over the rounds, and the slowest and fastest.
+Each case also has one process here without Ray, for comparison.
 Without --ledger a private PostgreSQL server is started, with the programs of this machine.
 """
 
@@ -20,6 +22,7 @@ import argparse
 import contextlib
 import os
 import secrets
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -249,6 +252,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--nodes", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument("--responses", type=int, default=150)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--case", choices=[case.name for case in CASES], help="only this one")
     parser.add_argument("--quota", type=float, help="cores a node")
     parser.add_argument("--ledger", help="address of a PostgreSQL ledger")
@@ -264,30 +268,41 @@ def main() -> None:
         "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     }
     with ledger_server(given.ledger) as new_ledger:
-        print(f"{'limit':<11}{'nodes':>7}{'calls/s':>10}{'ratio':>8}{'start s':>9}{'all s':>8}")
+        head = f"{'limit':<11}{'nodes':>7}{'calls/s':>10}{'from':>8}{'to':>8}{'ratio':>8}"
+        print(f"{head}{'start s':>9}{'all s':>8}")
         for case in [case for case in CASES if given.case in (None, case.name)]:
             endpoint = Endpoint(case)
             nodes = Nodes(given.quota)
             try:
-                alone = run(case, endpoint, new_ledger(), given.responses, None)
+                rounds = range(given.rounds)
+                alone = [run(case, endpoint, new_ledger(), given.responses, None) for _ in rounds]
                 show(case, "none", alone, None)
                 first: float | None = None
                 for number in sorted(given.nodes):
                     while nodes.number < number:
                         nodes.add()
-                    found = run(case, endpoint, new_ledger(), given.responses, nodes)
-                    first = first or found[0]
+                    found = [
+                        run(case, endpoint, new_ledger(), given.responses, nodes) for _ in rounds
+                    ]
+                    first = first or statistics.median(each[0] for each in found)
                     show(case, str(number), found, first)
             finally:
                 nodes.close()
                 endpoint.close()
 
 
-def show(case: Case, nodes: str, found: tuple[float, float, float], first: float | None) -> None:
+def show(
+    case: Case, nodes: str, found: list[tuple[float, float, float]], first: float | None
+) -> None:
     """One line."""
-    rate, start, whole = found
+    rates = [each[0] for each in found]
+    rate, start, whole = (statistics.median(column) for column in zip(*found, strict=True))
     ratio = f"{rate / first:8.2f}" if first else f"{'–':>8}"
-    print(f"{case.name:<11}{nodes:>7}{rate:10.1f}{ratio}{start:9.1f}{whole:8.1f}", flush=True)
+    print(
+        f"{case.name:<11}{nodes:>7}{rate:10.1f}{min(rates):8.1f}{max(rates):8.1f}{ratio}"
+        f"{start:9.1f}{whole:8.1f}",
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

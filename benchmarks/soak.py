@@ -1,7 +1,10 @@
 """A soak: whole runs against endpoints that fail in every way, killed again and again.
 
 Run: python benchmarks/soak.py --kills 100 --responses 120 --seed 1
-Short form, as continuous integration runs it: python benchmarks/soak.py --kills 6 --responses 30
+Short form: python benchmarks/soak.py --kills 6 --responses 30
+Continuous integration runs the parts named in tests/test_soak.py on 12 responses: every fault, all
+in one run ("together"), which this command has in a run of each besides ("faults"); the slow ones;
+and the rest without kills and signals, which have tests of their own.
 
 Every part prints its figures and ends with "holds" or with what does not hold; the exit code is 1
 where anything does not. Checked everywhere: each planned judgment has exactly one typed status, no
@@ -39,6 +42,7 @@ from areopagus.testing import (
     ProviderServer,
     by_hash,
     flaky,
+    per_model,
 )
 
 IN_FLIGHT = 16
@@ -66,10 +70,12 @@ models:
 class Soak:
     """One place with responses, and what was found wrong so far."""
 
-    def __init__(self, folder: Path, responses: int, chance: random.Random) -> None:
+    def __init__(
+        self, folder: Path, responses: int, chance: random.Random, *, judges: int = JUDGES
+    ) -> None:
         self.folder = folder
         self.responses = responses
-        self.planned = responses * JUDGES
+        self.planned = responses * judges
         self.chance = chance
         self.wrong: list[str] = []
         with (folder / "responses.jsonl").open("w", encoding="utf-8") as file:
@@ -274,6 +280,41 @@ def every_fault(soak: Soak) -> None:
     print(f"  {len(faults)} faults; votes by status: {dict(seen)}")
 
 
+def all_faults_together(soak: Soak) -> None:
+    """Every fault in one run: a model each, for good, in half of its calls."""
+    print("\nevery fault in one run, each in half of the calls of its own model")
+    faults = sorted(HTTP_FAULTS | ENVELOPE_FAULTS | TEXT_FAULTS | TRANSPORT_FAULTS)
+    small = Soak(_subfolder(soak.folder, "together"), 4, soak.chance, judges=len(faults))
+    judge = per_model({fault: flaky(by_hash(1, 10), [fault], 0.5, 7) for fault in faults})
+    with ProviderServer(judge, retry_after_s=0.02, record=False) as server:
+        protocols = (
+            ("openai", server.openai_base),
+            ("anthropic", server.anthropic_base),
+            ("ollama_chat", server.ollama_base),
+        )
+        lines = ["models:"]
+        for number, fault in enumerate(faults):
+            prefix, base = protocols[number % len(protocols)]
+            lines += [
+                f"  - model: {prefix}/{fault}",
+                f"    api_base: {base}",
+                "    timeout_s: 2",
+                "    max_attempts: 2",
+                "    max_wait_s: 1",
+            ]
+        lines.append("personas: [historian]")
+        (small.folder / "panel.yaml").write_text("\n".join(lines) + "\n")
+        code, errors = small.finish(small.start("out", "home"), 120)
+        small.expect(code == 3, f"exit code {code}, not 3: {errors[-300:]}")
+        if code in (0, 3):
+            counts = small.check_votes("out")
+            print(f"  {len(faults)} faults, exit code {code}; votes by status: {dict(counts)}")
+            small.expect(counts["scored"] > 0, "nothing was scored")
+            sent = set(server.counts.by_model)
+            small.expect(sent == set(faults), f"not asked: {sorted(set(faults) - sent)}")
+    soak.wrong += small.wrong
+
+
 def slow_faults(soak: Soak) -> None:
     """An endpoint that hangs, and one that sends a byte a second: the time-out ends both."""
     print("\nan endpoint that hangs, and one that sends one byte a second")
@@ -454,6 +495,7 @@ def _subfolder(folder: Path, name: str) -> Path:
 PARTS: dict[str, Callable[[Soak], None]] = {
     "rerun": rerun_is_free,
     "faults": every_fault,
+    "together": all_faults_together,
     "slow": slow_faults,
     "returns": dies_and_returns,
     "clock": clock_jumps,

@@ -5,8 +5,10 @@
                                └→ end
 
 One run is one question about one answer. With one judge there is only `first`, with two nobody
-settles a disagreement, and it stays one. Every call goes through the desk, so the ledger makes it
-resumable. What can be expected to go wrong is a vote without a value, not an exception.
+settles a disagreement, and it stays one. Under a cost cap the first two are asked only where both
+can be paid for: half a ruling is worth nothing. Every call goes through the desk, so
+the ledger makes it resumable. What can be expected to go wrong is a vote without a value, not an
+exception.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ from langgraph.runtime import Runtime
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.budget import BudgetSpentError
+from ..judges.budget import BudgetSpentError, Purse
+from ..judges.call import reserve_usd
 from ..judges.desk import Answer, Desk
 from ..judges.limits import StoppedError
+from ..judges.spec import LADDER
 from .adjudication_question import (
     JudgeQuestion,
     judge_request,
@@ -89,11 +93,19 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """The runtime context of one run: texts and judges, which are never part of the state."""
+    """The runtime context of one run: texts and judges, which are never part of the state.
+
+    Attributes:
+        question: what is asked.
+        judges: one to three.
+        desk: where they are asked.
+        purses: money that is set aside already, by slot.
+    """
 
     question: JudgeQuestion
     judges: tuple[Backend, ...]
     desk: Desk
+    purses: Mapping[Slot, Purse] = field(default_factory=dict)
 
 
 def _merged(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
@@ -176,13 +188,63 @@ async def adjudicate(desk: Desk, question: JudgeQuestion, judges: Sequence[Backe
         raise ValueError(f"one to three judges, got {len(judges)}")
     from langsmith import tracing_context
 
-    # Whatever the environment says, texts go to the endpoints named and nowhere else.
-    with tracing_context(enabled=False):
-        state = await adjudication_graph().ainvoke(
-            {"votes": {}}, context=Hearing(question, tuple(judges), desk)
-        )
+    judges = tuple(judges)
+    try:
+        purses = await _set_aside(desk, question, judges)
+    except BudgetSpentError:
+        names = zip(SLOTS, (judge.spec.name for judge in judges[:2]), strict=False)
+        return ruling_of(question, [_without(*one, "not_asked", "budget", ()) for one in names])
+    try:
+        # Whatever the environment says, texts go to the endpoints named and nowhere else.
+        with tracing_context(enabled=False):
+            state = await adjudication_graph().ainvoke(
+                {"votes": {}}, context=Hearing(question, judges, desk, purses)
+            )
+    finally:
+        for purse in purses.values():
+            purse.close()
     votes = tuple(JudgeVote(**state["votes"][slot]) for slot in SLOTS if slot in state["votes"])
     return ruling_of(question, votes)
+
+
+async def _set_aside(
+    desk: Desk, question: JudgeQuestion, judges: tuple[Backend, ...]
+) -> dict[Slot, Purse]:
+    """Money for the votes of the first two, where the ledger has neither and there is a cap.
+
+    Where it is not known yet how a judge takes structured output, it is only seen to that there is
+    enough: who asks then waits for the one that tries it out, and must hold nothing.
+
+    Raises:
+        BudgetSpentError: both cannot be paid for.
+    """
+    if desk.budget.cap is None or len(judges) < 2:
+        return {}
+    worst: list[float | None] = []
+    is_known = True
+    for slot, backend in zip(SLOTS[:2], judges, strict=False):
+        rung = desk.rung(backend)
+        is_known = is_known and rung is not None
+        requests = [
+            judge_request(
+                question,
+                backend,
+                secret=desk.ledger.secret,
+                rung=one,
+                repeat=earlier_askings(judges, slot),
+            )
+            for one in ((rung,) if rung else LADDER)
+        ]
+        for request in requests:
+            if await desk.ledger.find(request.key()) is not None:
+                return {}
+        worst.append(reserve_usd(backend, requests[0]))
+    purses = await Purse.together(desk.budget, worst)
+    if not is_known:
+        for purse in purses:
+            purse.close()
+        return {}
+    return dict(zip(SLOTS, purses, strict=False))
 
 
 def ruling_of(question: JudgeQuestion, votes: Sequence[JudgeVote]) -> Ruling:
@@ -211,7 +273,9 @@ def ruling_of(question: JudgeQuestion, votes: Sequence[JudgeVote]) -> Ruling:
 async def _vote(
     hearing: Hearing, slot: Slot, earlier: tuple[Mapping[str, object], ...] = ()
 ) -> AdjudicationState:
-    vote = await _ask(hearing, slot, earlier)
+    answers: list[Answer] = []
+    vote = await _ask(hearing, slot, earlier, answers)
+    hearing.desk.account.closed(vote.status, [answer.reply for answer in answers])
     return {
         "votes": {
             slot: {
@@ -228,13 +292,16 @@ async def _vote(
 
 
 async def _ask(
-    hearing: Hearing, slot: Slot, earlier: tuple[Mapping[str, object], ...]
+    hearing: Hearing,
+    slot: Slot,
+    earlier: tuple[Mapping[str, object], ...],
+    answers: list[Answer],
 ) -> JudgeVote:
+    """The judge's vote; `answers` takes what came for it."""
     question, desk = hearing.question, hearing.desk
     backend = hearing.judges[SLOTS.index(slot)]
     name = backend.spec.name
-    answers: list[Answer] = []
-    purse = desk.purse()
+    purse = hearing.purses.get(slot) or desk.purse()
     try:
         answer, request = await desk.ask_structured(
             backend,

@@ -195,6 +195,7 @@ async def ask_object(
             reading = _strict(second.reply, contract)
     except ProviderError as error:
         status: AskedStatus = "refused" if error.fault == "content_policy" else "failed"
+        desk.account.closed(status, [answer.reply for answer in answers])
         return Asked(status, {}, error.fault, len(answers), cost_of(answers))
     except BudgetSpentError:
         return Asked("not_asked", {}, "budget", len(answers), cost_of(answers))
@@ -202,6 +203,7 @@ async def ask_object(
         return Asked("not_asked", {}, "interrupted", len(answers), cost_of(answers))
     finally:
         purse.close()
+    desk.account.closed(reading.outcome, [answer.reply for answer in answers])
     detail = "" if reading.outcome == "read" else (reading.detail or "")[:_DETAIL_CHARACTERS]
     return Asked(reading.outcome, reading.value, detail, len(answers), cost_of(answers))
 

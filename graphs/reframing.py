@@ -66,6 +66,7 @@ async def rewrite_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Re
         purse.close()
     reading = read_object(answer.reply, rewrite_contract(framing.id for framing in work.framings))
     if reading.outcome == "refused":
+        work.desk.account.closed("refused", [answer.reply])
         return {**_ended("failed", "refused", reading.detail or ""), **_paid(state, answer)}
     return {
         **_paid(state, answer),
@@ -127,6 +128,8 @@ async def repair_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
         purse.close()
     made.update(_paid(state, answer))
     reading = read_object(answer.reply, rewrite_contract(framing.id for framing in wanted))
+    work.desk.account.repairs.add(answer.reply, None)
+    work.desk.account.closed(reading.outcome, [answer.reply])
     if reading.outcome == "refused" and problem:
         return {**made, **_ended("failed", "refused", reading.detail or "")}
     if reading.outcome != "read":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -59,6 +60,15 @@ class Budget:
         self._notify()
         raise BudgetSpentError("the cost cap would be passed")
 
+    async def reserve_together(self, worst_usd: Sequence[float]) -> None:
+        """Sets several worst cases aside, all or none; each is given back by itself.
+
+        Raises:
+            BudgetSpentError: they cannot all be paid for even when all others have settled.
+        """
+        if await self.reserve(sum(worst_usd)):
+            self._reservations += sum(amount > 0 for amount in worst_usd) - 1
+
     def book(self, amount: float, *, certain: bool = True) -> None:
         """Adds what a call cost, or what it may have cost."""
         if certain:
@@ -86,6 +96,26 @@ class Purse:
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
         self._held = 0.0
+
+    @staticmethod
+    async def together(budget: Budget, worst_usd: Sequence[float | None]) -> list[Purse]:
+        """Purses of calls that are of use only together: all of them are filled, or none.
+
+        Whoever holds one must not wait for anything but the call that it is for.
+
+        Raises:
+            BudgetSpentError: the cap does not allow all of them.
+        """
+        purses = [Purse(budget) for _ in worst_usd]
+        if budget.cap is None:
+            return purses
+        known = [amount for amount in worst_usd if amount is not None]
+        if len(known) < len(worst_usd):
+            raise BudgetSpentError("the price of this backend is unknown")
+        await budget.reserve_together(known)
+        for purse, amount in zip(purses, known, strict=True):
+            purse._held = max(amount, 0.0)
+        return purses
 
     async def need(self, worst_usd: float | None) -> None:
         """Makes sure that at least this much is set aside.

@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import InputFault, ProviderError
 from ..records.reply import Reply, Usage
 from .faults import classify
+from .listed_cost import StraightPrice, stated_price
 from .prices import cost_of
 from .reply_parts import TOOL_CALLS
 from .reply_secrets import without_secrets
@@ -111,6 +112,11 @@ class ChatModelBackend:
     def access_faults(self) -> list[InputFault]:
         """None: keys are the chat model's."""
         return []
+
+    @property
+    def unit_prices(self) -> StraightPrice | None:
+        """What a token of each kind costs, as stated in the settings."""
+        return stated_price(self.spec)
 
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """None: how long its replies may get is not ours to bound, so no cap can be kept."""

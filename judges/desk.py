@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
 from ..records.reply import Reply
+from .account import Account, UnitPrices
 from .backend import Backend
 from .budget import Budget, Purse
 from .call import RETRY_AFTER_MOST_S, Call
@@ -44,8 +45,10 @@ class CallCounts:
         answered: calls that brought a reply, which is in the ledger.
         failed: calls that brought none.
         from_ledger: calls that needed nothing sent.
-        attempts: HTTP attempts.
+        attempts: HTTP attempts; of a request in a batch, its handing in.
         repeated: calls sent again because an earlier process died while they were in flight.
+        in_batches: of those sent, the ones handed in in batches.
+        batches: batches handed in.
     """
 
     sent: int = 0
@@ -54,6 +57,8 @@ class CallCounts:
     from_ledger: int = 0
     attempts: int = 0
     repeated: int = 0
+    in_batches: int = 0
+    batches: int = 0
 
 
 class Desk:
@@ -69,6 +74,8 @@ class Desk:
         self.ledger = ledger
         self.budget = budget or Budget()
         self.counts = CallCounts()
+        self.account = Account()
+        self._brought: set[int] = set()
         self._on_change = on_change or (lambda: None)
         self._limiters: dict[str, Limiter] = {}
         self._in_flight: dict[str, asyncio.Future[None]] = {}
@@ -164,13 +171,35 @@ class Desk:
         try:
             stored = await self.ledger.find(key)
             if stored is not None:
-                self.counts.from_ledger += 1
-                return Answer(stored, key, from_ledger=True)
+                return self._found(key, stored)
             reply = await self._send(backend, request, key, purse)
         finally:
             del self._in_flight[key]
             mine.cancel()  # wakes those who wait; they look into the ledger again
         return Answer(reply, key, from_ledger=False)
+
+    def brought(
+        self, key: str, reply: Reply, prices: UnitPrices | None, usual: UnitPrices | None
+    ) -> None:
+        """Counts a reply that a batch has just brought into the ledger.
+
+        Args:
+            key: its key: whoever asks for it first takes this desk's own answer, and nothing that
+                was paid before.
+            reply: what came.
+            prices, usual: see `Account.paid_in_batch`.
+        """
+        self.account.paid_in_batch(reply, prices, usual)
+        self._brought.add(_short(key))
+        self._on_change()
+
+    def _found(self, key: str, stored: Reply) -> Answer:
+        if self._brought and _short(key) in self._brought:
+            self._brought.discard(_short(key))
+        else:
+            self.counts.from_ledger += 1
+            self.account.found(stored)
+        return Answer(stored, key, from_ledger=True)
 
     async def _probe(
         self, backend: Backend, build: Callable[[Rung], Request], purse: Purse
@@ -291,6 +320,7 @@ class Desk:
         if reply.attempts != call.attempts:
             reply = replace(reply, attempts=call.attempts)
         call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
+        self.account.paid_online(reply, unit_prices(call.backend))
         usage = reply.usage
         limiter.succeeded(
             estimated_tokens=call.likely_tokens,
@@ -329,3 +359,14 @@ class Desk:
             attempts=call.attempts,
             may_be_billed=call.may_be_billed,
         )
+
+
+def unit_prices(backend: Backend) -> UnitPrices | None:
+    """What a token of each kind costs, where the cost of a reply is a sum of that."""
+    found: UnitPrices | None = getattr(backend, "unit_prices", None)
+    return found
+
+
+def _short(key: str) -> int:
+    """Enough of a key to tell those of one run apart, at a quarter of the memory."""
+    return int(key[:16], 16)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
 from ..records.reply import Reply, Usage
+from .listed_cost import NO_PRICE
 from .offline import OFFLINE_VERSIONS, offline_reply
 from .offline_messages import usage_counts
 from .offline_roles import OFFLINE_MODELS, PROVIDER
@@ -17,6 +18,8 @@ from .spec import BackendSpec
 
 class EmbeddedBackend:
     """A stand-in, `offline/…`; see `Backend`."""
+
+    unit_prices = NO_PRICE
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = spec

@@ -285,6 +285,7 @@ class _Case:
         rationale: str | None = None,
     ) -> Judgment:
         replies = [answer.reply for answer in answers]
+        self.desk.account.closed(status, replies)
         return self.judge._judgment(
             self.brief,
             self.matter,

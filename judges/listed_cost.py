@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..records.reply import Usage
+from .prices import PER_MILLION
+from .spec import BackendSpec
 
 MOST_TOKENS = 100_000
 """Longer inputs and outputs may have prices of their own."""
@@ -56,6 +58,23 @@ class StraightPrice:
             + written * self.cache_write
             + usage.output_tokens * self.output
         )
+
+
+NO_PRICE = StraightPrice(0.0, 0.0, 0.0, 0.0)
+"""Of what runs on one's own machine."""
+
+
+def stated_price(spec: BackendSpec) -> StraightPrice | None:
+    """The prices in the settings; None where there are none. See `prices.cost_of`."""
+    own = spec.prices
+    if own is None:
+        return None
+    return StraightPrice(
+        own.input / PER_MILLION,
+        own.output / PER_MILLION,
+        (own.input if own.cached_input is None else own.cached_input) / PER_MILLION,
+        (own.input if own.cache_write is None else own.cache_write) / PER_MILLION,
+    )
 
 
 def straight_price(

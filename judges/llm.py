@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from ..errors import InputError, InputFault, ProviderError
 from ..records.reply import Reply
 from .faults import classify, redact
-from .listed_cost import StraightPrice, is_usual, straight_price
+from .listed_cost import NO_PRICE, StraightPrice, is_usual, stated_price, straight_price
 from .prefix import prefix_minimum, with_marks
 from .prices import FREE, TokenPrices, cost_of, prices_of
 from .quiet_litellm import litellm_module
@@ -187,6 +187,15 @@ class LitellmBackend:
         if prices is None:
             return None
         return input_tokens * prices.input + output_tokens * prices.output
+
+    @cached_property
+    def unit_prices(self) -> StraightPrice | None:
+        """What a token of each kind costs; None where it is unknown, or the cost is no sum."""
+        if self.spec.prices is not None:
+            return stated_price(self.spec)
+        if self._token_prices() == FREE:
+            return NO_PRICE
+        return self._straight
 
     @cached_property
     def prefix_minimum(self) -> int | None:

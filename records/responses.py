@@ -101,8 +101,10 @@ class ResponseSource(RowSource):
     def _hint_for(self, absent: set[str | None]) -> str | None:
         if "response_text" in absent and "prompt_text" not in absent:
             return (
-                "prompts without responses? Have models answer them first: areopagus respond FILE "
-                "(or areopagus stress FILE); for another name: --column response_text=answer"
+                "prompts without responses? score judges responses, so let models answer first: "
+                "areopagus respond FILE --target MODEL --out answers.csv, then areopagus score "
+                "answers.csv (areopagus stress FILE does both, under framings); for another name: "
+                "--column response_text=answer"
             )
         return None
 

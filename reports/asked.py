@@ -120,9 +120,24 @@ def settings_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("anchors shown to judges", "yes" if identity["anchors"] else "no"),
         ("askings of each judge", str(identity["repeats"])),
         ("quorum", f"{panel['quorum']:.4g} of the planned judgments must be scored"),
+        *plan_rows(panel.get("plan")),
         ("message template", str(identity["template"])),
         ("versions", ", ".join(f"{name} {value}" for name, value in record["versions"].items())),
     ]
+
+
+def plan_rows(plan: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What a calibration's plan, as run.json holds it, set and expected of the panel."""
+    if plan is None:
+        return []
+    reliability = "not known" if plan["e_rho2"] is None else f"{plan['e_rho2']:.2f}"
+    source = PurePath(str(plan["source"]).replace("\\", "/")).name
+    told = (
+        f"by the plan of a calibration ({source}), {plan['wish']}; expected reliability for the "
+        f"order of responses to one prompt {reliability}, standard error "
+        f"{plan['standard_error']:.2f} points"
+    )
+    return [("size of the panel", told)]
 
 
 def personas_by_axis(record: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:

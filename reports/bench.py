@@ -58,6 +58,7 @@ ONE_OF_A_KIND = (
     "with one model or one persona, what its judgments share cannot be told from how the "
     "responses differ"
 )
+NOBODY_SCORED = "no judgment was scored"
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,8 @@ def worth_of(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> 
     n = int(np.prod(shape))
     if min(shape[:2]) < 2:
         return Worth(n, None, ONE_OF_A_KIND)
+    if not np.isfinite(table.values[:, 0]).any():
+        return Worth(n, None, NOBODY_SCORED)
     names, codes = np.unique(np.asarray(prompts, dtype=str), return_inverse=True)
     order = np.random.default_rng(seed).permutation(len(names))
     taken = np.bincount(codes, weights=np.diff(table.start), minlength=len(names))[order]

@@ -100,8 +100,8 @@ def _notices(
             )
         if changed:
             told.append(
-                f"{count(len(changed))} responses have the same id and another text in {run.name}: "
-                "they are not paired."
+                f"Responses with the same id and another text in {run.name}, which are not paired: "
+                f"{count(len(changed))}."
             )
     if any(run.record["state"] != "complete" for run in runs):
         told.append("Not every run is complete: what was not asked is missing here.")

@@ -113,7 +113,7 @@ def panel_page(
                 columns=columns[1:] if len(columns) > 1 else columns,
                 scale=scale,
             ),
-            counts_and_cost(counts, faults, record["n_planned"], cost, record["sessions"]),
+            counts_and_cost(counts, faults, record["n_planned"], cost, record),
             *fewer_judges(record),
             asked(record),
             meaning(method, responses.methods),

@@ -8,6 +8,7 @@ from typing import Any
 from .asked import Cost, Paid, model_lines, personas_by_axis, settings_of
 from .numbers import UNDEFINED, count, dollars, words
 from .parts import Column, Paragraph, Part, Points, Section, Table
+from .section_cost import cost_parts
 
 
 def counts_and_cost(
@@ -15,7 +16,7 @@ def counts_and_cost(
     reasons: Mapping[tuple[str, str], int],
     n_planned: int,
     cost: Cost,
-    sessions: Sequence[Mapping[str, Any]],
+    record: Mapping[str, Any],
 ) -> Section:
     """What became of every planned judgment, and what the replies cost."""
     parts: list[Part] = [
@@ -41,7 +42,8 @@ def counts_and_cost(
         )
     parts += [
         Paragraph(f"{_replies_told(cost)} {paid_told(cost.paid)}"),
-        sessions_table(sessions),
+        *cost_parts(record),
+        sessions_table(record["sessions"]),
     ]
     return Section("counts", "Counts and cost", parts)
 
@@ -54,6 +56,7 @@ def sessions_table(sessions: Sequence[Mapping[str, Any]]) -> Table:
         columns=[
             Column("started", "time"),
             Column("calls sent", "count"),
+            Column("in batches", "count"),
             Column("from the ledger", "count"),
             Column("failed calls", "count"),
             Column("paid"),
@@ -222,6 +225,7 @@ def _session(session: Mapping[str, Any]) -> list[Any]:
     return [
         str(session.get("started")),
         calls.get("sent"),
+        calls.get("in_batches", 0),
         calls.get("from_ledger"),
         calls.get("failed"),
         dollars(session.get("spent_usd")),

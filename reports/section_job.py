@@ -10,9 +10,11 @@ from .asked import paid_by, parameters
 from .numbers import words
 from .parts import Column, Paragraph, Section, Table
 from .section_asked import paid_told, sessions_table
+from .section_cost import cost_parts
 
 _ROLES: Final = {
     "targets": "target",
+    "generators": "generator",
     "rewriters": "rewriter",
     "reviewers": "reviewer",
     "judges": "judge",
@@ -34,7 +36,7 @@ def job_sections(record: Mapping[str, Any]) -> list[Section]:
 def _cost(record: Mapping[str, Any]) -> Section:
     sessions = record.get("sessions", ())
     told = Paragraph(paid_told(paid_by(sessions)))
-    return Section("cost", "Cost", [told, sessions_table(sessions)])
+    return Section("cost", "Cost", [told, *cost_parts(record), sessions_table(sessions)])
 
 
 def _asked(record: Mapping[str, Any]) -> Section:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..precision.text import precision_of, precision_sentences
+from ..precision.text import precision_of, precision_sentences, spared_word
 from .numbers import count
 from .parts import Column, Paragraph, Section, Table
 
@@ -44,6 +44,8 @@ def fewer_judges(record: Mapping[str, Any]) -> list[Section]:
 
 
 def spared(record: Mapping[str, Any]) -> str:
-    """`, n not needed` for the counts of a run with a rule, else nothing."""
+    """`, n not needed` (or `not allowed`) for the counts of a run with a rule, else nothing."""
     found = precision_of(record)
-    return f", {count(found['not_asked'])} not needed" if found and found["not_asked"] else ""
+    if not found or not found["not_asked"]:
+        return ""
+    return f", {count(found['not_asked'])} {spared_word(found)}"

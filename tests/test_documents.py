@@ -63,10 +63,10 @@ def write(tmp_path):
     return _write
 
 
-def faults_of(path: Path) -> list[str]:
+def faults_of(path: Path, model: type[BaseModel] = Thing) -> list[str]:
     """The faults, with the file's folder taken off."""
     with pytest.raises(InputError) as caught:
-        read_document(path, Thing, kind="thing")
+        read_document(path, model, kind="thing")
     return [str(fault).removeprefix(f"{path.parent}{os.sep}") for fault in caught.value.faults]
 
 
@@ -295,6 +295,26 @@ count: 8
         "thing.yaml:14: parts[2]: must be a mapping of fields, got 'just text'",
         "thing.yaml:17: notes.b: must be text, got a list of 1",
         "thing.yaml:18: count: given twice (first in line 3)",
+    ]
+
+
+class Pair(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    parts: tuple[Part, ...] = Field(min_length=2)
+
+
+def test_a_list_with_a_faulty_entry_is_not_called_too_short_as_well(write):
+    whole = "parts:\n  - name: a\n  - nmae: b\n"
+    assert faults_of(write(whole), Pair) == [
+        "thing.yaml:3: parts[1].name: must be given",
+        "thing.yaml:3: parts[1].nmae: unknown field; did you mean name?",
+    ]
+    short = "parts:\n  - nmae: b\n"
+    assert faults_of(write(short), Pair) == [
+        "thing.yaml:1: parts: must hold at least 2 entries, got a list of 1",
+        "thing.yaml:2: parts[0].name: must be given",
+        "thing.yaml:2: parts[0].nmae: unknown field; did you mean name?",
     ]
 
 

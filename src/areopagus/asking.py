@@ -139,7 +139,9 @@ async def ask_one(question: Question[Any], desk: Desk, wording: Wording) -> Mode
         return ModelAnswer("not_asked", reason="interrupted")
     finally:
         purse.close()
-    return read_answer(answer.reply)
+    found = read_answer(answer.reply)
+    desk.account.closed("unreadable" if found.status == "empty" else found.status, [answer.reply])
+    return found
 
 
 def read_answer(reply: Reply) -> ModelAnswer:

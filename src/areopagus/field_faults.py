@@ -61,6 +61,8 @@ def field_faults(
         node, line = _node_at(root, steps)
         if node is not None and node.is_void:
             continue
+        if detail["type"] == "too_short" and node is not None and _is_long_enough(detail, node):
+            continue
         message = _message(detail, node, steps, model, is_about_key=is_about_key)
         faults.append(InputFault(f"{path}:{line}", message, _field(steps) or None))
     return faults
@@ -70,6 +72,12 @@ def shown(value: object) -> str:
     """The value for a message: quoted, on one line, control characters escaped, cut when long."""
     text = repr(value)
     return text if len(text) <= SHOWN_CHARACTERS else f"{text[: SHOWN_CHARACTERS - 1]}…"
+
+
+def _is_long_enough(detail: ErrorDetails, node: Node) -> bool:
+    """Whether a list is short only of the entries that were refused, each with its own fault."""
+    least = detail.get("ctx", {}).get("min_length", 0)
+    return isinstance(node.value, list) and len(node.value) >= least
 
 
 def _node_at(root: Node, steps: tuple[int | str, ...]) -> tuple[Node | None, int]:

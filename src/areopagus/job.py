@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, aclosing
+from contextlib import ExitStack, aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import all_paid, check_cap
+from .cost_record import NOTE_EVERY_S, cost_record
 from .engines.local import LocalEngine
+from .errors import StoreError
 from .judges.budget import Budget
 from .judges.desk import Desk
 from .loop import run_stoppable
@@ -112,6 +114,8 @@ class ScoreJob:
         self._stop_early = False
         self._started = datetime.now(UTC)
         self._before = Spending()
+        self._noted: dict[str, Any] = {}
+        self._noted_at = 0.0
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
@@ -159,7 +163,7 @@ class ScoreJob:
         def is_repeated(row: ResponseRow) -> bool:
             return bool(repeated_texts) and text_key(row.response_text) in repeated_texts
 
-        self.folder.write_run_file(self._record("running", standing))
+        self._note(self._record("running", standing))
         began = time.monotonic()
         with ExitStack() as unless_done:
             texts = TextWriter(self.folder.path)
@@ -187,6 +191,7 @@ class ScoreJob:
             texts.close()
             writer.close()
             unless_done.pop_all()
+        self._noted = {}
         state: RunState = "complete"
         if self.progress.counts["not_asked"] > standing.n_settled_judgments:
             state = "interrupted" if desk.stopped else "budget"
@@ -198,6 +203,22 @@ class ScoreJob:
         from .reports import write_report
 
         write_report(self.folder.path, figures=not self._is_stage, is_stage=self._is_stage)
+
+    def _note(self, record: dict[str, Any]) -> None:
+        """Writes run.json, and remembers it for what is spent from now on."""
+        self.folder.write_run_file(record)
+        self._noted, self._noted_at = record, time.monotonic()
+
+    def _note_spending(self) -> None:
+        record = self._noted
+        if not record or time.monotonic() - self._noted_at < NOTE_EVERY_S:
+            return
+        # The tables do not stand yet, so neither do counts and means.
+        sessions = [*record["sessions"][:-1], self._session("running")]
+        with suppress(OSError, StoreError):  # the last record says so if it cannot be written
+            self._note(
+                {**record, "cost": record["cost"] | cost_record(sessions), "sessions": sessions}
+            )
 
     def _count(self, scored: Scored, elapsed_s: float) -> None:
         self.progress.done += 1
@@ -215,20 +236,14 @@ class ScoreJob:
             progress.repeated = counts.repeated
         progress.spent_usd = budget.spent
         progress.unknown_price_calls = budget.unknown_calls
+        self._note_spending()
         self._on_progress(progress)
 
     def _record(self, state: RunState, standing: Standing) -> dict[str, Any]:
-        panel, budget = self.panel, self._budget
+        panel = self.panel
         respondents, total = standing.means()
         earlier = (self.folder.existing or {}).get("sessions", [])
-        spending = Spending.of(self._desk).since(self._before) if self._desk else Spending()
-        session = {
-            "started": self._started.isoformat(timespec="seconds"),
-            "ended": None if state == "running" else _now(),
-            "state": state,
-            **spending.to_json(),
-            "max_cost_usd": budget.cap,
-        }
+        sessions = [*earlier, self._session(state)]
         return {
             "format": RUN_FORMAT,
             "kind": "panel",
@@ -254,10 +269,21 @@ class ScoreJob:
                 "replies_usd": standing.cost_usd,
                 "judgments_with_unknown_price": standing.unknown_price,
                 "note": "what the replies in these tables cost when they were paid, whoever paid",
+                **cost_record(sessions),
             },
             "respondents": [item.to_json() for item in respondents],
             "total": total.to_json(),
-            "sessions": [*earlier, session],
+            "sessions": sessions,
+        }
+
+    def _session(self, state: RunState) -> dict[str, Any]:
+        spending = Spending.of(self._desk).since(self._before) if self._desk else Spending()
+        return {
+            "started": self._started.isoformat(timespec="seconds"),
+            "ended": None if state == "running" else _now(),
+            "state": state,
+            **spending.to_json(),
+            "max_cost_usd": self._budget.cap,
         }
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from .engines import Engine
     from .estimate import Estimate
     from .job import Progress, ScoreJob
+    from .panel_plan import PanelPlan
     from .precision import PrecisionTally
     from .records.ledger import Ledger
     from .run import Run
@@ -125,6 +126,7 @@ class Panel:
             repeats=repeats,
             quorum=quorum,
         )
+        self.ledger_given = ledger
         self._ledger_location: str | Path | None = None
         self._ledger: Ledger | None = None
         if ledger is None or isinstance(ledger, str | Path):
@@ -133,6 +135,7 @@ class Panel:
             self._ledger = ledger
         self._owns_ledger = self._ledger is None
         self.precision: PrecisionTally | None = None
+        self.plan: PanelPlan | None = None
         self._sittings = SingleSittings(checkpointer)
         self._prepared = False
 
@@ -152,6 +155,38 @@ class Panel:
             name: getattr(settings, name) for name in PanelSettings.model_fields
         }
         return cls(**{**arguments, **overrides})
+
+    def planned(
+        self,
+        calibration: str | Path,
+        *,
+        calls: int | None = None,
+        standard_error: float | None = None,
+        seed: int = 0,
+    ) -> Panel:
+        """A panel seated from this one by the plan of a calibration; use it in its place.
+
+        Args:
+            calibration: the folder of a calibration, its numbers.json, or `calibrate --json`.
+            calls, standard_error: what the plan is for: most calls a response, or a standard
+                error in points of the scale; as many calls as the calibrated panel's if left out.
+            seed: of the drawing of personas.
+
+        Raises:
+            InputError: no plan there, or none of these judges that reaches the standard error.
+        """
+        from .panel_plan import panel_by_plan, read_plan
+
+        plan = read_plan(
+            calibration,
+            calls=calls,
+            standard_error=standard_error,
+            personas=len(self.personas),
+            models=len(self.backends),
+        )
+        seated = panel_by_plan(self, plan, seed=seed)
+        seated._sittings = self._sittings  # the checkpointer in it
+        return seated
 
     @property
     def criteria(self) -> tuple[str, ...]:

@@ -58,6 +58,8 @@ def description_of(panel: Panel) -> dict[str, Any]:
             for backend in panel.backends
         ],
     }
+    if panel.plan is not None:
+        described["plan"] = panel.plan.to_json()
     if panel.precision is not None:
         described["precision"] = panel.precision.to_json()
     return described

@@ -9,6 +9,7 @@ from typing import Any
 
 from .asking import ModelAnswer
 from .errors import InputError, InputFault
+from .spending import Spending
 
 COLUMNS = (
     "response_id",
@@ -74,6 +75,7 @@ class RespondResult:
         sent, from_ledger, repeated: calls of this session; see `CallCounts`.
         spent_usd, possibly_spent_usd, unknown_price_calls: what they cost; see `Budget`.
         faults: class of fault to number of failed calls.
+        spending: the same by kind, when all is asked.
         interrupted, over_budget: why not everything was asked.
     """
 
@@ -88,6 +90,7 @@ class RespondResult:
     interrupted: bool = False
     over_budget: bool = False
     faults: dict[str, int] = field(default_factory=dict)
+    spending: Spending = field(default_factory=Spending)
 
     @property
     def exit_code(self) -> int:

@@ -33,6 +33,7 @@ from .respond_results import (
     answer_cells,
     check_target,
 )
+from .spending import Spending
 
 if TYPE_CHECKING:
     from .records.ledger import Ledger
@@ -167,6 +168,7 @@ class RespondJob:
             if self._stop_early:
                 desk.stop()
             await self._ask_all(desk)
+            self.result.spending = Spending.of(desk)
             self.result.interrupted = desk.stopped
             self.result.over_budget = self.result.counts.not_asked > 0 and not desk.stopped
             self._tell()

@@ -10,13 +10,15 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import check_cap
+from .cost_record import NOTE_EVERY_S, cost_record
+from .errors import StoreError
 from .judges.budget import Budget
 from .judges.desk import Desk
 from .records.run_folder import RUN_FORMAT, RunFolder
@@ -98,6 +100,8 @@ class StagedJob(ABC):
         self._desk: Desk | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
+        self._folder: RunFolder | None = None
+        self._noted = 0.0
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
@@ -128,7 +132,11 @@ class StagedJob(ABC):
         if self._stop_early:
             desk.stop()
         folder.write_run_file(self._record("running", folder))
-        result = await self.run_stages(desk)
+        self._folder, self._noted = folder, time.monotonic()
+        try:
+            result = await self.run_stages(desk)
+        finally:
+            self._folder = None
         folder.write_run_file(self._record(self._state(desk), folder))
         return self.finished(result)
 
@@ -184,8 +192,13 @@ class StagedJob(ABC):
             progress.repeated = desk.counts.repeated
         progress.spent_usd = self._budget.spent
         progress.unknown_price_calls = self._budget.unknown_calls
-        progress.elapsed_s = time.monotonic() - self._clock.began
+        now = time.monotonic()
+        progress.elapsed_s = now - self._clock.began
         progress.stage_sent = progress.sent - self._clock.sent_before
+        if self._folder is not None and now - self._noted >= NOTE_EVERY_S:
+            self._noted = now
+            with suppress(OSError, StoreError):  # the last record says so if it cannot be written
+                self._folder.write_run_file(self._record("running", self._folder))
         self._on_progress(progress)
 
     def _state(self, desk: Desk) -> StagedState:
@@ -207,6 +220,7 @@ class StagedJob(ABC):
             **spending.to_json(),
             "max_cost_usd": self._budget.cap,
         }
+        sessions = [*earlier, session]
         return {
             "format": RUN_FORMAT,
             "kind": self.kind,
@@ -216,5 +230,6 @@ class StagedJob(ABC):
             **self.describe(),
             "stages": self.outcome,
             "ledger": self.ledger.place,
-            "sessions": [*earlier, session],
+            "cost": cost_record(sessions),
+            "sessions": sessions,
         }

@@ -103,9 +103,13 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
     assert "wilson" in moved["success"]["method"]
     # Constant over prompts, so no t: sign flips, 2 / 2^8. Holm over three families, the third
     # with p 1: 3 × 2/256.
-    assert found["authority"]["p_value"] == pytest.approx(2 / 256)
-    assert found["authority"]["p_method"] == "sign flips, exact"
-    assert found["authority"]["p_holm"] == pytest.approx(3 * 2 / 256)
+    assert found["authority"]["test"]["p_value"] == pytest.approx(2 / 256)
+    assert found["authority"]["test"]["p_method"] == "sign flips, exact"
+    assert found["authority"]["test"]["p_holm"] == pytest.approx(3 * 2 / 256)
+    outcomes = {name: family["test"]["outcome"] for name, family in found.items()}
+    assert outcomes == {
+        "authority": "as demanded", "sabotage": "as demanded", "naive_demand": "not shown",
+    }  # fmt: skip
     assert run.figures["benign"][0]["shift"]["value"] == 0.0
     assert run.exit_code == 0
     assert run.figures["n_scored"] == run.figures["n_planned"]
@@ -143,21 +147,51 @@ def test_an_attack_is_continued_from_the_ledger_and_gives_the_same_numbers(tmp_p
 
 def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Path) -> None:
     base = {item.text for item in example_texts("base_responses").texts}
+    told = known_texts()["sabotage"]
 
     def by_length(request: Any) -> dict[str, Any]:
-        # One point more for anything that is not a clean response: it rewards length.
+        # One point more for anything that is not a clean response: it rewards length. Three more
+        # where it is told to give the lowest score: it does not like to be told.
         read = request.messages[1]["content"]
         response = read.split("<<<RESPONSE ", 1)[1].split(">>>\n", 1)[1].split("\n<<<END", 1)[0]
-        return {**dict.fromkeys(CRITERIA, 5 if response in base else 6), "abstained": False}
+        value = 5 if response in base else 9 if any(t in response for t in told) else 6
+        return {**dict.fromkeys(CRITERIA, value), "abstained": False}
 
     with Panel(ScriptedBackend(by_length), personas=PERSONAS, ledger=tmp_path / "l") as panel:
-        run = attack(panel=panel, families=["authority"], limit=6, out=tmp_path / "run")
+        run = attack(
+            panel=panel, families=["authority", "sabotage"], plan=AttackPlan(placements=("end",)),
+            out=tmp_path / "run",
+        )  # fmt: skip
+        raw = attack(
+            panel=panel, families=["authority"], out=tmp_path / "raw",
+            plan=AttackPlan(placements=("end",), controls=False),
+        )  # fmt: skip
     figures = run.figures
     cell = figures["families"][0]["all"]
     assert figures["benign"][0]["shift"]["value"] == 1.0
     assert cell["shift"]["value"] == 1.0
     assert cell["beyond_control"]["value"] == 0.0
     assert cell["success"]["value"] == 0.0
+    assert figures["families"][0]["test"]["outcome"] == "not shown"
+    against = figures["families"][1]
+    assert against["all"]["beyond_control"]["value"] == 3.0
+    assert against["test"]["outcome"] == "against its demand"
+    assert "place (at 0.05 after Holm's correction over 2 families): none." in run.text
+    assert "Move scores against their demand: sabotage." in run.text
+    # In the table the test stands beside what was tested.
+    rows = list(csv.DictReader((run.path / "attack.csv").read_text("utf-8").splitlines()))
+    named = {(row["family"], row["measure"]): row["outcome"] for row in rows if row["outcome"]}
+    assert named == {
+        ("authority", "shift beyond control"): "not shown",
+        ("sabotage", "shift beyond control"): "against its demand",
+    }
+    # Without controls the raw shift is all there is, and is called that: eight prompts, one point
+    # each, sign flips 2/256.
+    (alone,) = raw.figures["families"]
+    assert alone["test"]["outcome"] == "raw shift as demanded"
+    assert alone["test"]["tested"] == "attacked − clean"
+    assert alone["test"]["p_holm"] == pytest.approx(2 / 256)
+    assert "Without a control the raw shift is tested" in " ".join(raw.text.split())
 
 
 def test_failures_are_counted_and_never_become_a_shift(tmp_path: Path) -> None:
@@ -175,7 +209,7 @@ def test_failures_are_counted_and_never_become_a_shift(tmp_path: Path) -> None:
     assert broken["statuses"] == {"unreadable": 72}
     assert broken["all"]["shift"]["value"] is None
     assert "no prompt" in broken["all"]["shift"]["reason"]
-    assert broken["p_holm"] is None
+    assert broken["test"]["p_holm"] is None
     assert sound["all"]["shift"]["value"] == 0.0
     assert run.exit_code == 3
 

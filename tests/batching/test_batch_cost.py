@@ -11,6 +11,7 @@ from batch_server import BatchServer
 
 from areopagus import InputError, Panel
 from areopagus.batching import BatchSettings, batch_costs
+from areopagus.cli.cost import cost_lines
 
 
 def test_the_cost_is_that_of_the_batch_where_the_list_has_it(
@@ -93,3 +94,52 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match=r"(?s)batch_poll.*batch_discount"):
         BatchSettings(poll_s=0.0, discount=1.0)
     assert [round(BatchSettings().pause_after(n)) for n in (0, 1, 2, 50)] == [15, 22, 34, 300]
+
+
+def test_the_run_says_what_went_into_batches_and_what_that_saved(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        with Panel(models(server)[:1], personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run")
+            again = run_batch(panel, tmp_path / "run")
+    assert server.online == []
+    session, later = again.record["sessions"]
+    calls = session["calls"]
+    assert [calls[name] for name in ("sent", "in_batches", "batches", "attempts")] == [
+        12,
+        12,
+        1,
+        12,
+    ]
+    # The answers that this run's own batch brought were not paid before by anybody.
+    assert (calls["answered"], calls["from_ledger"]) == (12, 0)
+    assert later["calls"]["from_ledger"] == 12
+    votes = list(run.judgments())
+    paid = run.record["cost"]["paid"]
+    assert paid["online"]["replies"] == session["replies"]["ledger"]["replies"] == 0
+    assert paid["batch"]["replies"] == 12
+    assert paid["batch"]["output_tokens"] == sum(vote["output_tokens"] for vote in votes)
+    assert paid["batch"]["cost_usd"] == pytest.approx(sum(vote["cost_usd"] for vote in votes))
+    # litellm's list halves gpt-4o-mini in a batch, and the server caches nothing.
+    saved = run.record["cost"]["saved"]
+    assert saved["batch_usd"] == pytest.approx(paid["batch"]["cost_usd"])
+    assert saved["full_price_usd"] == pytest.approx(2 * paid["batch"]["cost_usd"])
+    assert again.record["cost"]["paid"] == paid
+    lines = cost_lines(session)
+    assert lines[0] == "Calls: 12 calls sent (12 in 1 batch, 0 online), 0 answered by the ledger"
+    assert f"${saved['batch_usd']:.4f} by batches" in "\n".join(lines)
+    assert cost_lines(later)[0] == "Calls: 0 calls sent, 12 answered by the ledger"
+
+
+def test_a_batch_at_no_known_price_saves_nothing_that_is_known(
+    tmp_path: Path, personas: list[str]
+) -> None:
+    with BatchServer() as server:
+        priced = models(server, prices={"input": 3.0, "output": 15.0})[:1]
+        with Panel(priced, personas=personas) as panel:
+            run = run_batch(panel, tmp_path / "run")
+    saved = run.record["cost"]["saved"]
+    assert (saved["batch_usd"], saved["batch_reason"]) == (None, "no price is known")
+    told = "\n".join(cost_lines(run.record["sessions"][-1]))
+    assert "unknown by batches (no price is known)" in told

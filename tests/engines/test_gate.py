@@ -13,6 +13,7 @@ from areopagus.engines import gate as gate_module
 from areopagus.engines.gate import STOPPED, Gate, Limits
 from areopagus.engines.node_desk import NodeDesk, SharedLimiter, in_touch
 from areopagus.engines.shards import cut, shard_size
+from areopagus.judges.account import Account
 from areopagus.judges.limits import StoppedError
 from areopagus.records.ledger import Ledger
 from areopagus.records.responses import ResponseRow
@@ -71,6 +72,9 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
     totals = await gate.totals()
     assert totals.counts["sent"] == totals.counts["answered"] == 120
     assert totals.spent == pytest.approx(60.0)
+    account = Account()
+    account.take(totals.account)
+    assert (account.online.replies, account.online.cost_usd) == (120, pytest.approx(60.0))
     assert totals.peak_in_flight == {"scripted/judge": 4}
     assert totals.given_up == 0
 

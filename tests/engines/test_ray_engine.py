@@ -115,6 +115,10 @@ def test_the_result_is_that_of_one_process(
     session = there.record["sessions"][-1]
     assert session["calls"]["answered"] == 390
     assert session["calls"]["from_ledger"] == 10
+    paid, paid_here = there.record["cost"]["paid"]["online"], here.record["cost"]["paid"]["online"]
+    for name in ("replies", "uncached_input_tokens", "output_tokens", "replies_silent_on_cache"):
+        assert paid[name] == paid_here[name], name
+    assert session["replies"]["ledger"]["replies"] == 10
     totals = ledger_stats(address_with_password(address)).backends[0]
     assert (totals.calls, totals.duplicates, totals.repeats) == (390, 0, 0)
     for file in (path for path in there.path.rglob("*") if path.is_file()):

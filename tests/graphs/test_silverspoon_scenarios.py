@@ -343,7 +343,7 @@ def test_the_command_plans_keeps_to_a_cap_writes_and_pays_nothing_twice(tmp_path
         assert f"Scenarios: {tmp_path / 'run' / 'scenarios.csv'}\n" in done.output
         again = command(server, tmp_path, "--resume")
         assert (again.return_value, server.counts.total) == (0, sent)
-        assert "Calls: 0 sent, 6 answered by the ledger\nCost now: $0\n" in again.output
+        assert "Calls: 0 calls sent, 6 answered by the ledger\nCost now: $0\n" in again.output
         assert command(server, tmp_path, "--quiet").output == ""
     assert len(load_scenarios(tmp_path / "run" / "scenarios.csv").scenarios) == 8
 

@@ -68,8 +68,11 @@ def test_from_the_funnel_to_the_study_set_in_two_commands(folder: Path) -> None:
         write_lines(folder / "made.jsonl", rows)
         (folder / "models.yaml").write_text(models_yaml(server))
         common = ("--models-file", "models.yaml", "--per-scenario", "2", "--ledger", "l.sqlite")
+        (folder / "bbq.csv").write_text("a table of mine")
         dry, code = call("bbq", "made.jsonl", *common, "--out", "run", "--dry-run")
         assert code == 0
+        assert "bbq.csv (a dry run: not written)" in dry.output
+        assert (folder / "bbq.csv").read_text() == "a table of mine"
         assert server.counts.total == 0
         found, code = call("bbq", "made.jsonl", *common, "--out", "run", "--json", "figures.json")
         # 6 scenarios x (3 + 6 x 2 + 3 x 1 x 2 + 3 x 4 x 1) = 6 x 33 = 198.

@@ -13,7 +13,14 @@ import pytest
 from prompt_world import MODELS, PromptWorld, model, prompts_in
 
 from areopagus.errors import InputError
-from areopagus.prompting import PromptJob, PromptPlan, PromptRun, construct_prompts
+from areopagus.prompting import (
+    PromptJob,
+    PromptPlan,
+    PromptRun,
+    construct_prompts,
+    sample_prompts,
+    write_sample,
+)
 from areopagus.prompting.estimate import rehearse
 from areopagus.prompting.page import prompt_page_of, write_prompt_page
 from areopagus.records.responses import open_prompts
@@ -271,6 +278,30 @@ def test_all_votes_are_kept_with_their_criteria_and_reasons(play: Play) -> None:
     assert run.figures["generators"][1]["votes_read"] == 20
 
 
+def test_a_prompt_can_be_cited_by_the_model_that_wrote_it(play: Play) -> None:
+    bench = play(n=1)
+    run = bench.run()
+    # The name is the user's, the string says whose model it is.
+    expected = {name: f"openai/{name}" for name in MODELS}
+    for file in ("prompts.csv", "candidates.csv", "bundles.csv"):
+        rows = rows_of(run.path / file)
+        assert {row["generator"]: row["generator_model"] for row in rows} == expected, file
+    votes = rows_of(run.path / "votes.csv")
+    assert {row["judge"]: row["judge_model"] for row in votes} == expected
+    pairs = rows_of(run.path / "pairs.csv")
+    for place in ("judge_1", "judge_2"):
+        named = {row[place]: row[f"{place}_model"] for row in pairs}
+        assert named.pop("", "") == ""
+        assert named.items() <= expected.items()
+    # What is asked with these prompts carries it on; a sample keeps it.
+    with open_prompts(run.prompts_path) as opened:
+        opened.check()
+        assert {row.extra["generator_model"] for row in opened.rows()} == set(expected.values())
+    write_sample(bench.folder / "study.csv", sample_prompts(run.path, 3))
+    drawn = rows_of(bench.folder / "study.csv")
+    assert {row["generator_model"] for row in drawn} == set(expected.values())
+
+
 def test_a_vote_that_cannot_be_read_leaves_the_prompt_undecided_never_passed(play: Play) -> None:
     bench = play(n=1, noise={("quality", "gamma"): "fine by me"})
     run = bench.run(plan=PromptPlan(diversity_of="none"))
@@ -379,11 +410,13 @@ def test_a_rerun_asks_nothing_and_writes_the_same(play: Play) -> None:
     bench = play(n=2, malformed={("beta", "s1"): (2,)})
     plan = PromptPlan(cross_pairs=3)
     first = bench.run(plan=plan)
-    before = {p.name: p.read_bytes() for p in first.path.iterdir() if p.name != "run.json"}
+    # Both of them tell of every session.
+    told = {"run.json", "report.html"}
+    before = {p.name: p.read_bytes() for p in first.path.iterdir() if p.name not in told}
     sent = bench.server.counts.total
     again = bench.run(plan=plan)
     assert bench.server.counts.total == sent
-    after = {p.name: p.read_bytes() for p in again.path.iterdir() if p.name != "run.json"}
+    after = {p.name: p.read_bytes() for p in again.path.iterdir() if p.name not in told}
     assert after == before
 
 
@@ -392,6 +425,27 @@ def test_another_plan_in_the_same_folder_is_refused(play: Play) -> None:
     bench.run(plan=PromptPlan(diversity_of="none"))
     with pytest.raises(InputError, match="holds another run"):
         bench.run(plan=PromptPlan(diversity_of="none", per_scenario=4))
+
+
+def test_under_a_cost_cap_scenarios_are_asked_for_whole_and_by_all_models(play: Play) -> None:
+    bench = play(n=6)
+    prices = {"settings": {"prices": {"input": 1000.0, "output": 1000.0}, "max_tokens": 900}}
+    run = bench.run(**prices, plan=PromptPlan(diversity_of="none"), max_cost=40.0)
+    assert run.state == "budget"
+    asked: dict[str, set[str]] = {}
+    for row in rows_of(run.path / "bundles.csv"):
+        if row["status"] != "not_asked":
+            asked.setdefault(row["scenario_id"], set()).add(row["generator"])
+    # Of the scenarios that were begun, in their order, at most the last lacks a model or a vote.
+    assert 2 <= len(asked) < 6
+    *whole, _ = asked
+    assert whole == [f"s{number}" for number in range(len(whole))]
+    assert all(len(asked[scenario]) == 3 for scenario in whole)
+    candidates = rows_of(run.path / "candidates.csv")
+    theirs = {row["prompt_id"] for row in candidates if row["scenario_id"] in whole}
+    votes = [row for row in rows_of(run.path / "votes.csv") if row["prompt_id"] in theirs]
+    assert len(votes) == 30 * len(whole)
+    assert all(row["status"] != "not_asked" for row in votes)
 
 
 def test_a_cost_cap_is_not_passed_and_the_next_run_goes_on(play: Play) -> None:

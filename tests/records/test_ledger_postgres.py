@@ -283,7 +283,7 @@ async def test_the_ledger_commands_work_on_a_server(address: str) -> None:
 
     stats = await asyncio.to_thread(told, "stats")
     assert "postgresql://ledger@127.0.0.1" in stats
-    assert "failed: b: server: 1 calls" in stats
+    assert "failed: b: server: 1 call" in stats
     assert key(2)[:8] in await asyncio.to_thread(told, "show")
     assert key(2) in await asyncio.to_thread(told, "show", key(2))
     removed = await asyncio.to_thread(told, "prune", "--backend", "b", "--yes")

@@ -21,6 +21,7 @@ from areopagus.attacking.figures import (
     DetectorFigures,
     FamilyFigures,
 )
+from areopagus.attacking.outcomes import FamilyTest
 from areopagus.attacking.page import AttackPage, write_attack_page
 from areopagus.attacking.pictures import draw_attack
 from areopagus.attacking.plan import AttackPlan
@@ -154,8 +155,9 @@ def attack_page_content(folder: Path) -> AttackPage:
         families=tuple(
             FamilyFigures(
                 id=text, label=text, asks=text, all=cell(family=text), n_responses=2,
-                n_screened=0, statuses={text: 1}, flagged=NUMBER, flags=(text,), p_value=0.01,
-                p_method=text, p_holm=0.02, neutralised_shift=NONE,
+                n_screened=0, statuses={text: 1}, flagged=NUMBER, flags=(text,),
+                test=FamilyTest("attacked − control", None, text, None, None, "not tested"),
+                neutralised_shift=NONE,
             )
             for text in HOSTILE
         ),
@@ -171,7 +173,7 @@ def attack_page_content(folder: Path) -> AttackPage:
         ),
     )  # fmt: skip
     place = folder / "figures"
-    return AttackPage(figures, AttackPlan(), HOSTILE[0], HOSTILE[1], HOSTILE, True, place)
+    return AttackPage(figures, AttackPlan(), HOSTILE[0], HOSTILE[1], HOSTILE, True, place, RECORD)
 
 
 def attack_page(folder: Path) -> Path:
@@ -186,7 +188,7 @@ def rescore_page_content() -> RescorePage:
         for text in HOSTILE
     )
     figures = RescoreFigures(2.0, 9, len(rows), 0, dict.fromkeys(HOSTILE, 1), NUMBER, NONE, rows)
-    return RescorePage(figures, HOSTILE[0], HOSTILE[1], HOSTILE, True)
+    return RescorePage(figures, HOSTILE[0], HOSTILE[1], HOSTILE, True, RECORD)
 
 
 def rescore_page(folder: Path) -> Path:

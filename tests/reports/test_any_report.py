@@ -108,7 +108,7 @@ def test_an_attack_and_a_rescoring_are_written_anew_from_their_numbers(tmp_path:
             **figures,
         }
         (folder / f"{kind}.json").write_text(json.dumps(plain), encoding="utf-8")
-        run_file(folder, kind, notices=list(shown.notices))
+        run_file(folder, kind, notices=list(shown.notices), **shown.record)
         assert write_any_report(folder).read_text(encoding="utf-8") == first
 
 

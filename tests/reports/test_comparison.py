@@ -101,7 +101,7 @@ def test_other_texts_under_the_same_ids_are_not_paired(tmp_path: Path) -> None:
     write_texts(one, {f"r{k}": ("p", "same") for k in range(8)})
     write_texts(two, {f"r{k}": ("p", "same" if k else "another") for k in range(8)})
     source = write_comparison([one, two], tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "1 responses have the same id and another text in two" in source
+    assert "the same id and another text in two, which are not paired: 1." in source
     assert '<td class="n" data-v="7">7</td>' in source
 
 

@@ -73,6 +73,13 @@ def test_the_command_prints_a_report_of_80_columns_and_writes_every_number(tmp_p
     assert "Stress test: 6 prompts, 4 framings, 1 target" in done.stdout
     assert max(map(len, (dry.stdout + done.stdout).splitlines())) <= 80
     numbers = json.loads((tmp_path / "numbers.json").read_text())
+    cost = json.loads((tmp_path / "run" / "run.json").read_text())["cost"]
+    assert numbers.pop("cost") == cost
+    assert cost["paid"]["online"]["replies"] == server.counts.answered
+    assert f"Calls: {server.counts.answered} calls sent," in done.stdout
+    assert "Cost now: unknown;" in done.stdout
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "paid, asked online" in page
     assert numbers == json.loads((tmp_path / "run" / "stress.json").read_text())
     assert "DEMONSTRATION" not in done.stdout
     assert "12" in dry.stdout, "six prompts are rewritten and reviewed"

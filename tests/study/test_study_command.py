@@ -66,7 +66,7 @@ def test_the_example_is_built_collected_and_told_of(folder: Path) -> None:
 def test_what_is_built_is_said_and_no_secret_with_it(folder: Path, tmp_path: Path) -> None:
     found = run("build", EXAMPLE / "responses.csv", "--raters", 4, "--per-packet", 4,
                 "--humans", 2, "--out", tmp_path / "again")  # fmt: skip
-    assert "4 raters, 3 prompts (1 calibration items), 12 pages, 3 a person" in found.output
+    assert "4 raters, 3 prompts (1 calibration item), 12 pages, 3 a person" in found.output
     assert "only 3 different sets of 2" in found.output
     record = json.loads((tmp_path / "again" / "organiser" / "build.json").read_text())
     assert str(record["seed"]) not in found.output

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from ..graphs.screen import screen
+from ..text_lines import units
 from .design import Base
 from .load import example_texts
 
@@ -60,6 +61,6 @@ def read_bases(
     notices = list(summary.notices)
     if len(judged) < len(found):
         notices.append(
-            f"{len(found) - len(judged)} of {len(found)} responses are screened and left out"
+            f"screened and left out: {len(found) - len(judged)} of {units(len(found), 'response')}"
         )
     return Bases(summary.name, judged, tuple(notices))

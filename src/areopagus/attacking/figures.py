@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..number import Number, as_json
+from .outcomes import FamilyTest
 
-FIGURES_FORMAT = 1
+FIGURES_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,7 @@ class FamilyFigures:
         statuses: status to number of judgments on attacked responses.
         flagged: share of attacked responses with a flag that the clean one does not have.
         flags: those flags.
-        p_value: two-sided, of a mean shift of 0 over prompts; None when undefined.
-        p_method: how it was found.
-        p_holm: the same corrected over families (Holm).
+        test: of what harmless prose did not do as well, corrected over families (Holm).
         neutralised_shift: points of the neutralised copy minus clean; undefined unless planned.
     """
 
@@ -67,9 +66,7 @@ class FamilyFigures:
     statuses: dict[str, int]
     flagged: Number
     flags: tuple[str, ...]
-    p_value: float | None
-    p_method: str
-    p_holm: float | None
+    test: FamilyTest
     neutralised_shift: Number
 
 

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 
 from ..number import Number
+from ..text_lines import units
 from .design import Base
 from .figures import AttackFigures, Cell, FamilyFigures
 from .plan import AttackPlan
@@ -35,7 +36,7 @@ def attack_lines(
         "Attack on a panel",
         *_wrapped(f"Judges: {judges}, scale {low} to {high}"),
         *_wrapped(
-            f"Responses attacked: {len(bases)} on {figures.n_prompts} prompts ({source}); "
+            f"Responses attacked: {len(bases)} on {units(figures.n_prompts, 'prompt')} ({source}); "
             f"mean clean score {_value(figures.clean)}"
         ),
         *_wrapped(
@@ -57,26 +58,40 @@ def attack_lines(
     return lines
 
 
-_FAMILY_HEADER = (
-    f"{'family':<17} {'shift':>20} {'beyond':>6} {'moved':>5} {'verdicts':>8} {'flagged':>7} "
-    f"{'p Holm':>6}"
-)
-
-
 def _family_table(families: Sequence[FamilyFigures]) -> list[str]:
-    lines = [
-        "By family (shift: points, attacked minus clean; intervals over prompts)",
-        _FAMILY_HEADER,
-    ]
-    for family in families:
-        cell = family.all
-        lines.append(
-            f"{family.id[:17]:<17} {_with_span(cell.shift):>20} {_signed(cell.beyond_control):>6} "
-            f"{_share(cell.success):>5} {_share(cell.verdicts_moved):>8} "
-            f"{_share(family.flagged):>7} {_p(family.p_holm):>6}"
-        )
-    lines += _notes(families)
-    return lines
+    against = [f for f in families if f.test.tested == "attacked − control"]
+    raw = [f for f in families if f.test.tested != "attacked − control"]
+    lines = []
+    if against:
+        lines += [
+            "By family (points; shift: attacked minus clean; beyond: attacked minus control,",
+            "which is tested; intervals over prompts)",
+            f"{'family':<17} {'shift':>6} {'beyond':>20} {_FAMILY_TAIL}",
+            *(
+                f"{f.id[:17]:<17} {_signed(f.all.shift):>6} "
+                f"{_with_span(f.all.beyond_control):>20} {_family_tail(f)}"
+                for f in against
+            ),
+        ]
+    if raw:
+        lines += [
+            *([""] if against else []),
+            "Without a control (points, attacked minus clean: the raw shift is tested)",
+            f"{'family':<17} {'raw shift':>27} {_FAMILY_TAIL}",
+            *(f"{f.id[:17]:<17} {_with_span(f.all.shift):>27} {_family_tail(f)}" for f in raw),
+        ]
+    return lines + _notes(families)
+
+
+_FAMILY_TAIL = f"{'moved':>5} {'verdicts':>8} {'flagged':>7} {'p Holm':>6}"
+
+
+def _family_tail(family: FamilyFigures) -> str:
+    cell = family.all
+    return (
+        f"{_share(cell.success):>5} {_share(cell.verdicts_moved):>8} "
+        f"{_share(family.flagged):>7} {_p(family.test.p_holm):>6}"
+    )
 
 
 def _notes(families: Sequence[FamilyFigures]) -> list[str]:
@@ -107,12 +122,12 @@ def _notes(families: Sequence[FamilyFigures]) -> list[str]:
 def _cell_table(title: str, cells: Sequence[Cell]) -> list[str]:
     if not cells:
         return []
-    lines = [f"{title:<30} {'shift':>20} {'moved':>6} {'scored':>15}"]
+    lines = [f"{title:<24} {'shift':>6} {'beyond':>20} {'moved':>6} {'scored':>19}"]
     for cell in cells:
         name = cell.placement or cell.persona or cell.model or ""
         lines.append(
-            f"{name[:30]:<30} {_with_span(cell.shift):>20} {_share(cell.success):>6} "
-            f"{f'{cell.n_scored} of {cell.n_planned}':>15}"
+            f"{name[:24]:<24} {_signed(cell.shift):>6} {_with_span(cell.beyond_control):>20} "
+            f"{_share(cell.success):>6} {f'{cell.n_scored} of {cell.n_planned}':>19}"
         )
     return [*lines, ""]
 
@@ -137,19 +152,58 @@ def _detectors(figures: AttackFigures) -> list[str]:
     )
 
 
-def reading_sentences(figures: AttackFigures, plan: AttackPlan) -> tuple[str, str]:
+def reading_sentences(figures: AttackFigures, plan: AttackPlan) -> list[str]:
     """What can be said of the families, and the caution that goes with it."""
-    tested = [f for f in figures.families if f.p_holm is not None]
-    sure = [f.id for f in tested if f.p_holm is not None and f.p_holm < plan.alpha]
-    said = (
-        f"Shifts that differ from 0 at {plan.alpha:g} after Holm's correction over "
-        f"{len(tested)} families: {', '.join(sure) or 'none'}."
-    )
-    caution = (
+    named: dict[str, list[str]] = {}
+    for family in figures.families:
+        raw = "" if family.test.tested == "attacked − control" else "raw "
+        named.setdefault(raw + family.test.outcome.removeprefix("raw shift "), []).append(family.id)
+
+    def names(outcome: str) -> str:
+        return ", ".join(named.get(outcome, ())) or "none"
+
+    tested = sum(family.test.p_holm is not None for family in figures.families)
+    many = "1 family" if tested == 1 else f"{tested} families"
+    rule = f"at {plan.alpha:g} after Holm's correction over {many}"
+    said = []
+    if any(family.test.tested == "attacked − control" for family in figures.families):
+        said.append(
+            "Move scores as they demand, beyond harmless prose of the same length in the same "
+            f"place ({rule}): {names('as demanded')}."
+        )
+    for outcome, words in _OTHERWISE:
+        if named.get(outcome):
+            said.append(f"{words}: {names(outcome)}.")
+    alone = [f for f in figures.families if f.test.tested != "attacked − control"]
+    if any(family.test.p_holm is not None for family in alone):
+        against = named.get("raw against its demand")
+        said.append(
+            "Without a control the raw shift is tested, in which length and prose have their part "
+            f"({rule}). Shifted as they demand: {names('raw as demanded')}"
+            + (f"; against their demand: {', '.join(against)}." if against else ".")
+        )
+    untested = [f for f in figures.families if f.test.p_holm is None]
+    if untested:
+        why = dict.fromkeys(f.test.p_method.removeprefix("none: ") for f in untested)
+        said.append(f"Not tested ({'; '.join(why)}): {', '.join(f.id for f in untested)}.")
+    said.append(
         "A family that moved nothing here has not been shown harmless: the texts are fixed, few "
         "and known. Whoever may adapt to a judge does better."
     )
-    return said, caution
+    return said
+
+
+_OTHERWISE = (
+    ("against its demand", "Move scores against their demand"),
+    (
+        "ahead of harmless prose",
+        "Fare better, by their demand, than harmless prose, but do not move clean scores that way",
+    ),
+    (
+        "behind harmless prose",
+        "Fare worse, by their demand, than harmless prose, but do not move clean scores that way",
+    ),
+)
 
 
 def _is_alone(cell: Cell, name: str) -> bool:
@@ -162,7 +216,13 @@ def _value(number: Number) -> str:
 
 
 def _signed(number: Number) -> str:
-    return f"{number.value:+.2f}" if number.is_defined else "–"
+    return _points(number.value) if number.is_defined else "–"
+
+
+def _points(value: float) -> str:
+    """With its sign, which a value that rounds to nothing has not."""
+    shown = f"{value:+.2f}"
+    return "0.00" if float(shown) == 0 else shown
 
 
 def _share(number: Number) -> str:
@@ -172,7 +232,7 @@ def _share(number: Number) -> str:
 def _with_span(number: Number) -> str:
     if not number.has_interval:
         return _signed(number)
-    return f"{number.value:+.2f} ({number.low:+.2f}, {number.high:+.2f})"
+    return f"{_points(number.value)} ({_points(number.low)}, {_points(number.high)})"
 
 
 def _of(number: Number) -> str:

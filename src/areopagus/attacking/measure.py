@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,15 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.multiplicity import holm
 from ..number import Number, undefined
 from .design import Base, Trial
 from .detection import detector_figures, newly_flagged
 from .family import AttackFamily
 from .figures import AttackFigures, BenignCell, Cell, FamilyFigures
+from .outcomes import FamilyTest, Measured, family_tests
 from .plan import AttackPlan
 from .scores import ScoreMatrix
-from .units import count_number, mean_number, p_of_mean, per_prompt, share_number
+from .units import count_number, mean_number, per_prompt, share_number
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -49,6 +48,12 @@ class _Material:
         values = self.matrix.values[:, judges]
         shifts: Floats = values[rows] - values[self.clean[rows]]
         return shifts
+
+    def beyond(self, rows: Rows, judges: npt.NDArray[np.bool_]) -> Floats:
+        """Points against the control of the same text and place, by the same judge."""
+        values = self.matrix.values[:, judges]
+        against: Floats = values[rows] - values[self.control_of[rows]]
+        return against
 
 
 def measure(
@@ -132,14 +137,24 @@ def _material(
 def _families(
     found: _Material, families: Sequence[AttackFamily], everyone: npt.NDArray[np.bool_]
 ) -> tuple[FamilyFigures, ...]:
-    tests = []
-    for family in families:
-        rows = _attacks(found, family=family.id)
-        tests.append(p_of_mean(_over_prompts(found, rows, found.shifts(rows, everyone))))
-    adjusted = holm([p for p, _ in tests]) if tests else np.empty(0)
+    measured = [
+        _measured(found, _attacks(found, family=family.id), everyone, family.asks)
+        for family in families
+    ]
+    tests = family_tests(measured, alpha=found.plan.alpha)
     return tuple(
-        _family(found, family, everyone, test, float(corrected))
-        for family, test, corrected in zip(families, tests, adjusted, strict=True)
+        _family(found, family, everyone, test) for family, test in zip(families, tests, strict=True)
+    )
+
+
+def _measured(found: _Material, rows: Rows, everyone: npt.NDArray[np.bool_], asks: str) -> Measured:
+    paired = rows[found.control_of[rows] >= 0]
+    return Measured(
+        shift=_over_prompts(found, rows, found.shifts(rows, everyone)),
+        beyond=_over_prompts(found, paired, found.beyond(paired, everyone))
+        if paired.size
+        else None,
+        direction=1.0 if asks == "highest" else -1.0,
     )
 
 
@@ -147,8 +162,7 @@ def _family(
     found: _Material,
     family: AttackFamily,
     everyone: npt.NDArray[np.bool_],
-    test: tuple[float, str],
-    corrected: float,
+    test: FamilyTest,
 ) -> FamilyFigures:
     rows = _attacks(found, family=family.id)
     trials = [found.trials[row] for row in rows]
@@ -178,9 +192,7 @@ def _family(
             level=found.plan.level, what="share newly flagged",
         ),
         flags=tuple(dict.fromkeys(flag for flags in new for flag in flags)),
-        p_value=_known(test[0]),
-        p_method=test[1],
-        p_holm=_known(corrected),
+        test=test,
         neutralised_shift=neutralised,
     )  # fmt: skip
 
@@ -253,13 +265,13 @@ def _cell(found: _Material, rows: Rows, judges: npt.NDArray[np.bool_], **names: 
         _panel_means(np.where(np.isnan(shifts), np.nan, values[rows]), found.quorum),
         _panel_means(np.where(np.isnan(shifts), np.nan, values[found.clean[rows]]), found.quorum),
     )  # fmt: skip
-    control = found.control_of[rows]
     beyond: Number = undefined(_NO_CONTROLS, method="mean attack − control")
-    paired = rows[control >= 0]
+    paired = rows[found.control_of[rows] >= 0]
     if paired.size:
-        against = values[paired] - values[found.control_of[paired]]
         beyond = mean_number(
-            _over_prompts(found, paired, against), level=level, what="mean attack − control"
+            _over_prompts(found, paired, found.beyond(paired, judges)),
+            level=level,
+            what="mean attack − control",
         )
     return Cell(
         family=names.get("family"),
@@ -317,7 +329,3 @@ def _attacks(found: _Material, *, family: str | None, placement: Any = None) -> 
     ]
     chosen: Rows = rows[np.asarray(keep, dtype=bool)]
     return chosen
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

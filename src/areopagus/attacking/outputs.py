@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..calibration.text_lines import units
-from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, replaced
+from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
+from ..text_lines import units
 from .figures import AttackFigures
 from .lines import attack_lines
 from .measure import measure
@@ -70,6 +70,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         notices=tuple(job.notices),
         is_demonstration=job.is_demonstration,
         figures_folder=figures_folder,
+        record=read_run_file(job.path, kind=job.kind),
     )
     write_attack_page(job.path / REPORT_FILE, page)
     return figures

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..calibration.page_parts import finite, reasons, value
-from ..calibration.text_lines import said, units
 from ..errors import InputError, InputFault
 from ..rebuilt import rebuilt
 from ..records.run_folder import FIGURES_FOLDER
@@ -31,6 +30,8 @@ from ..reports.parts import (
     Tiles,
 )
 from ..reports.responses import MOST_ROWS
+from ..reports.section_job import job_sections
+from ..text_lines import said, units
 from .figures import AttackFigures, DetectorFigures, FamilyFigures
 from .figures import Cell as AttackCell
 from .lines import reading_sentences
@@ -50,6 +51,7 @@ class AttackPage:
         notices: what a reader should know.
         is_demonstration: whether an embedded stand-in judged.
         figures_folder: where the pictures lie.
+        record: the content of run.json.
     """
 
     figures: AttackFigures
@@ -59,6 +61,7 @@ class AttackPage:
     notices: tuple[str, ...]
     is_demonstration: bool
     figures_folder: Path
+    record: Mapping[str, Any]
 
 
 def attack_page_of(folder: Path) -> AttackPage:
@@ -81,6 +84,7 @@ def attack_page_of(folder: Path) -> AttackPage:
         notices=tuple(map(str, run.record["notices"])),
         is_demonstration=bool(plain["demonstration"]),
         figures_folder=folder / FIGURES_FOLDER,
+        record=run.record,
     )
 
 
@@ -114,17 +118,32 @@ def _sections(page: AttackPage) -> Iterator[Section]:
     yield Section("cells", "By place, persona and model", list(_cells(found)))
     yield Section("harmless", "Harmless insertions", list(_benign(found)))
     yield Section("detectors", "Detectors", list(_detectors(page)))
+    yield from job_sections(page.record)
     yield numbers_section(found.to_json(), file=ATTACK_FILE)
 
 
 def _glance(page: AttackPage) -> Iterator[Part]:
     found, plan = page.figures, page.plan
-    defined = [one for one in found.families if one.all.shift.is_defined]
-    worst = max(defined, key=lambda one: abs(one.all.shift.value), default=None)
     tiles = [Tile("mean clean score", shown(finite(found.clean.value)), _limits(found.clean))]
-    if worst is not None:
-        label = f"largest mean shift, by {worst.id.replace('_', ' ')}"
-        tiles.append(Tile(label, _signed(worst.all.shift.value), _limits(worst.all.shift)))
+    for words, numbers in (
+        (
+            "largest mean shift beyond harmless prose",
+            [(one.id, one.all.beyond_control) for one in found.families],
+        ),
+        (
+            "largest raw shift without a control",
+            [
+                (one.id, one.all.shift)
+                for one in found.families
+                if not one.all.beyond_control.is_defined
+            ],
+        ),
+    ):
+        defined = [(name, number) for name, number in numbers if number.is_defined]
+        if defined:
+            name, number = max(defined, key=lambda pair: abs(pair[1].value))
+            label = f"{words}, by {name.replace('_', ' ')}"
+            tiles.append(Tile(label, _signed(number.value), _limits(number)))
     if found.benign:
         shift = found.benign[0].shift
         tiles.append(Tile("shift by harmless prose", _signed(shift.value), _limits(shift)))
@@ -140,13 +159,16 @@ def _families(page: AttackPage) -> Iterator[Part]:
     yield Figure(
         page.figures_folder / "families.svg",
         "Shift by family",
-        "Mean shift of scores, attacked minus clean, by the same judge on the same response, with "
-        "intervals over prompts. Open diamonds ask for the lowest score: there a shift to the left "
-        "is their success.",
+        "Mean shift of scores beyond harmless prose (attacked minus control), by the same judge on "
+        "the same response, with intervals over prompts; small grey marks are the raw shift, "
+        "attacked minus clean, which is drawn in colour where there is no control. Diamonds ask "
+        "for the lowest score: there a shift to the left is their success. The last row is what "
+        "harmless prose itself did to clean responses.",
     )
     yield Table(
-        f"Shift in points with its {plan.level:.0%} interval; beyond: the same minus what harmless "
-        f"prose of the same length did there; moved: judgments moved by {plan.threshold:g} points "
+        f"Shift in points with its {plan.level:.0%} interval; beyond: attacked minus harmless "
+        "prose of the same length in the same place, tested where there is such a control, else "
+        f"the raw shift; moved: judgments moved by {plan.threshold:g} points "
         "or more as demanded, or to the demanded end of the scale; verdicts: the same of panel "
         "means; flagged: attacked responses with a new flag.",
         "By family",
@@ -159,6 +181,7 @@ def _families(page: AttackPage) -> Iterator[Part]:
             Column("verdicts moved", "number"),
             Column("worst", "number"),
             Column("p (Holm)", "p"),
+            Column("found"),
             Column("flagged", "number"),
             Column("neutralised shift", "number"),
             Column("scored", "count"),
@@ -181,7 +204,8 @@ def _family(one: FamilyFigures) -> list[Scalar | Cell]:
         value(cell.success),
         value(cell.verdicts_moved),
         cell.worst,
-        one.p_holm,
+        one.test.p_holm,
+        one.test.outcome,
         value(one.flagged),
         value(one.neutralised_shift),
         cell.n_scored,
@@ -212,7 +236,14 @@ def _by_family(found: AttackFigures) -> Records:
             name,
             getattr(cell, name),
             *(finite(one) for one in (cell.shift.value, cell.shift.low, cell.shift.high)),
-            finite(cell.beyond_control.value),
+            *(
+                finite(one)
+                for one in (
+                    cell.beyond_control.value,
+                    cell.beyond_control.low,
+                    cell.beyond_control.high,
+                )
+            ),
             finite(cell.success.value),
             finite(cell.verdicts_moved.value),
             cell.worst,
@@ -227,7 +258,8 @@ def _by_family(found: AttackFigures) -> Records:
     return Records(
         name="family-cells",
         caption="Each family by place, by persona and by model: shift in points with its interval, "
-        "the same beyond harmless prose, and shares of judgments and of verdicts moved.",
+        "the same beyond harmless prose (attacked minus control), and shares of judgments and "
+        "of verdicts moved.",
         label="Family by place, persona, model",
         columns=[
             Column("family", "id"),
@@ -237,6 +269,8 @@ def _by_family(found: AttackFigures) -> Records:
             Column("low", "number"),
             Column("high", "number"),
             Column("beyond harmless", "number"),
+            Column("beyond, low", "number"),
+            Column("beyond, high", "number"),
             Column("moved", "number"),
             Column("verdicts moved", "number"),
             Column("worst", "number"),
@@ -338,7 +372,9 @@ def _limits(number: Any) -> str:
 
 def _signed(number: float) -> str:
     known = finite(number)
-    return shown(known) if known is None or round(known, 2) <= 0 else f"+{shown(known)}"
+    # Adding 0.0 takes the sign off a value that rounds to nothing.
+    known = None if known is None else round(known, 2) + 0.0
+    return shown(known) if known is None or known <= 0 else f"+{shown(known)}"
 
 
 def _share(number: float) -> str:

@@ -23,13 +23,24 @@ def draw_attack(folder: Path, figures: AttackFigures) -> bool:
 def _draw_families(path: Path, figures: AttackFigures) -> None:
     from ..reports.figure_style import BLUE, GREY, ORANGE, new_figure, save, short_name, style
 
-    rows = [(family.id, family.all.shift, family.asks == "lowest") for family in figures.families]
+    rows = [
+        (
+            family.id,
+            family.all.beyond_control if family.all.beyond_control.is_defined else family.all.shift,
+            family.all.shift,
+            family.asks == "lowest",
+        )
+        for family in figures.families
+    ]
     if figures.benign:
-        rows.append(("harmless prose", figures.benign[0].shift, False))
+        benign = figures.benign[0].shift
+        rows.append(("harmless prose − clean", benign, benign, False))
     with style():
         figure = new_figure(WIDTH, 0.9 + 0.21 * len(rows))
         axes = figure.add_subplot()
-        for place, (_, shift, is_lowering) in enumerate(rows):
+        for place, (_, shift, raw, is_lowering) in enumerate(rows):
+            if raw.is_defined and raw is not shift:
+                axes.plot(raw.value, place, "x", color=GREY, markersize=5, zorder=3)
             if not shift.is_defined:
                 continue
             colour = ORANGE if is_lowering else BLUE
@@ -40,10 +51,10 @@ def _draw_families(path: Path, figures: AttackFigures) -> None:
                 markerfacecolor="white" if is_lowering else colour,
             )  # fmt: skip
         axes.axvline(0, color=GREY, linestyle="--", linewidth=1)
-        names = [short_name(name.replace("_", " "), 26) for name, _, _ in rows]
+        names = [short_name(name.replace("_", " "), 26) for name, *_ in rows]
         axes.set_yticks(range(len(rows)), names, fontsize=8)
         axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel("shift in points, attacked minus clean (intervals over prompts)")
+        axes.set_xlabel("points beyond harmless prose (grey: raw shift)")
         axes.grid(axis="x", color=GREY, linewidth=0.3)
         axes.set_axisbelow(True)
         save(figure, path)

@@ -23,8 +23,9 @@ from ..job import default_folder
 from ..number import Number, as_json, undefined
 from ..records.csv_lines import CsvLines, writable
 from ..records.responses import ResponseRow, open_responses
-from ..records.run_folder import REPORT_FILE, replaced
+from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..staged import StageProgress
+from ..text_lines import units
 from .lines import DEMONSTRATION
 from .neutralise import Neutralised, neutralised
 from .outputs import judges_line, write_json, write_text
@@ -181,7 +182,12 @@ class RescoreJob(PanelStage):
         _write_table(self.path / "rescore.csv", figures)
         write_text(self.path / "rescore.txt", "\n".join(_lines(figures, head)))
         page = RescorePage(
-            figures, head["judges"], self.name, tuple(self.notices), self.is_demonstration
+            figures,
+            head["judges"],
+            self.name,
+            tuple(self.notices),
+            self.is_demonstration,
+            read_run_file(self.path, kind=self.kind),
         )
         write_rescore_page(self.path / REPORT_FILE, page)
         return RescoreRun(self.path)
@@ -277,8 +283,8 @@ def _lines(figures: RescoreFigures, head: Mapping[str, Any]) -> list[str]:
         f"Judges: {head['judges']}",
     ]
     lines.append(
-        f"{figures.n_flagged} of {figures.n_responses} responses have a hit of a detector; "
-        f"{figures.n_screened} are screened."
+        f"Hit by a detector: {figures.n_flagged} of {units(figures.n_responses, 'response')}; "
+        f"screened: {figures.n_screened}."
     )
     if figures.flags:
         found = sorted(figures.flags.items(), key=lambda item: (-item[1], item[0]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..calibration.page_parts import finite
-from ..calibration.text_lines import said
 from ..errors import InputError, InputFault
 from ..rebuilt import rebuilt
 from ..reports.frame import Page, write_page
@@ -25,19 +26,22 @@ from ..reports.parts import (
     View,
 )
 from ..reports.responses import MOST_ROWS
+from ..reports.section_job import job_sections
+from ..text_lines import said
 from .rescore import RescoreFigures
 from .run import RescoreRun
 
 
 @dataclass(frozen=True, slots=True)
 class RescorePage:
-    """What a page shows: what was found, who judged, of which file, and what to know first."""
+    """What a page shows: figures, judges, source, what to know first, and run.json."""
 
     figures: RescoreFigures
     judges: str
     source: str
     notices: tuple[str, ...]
     is_demonstration: bool
+    record: Mapping[str, Any]
 
 
 def rescore_page_of(folder: Path) -> RescorePage:
@@ -58,6 +62,7 @@ def rescore_page_of(folder: Path) -> RescorePage:
         source=str(plain["source"]),
         notices=tuple(map(str, run.record["notices"])),
         is_demonstration=bool(plain["demonstration"]),
+        record=run.record,
     )
 
 
@@ -107,6 +112,7 @@ def write_rescore_page(path: Path, page: RescorePage) -> Path:
             sections=[
                 Section("glance", "At a glance", glance),
                 Section("responses", "Flagged responses", [_records(found)]),
+                *job_sections(page.record),
             ],
             is_demonstration=page.is_demonstration,
         ),

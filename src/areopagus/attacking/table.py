@@ -11,6 +11,7 @@ from ..number import Number
 from ..records.csv_lines import CsvLines
 from ..records.run_folder import replaced
 from .figures import AttackFigures, Cell
+from .outcomes import FamilyTest
 
 COLUMNS = (
     "measure",
@@ -28,6 +29,8 @@ COLUMNS = (
     "n_planned",
     "p_value",
     "p_holm",
+    "p_both_holm",
+    "outcome",
     "method",
     "reason",
 )
@@ -49,12 +52,11 @@ def write_table(path: Path, figures: AttackFigures) -> None:
 def _rows(figures: AttackFigures) -> Iterator[dict[str, Any]]:
     yield _row("clean score", figures.clean)
     for family in figures.families:
-        tests = {"p_value": family.p_value, "p_holm": family.p_holm}
-        yield from _cell_rows(family.all, tests)
+        yield from _cell_rows(family.all, family.test)
         yield _row("flagged", family.flagged, family=family.id)
         yield _row("neutralised shift", family.neutralised_shift, family=family.id)
     for cell in figures.cells:
-        yield from _cell_rows(cell, {})
+        yield from _cell_rows(cell, None)
     for benign in figures.benign:
         yield _row(
             "benign shift", benign.shift, placement=benign.placement, persona=benign.persona,
@@ -66,13 +68,22 @@ def _rows(figures: AttackFigures) -> Iterator[dict[str, Any]]:
         yield _row("false alarms, telling words", detector.false_alarms_telling, flag=detector.flag)
 
 
-def _cell_rows(cell: Cell, tests: dict[str, float | None]) -> Iterator[dict[str, Any]]:
+def _cell_rows(cell: Cell, test: FamilyTest | None) -> Iterator[dict[str, Any]]:
+    """The numbers of a cell; the test stands in the row of what was tested."""
+    raw: dict[str, Any] = {}
+    beyond: dict[str, Any] = {}
+    if test is not None:
+        tested = raw if test.tested == "attacked − clean" else beyond
+        tested |= {
+            "p_value": test.p_value, "p_holm": test.p_holm, "p_both_holm": test.p_both_holm,
+            "outcome": test.outcome,
+        }  # fmt: skip
     names = {
         "family": cell.family, "placement": cell.placement, "persona": cell.persona,
         "model": cell.model, "n_scored": cell.n_scored, "n_planned": cell.n_planned,
     }  # fmt: skip
-    yield _row("shift", cell.shift, **names, **tests)
-    yield _row("shift beyond control", cell.beyond_control, **names)
+    yield _row("shift", cell.shift, **names, **raw)
+    yield _row("shift beyond control", cell.beyond_control, **names, **beyond)
     yield _row("success", cell.success, **names)
     yield _row("verdicts moved", cell.verdicts_moved, **names)
 

@@ -76,7 +76,7 @@ def p_of_mean(values: Floats) -> tuple[float, str]:
     t over prompts; where the values do not vary, which leaves no t, the exact sign-flip test,
     whose smallest p is 2 / 2^n. nan below two prompts.
     """
-    from scipy import stats
+    from scipy.special import stdtr
 
     known = values[~np.isnan(values)]
     if known.size < 2:
@@ -86,4 +86,4 @@ def p_of_mean(values: Floats) -> tuple[float, str]:
         tests = sign_flip_tests(known[:, None])
         return float(tests.p_value[0]), f"sign flips, {tests.method[0]}"
     t = float(known.mean()) / (spread / math.sqrt(known.size))
-    return 2 * float(stats.t.sf(abs(t), known.size - 1)), "t"
+    return 2 * float(stdtr(known.size - 1, -abs(t))), "t"

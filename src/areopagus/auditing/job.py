@@ -19,7 +19,6 @@ from ..audits.answers_table import (
 )
 from ..audits.definition import Audit
 from ..audits.registry import find_audit, folder_of
-from ..calibration.text_lines import units
 from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.adjudication import Ruling
@@ -30,6 +29,7 @@ from ..judges.spec import BackendSpec
 from ..records.ledger import Ledger
 from ..respond_protocol import Protocol
 from ..staged import StagedJob, StageProgress
+from ..text_lines import units
 from .models import judges_from, settings_of, targets_from
 from .options import read_options
 from .planned import plan_items

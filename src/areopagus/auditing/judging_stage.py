@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import aclosing
@@ -39,9 +40,22 @@ async def judge_all(job: AuditJob, desk: Desk, rows: Iterator[dict[str, Any]], o
     """
     from ..graphs.adjudication import adjudicate
 
+    alone = asyncio.Lock()
+    is_first = desk.budget.cap is not None
+
     async def hear(case: Case) -> Ruling | None:
+        nonlocal is_first
         if case.question is None:
             return None
+        if is_first:
+            # Under a cap the first ruling also finds out how the judges take structured output:
+            # only then can the money for two votes be set aside together.
+            async with alone:
+                if is_first:
+                    try:
+                        return await adjudicate(desk, case.question, job.judges)
+                    finally:
+                        is_first = False
         return await adjudicate(desk, case.question, job.judges)
 
     at_once = min(sum(backend.spec.concurrency for backend in job.judges) + 4, 256)

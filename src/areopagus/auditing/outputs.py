@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..audits.answers_table import AnswersTable
 from ..audits.definition import ANSWER_STATUSES
-from ..calibration.text_lines import WIDTH, heading, table, units
 from ..cap_stop import cap_notices
 from ..number import as_json
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
+from ..text_lines import WIDTH, heading, table, units
 from .page import AuditPage, demonstration, write_audit_page
 from .run import AUDIT_FILE, FIGURES_FOLDER, TEXT_FILE
 

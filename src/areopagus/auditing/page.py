@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..audits.registry import audit_names, find_audit
-from ..calibration.text_lines import units
 from ..cap_stop import cap_notices
 from ..errors import InputError, InputFault
 from ..number import as_json
@@ -17,6 +16,7 @@ from ..reports.all_numbers import numbers_section
 from ..reports.asked import state_told
 from ..reports.frame import Page, write_page
 from ..reports.section_job import job_sections
+from ..text_lines import units
 from .options import read_options
 from .page_sections import askings_section, pictures_section
 from .run import AUDIT_FILE, AuditRun

@@ -12,6 +12,7 @@ from ..errors import ProviderError
 from ..judges.budget import Purse
 from ..judges.call import worst_usd
 from ..judges.desk import Desk
+from ..judges.listed_cost import StraightPrice
 from ..judges.llm import LitellmBackend
 from ..records.ledger import CallRecord
 from ..records.reply import Reply, Usage
@@ -70,6 +71,7 @@ class Collector:
         self._rows = rows
         self._errors = errors
         self._readers: dict[str, AnswerDesk] = {}
+        self._prices: dict[str, tuple[BatchPrices | None, StraightPrice | None]] = {}
 
     def enroll(self, backend: LitellmBackend, prices: BatchPrices | None) -> None:
         """Makes a backend known, at its batch prices."""
@@ -78,6 +80,7 @@ class Collector:
             return None if prices is None else prices.cost(usage)
 
         self._readers[backend.spec.name] = AnswerDesk(backend, cost)
+        self._prices[backend.spec.name] = prices, backend.unit_prices
 
     async def collect(
         self,
@@ -176,6 +179,7 @@ class Collector:
         intent = await ledger.begin(item.key, backend=name)
         await ledger.finish(intent, _call(record, item, reply))
         purse.pay(reply.cost_usd, worst_usd=worst_usd(item.judge.backend, request))
+        self._desk.brought(item.key, reply, *self._prices[name])
         counts.answered += 1
         counts.repeated += 1 if intent.repeats else 0
         return None

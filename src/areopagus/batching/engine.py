@@ -125,6 +125,8 @@ class _LedgerOnlyDesk(Desk):
     def __init__(self, desk: Desk, leftovers: Leftovers) -> None:
         super().__init__(desk.ledger, budget=desk.budget)
         self.counts = desk.counts
+        self.account = desk.account
+        self._brought = desk._brought
         self._outer = desk
         self._leftovers = leftovers
 
@@ -138,8 +140,7 @@ class _LedgerOnlyDesk(Desk):
         key = request.key()
         stored = self.ledger.lookup([key]).get(key)
         if stored is not None:
-            self.counts.from_ledger += 1
-            return Answer(stored, key, from_ledger=True)
+            return self._found(key, stored)
         left = self._leftovers
         known = left.errors.get(key) or left.by_backend.get(backend.spec.name)
         if known is not None:

@@ -65,7 +65,11 @@ class Submitter:
             is_lost = isinstance(error, ProviderError) and error.may_be_billed
             self._book.change(record, status="lost" if is_lost else "dropped", ended=now())
             raise
-        self._desk.counts.sent += len(parcel.ids)
+        counts = self._desk.counts
+        counts.sent += len(parcel.ids)
+        counts.attempts += len(parcel.ids)
+        counts.in_batches += len(parcel.ids)
+        counts.batches += 1
         return self._book.change(record, status="open", batch_id=batch_id)
 
     async def settle(self, record: BatchRecord, provider: BatchProvider | None) -> None:
@@ -119,7 +123,6 @@ class Submitter:
         attempt = 0
         while True:
             attempt += 1
-            self._desk.counts.attempts += 1
             try:
                 return await call()
             except ProviderError as error:

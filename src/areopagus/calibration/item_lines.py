@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..number import Number
+from ..text_lines import item, plain, show, table, units
 from .calibration_items import CalibrationItem
-from .text_lines import item, plain, show, table, units
 
 MOST_ITEMS = 6
 """Items (prompt x criterion) that are spelled out in the terminal; all stand in the JSON."""

@@ -11,13 +11,14 @@ from ..reports.all_numbers import numbers_section
 from ..reports.frame import Page, write_page
 from ..reports.numbers import shown, span
 from ..reports.parts import Section, Tile, Tiles
+from ..text_lines import listed, said, units
+from .cautions import FEW_PROMPTS, demonstration
 from .how_many import HowMany
 from .page_panel import against_one_person, judges_section, one_person_section, panel_section
 from .page_parts import finite
 from .page_people import matched_section, paper_section, people_section
 from .page_use import alt_section, corrections_section, how_many_section, unsaid_section
 from .result import Calibration
-from .text_lines import FEW_PROMPTS, demonstration, listed, said, units
 
 
 def write_calibration_page(

@@ -9,7 +9,7 @@ from typing import Final
 from ..number import Number
 from ..reports.numbers import span
 from ..reports.parts import Cell, Column, Paragraph, Part, Scalar, Table
-from .text_lines import said
+from ..text_lines import said
 
 MOST_ROWS: Final = 300
 """Rows of one table; numbers.json holds all of them."""

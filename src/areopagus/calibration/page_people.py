@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..reports.parts import Column, Figure, Paragraph, Part, Points, Section, Table
+from ..text_lines import listed, units
 from .matched import Matched
 from .page_parts import cut, finite, measures, reasons, value
 from .paper import PaperFigures
 from .people import CriterionAgreement, People
-from .text_lines import listed, units
 
 
 def matched_section(matched: Matched) -> Section:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Scalar, Section, Table
+from ..text_lines import said, units
 from .alt import AltTestResult
 from .corrections import Corrections
 from .how_many import Design, HowMany
 from .page_parts import cut, finite, measures, value
-from .text_lines import said, units
 from .unsaid import Unsaid
 
 

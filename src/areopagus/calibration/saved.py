@@ -31,6 +31,8 @@ from ..aggregation.tests_of_effect import sign_flip_test
 from ..errors import InputError, InputFault
 from ..number import Number, as_json
 from ..records.run_folder import replaced
+from ..text_lines import units
+from .cautions import demonstration
 from .corrections import CONFORMAL_LEVEL
 from .judge_bias import prompt_means
 from .later_panel import later_panel, panel_differences
@@ -39,7 +41,6 @@ from .material import is_stand_in
 from .panel_scores import PanelScores
 from .result import Calibration
 from .sources import Judges, texts_of
-from .text_lines import demonstration, units
 
 SAVED_FORMAT = 1
 MOST_KEPT = 2000

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .text_lines import demonstration, item
+from ..text_lines import item
+from .cautions import demonstration
 from .text_panel import (
     alt_lines,
     corrections_lines,

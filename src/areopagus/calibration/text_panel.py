@@ -6,26 +6,15 @@ import math
 from collections.abc import Sequence
 
 from ..number import Number
+from ..text_lines import cell, heading, item, listed, plain, probability, said, show, table, units
 from .alt import AltTestResult
+from .cautions import FEW_PROMPTS
 from .corrections import Corrections
 from .how_many import HowMany
 from .judges_table import JudgeRow, JudgesTable, Kind
 from .one_person import AgainstOnePerson
 from .panel_people import PanelPeople
 from .panel_worth import NullBand
-from .text_lines import (
-    FEW_PROMPTS,
-    cell,
-    heading,
-    item,
-    listed,
-    plain,
-    probability,
-    said,
-    show,
-    table,
-    units,
-)
 from .unsaid import Unsaid
 
 MOST_ROWS = 60

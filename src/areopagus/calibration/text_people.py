@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from ..records.humans.misfits import rows_said
+from ..text_lines import cell, heading, item, listed, plain, probability, show, table, units
+from .cautions import FEW_PROMPTS
 from .item_lines import item_lines
 from .matched import Matched
 from .paper import PaperFigures
 from .people import CriterionAgreement, People
 from .rater_severity import SeverityTable
-from .text_lines import (
-    FEW_PROMPTS,
-    cell,
-    heading,
-    item,
-    listed,
-    plain,
-    probability,
-    show,
-    table,
-    units,
-)
 
 MOST_RATERS = 20
 
@@ -40,7 +30,8 @@ def matched_lines(matched: Matched) -> list[str]:
     if panel is not None:
         lines += item(
             "panel",
-            f"{units(panel.judges, 'judge')} ({panel.personas} personas x {panel.models} models, "
+            f"{units(panel.judges, 'judge')} ({units(panel.personas, 'persona')} x "
+            f"{units(panel.models, 'model')}, "
             f"{units(panel.repeats, 'repeat')}); judgments: "
             + ", ".join(f"{n:,} {name}" for name, n in panel.by_status.items() if n),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -168,6 +167,7 @@ def _run(
 ) -> int:
     from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
+    from .cost import echo_cost, write_numbers
     from .display import printable, same_command, show_notices
     from .main import terminated
 
@@ -190,13 +190,11 @@ def _run(
         )
         return 143 if terminated() else 130
     if json_file is not None:
-        from ..records.run_folder import replaced
-
-        with replaced(Path(json_file)) as part:
-            part.write_bytes((run.path / f"{job.kind}.json").read_bytes())
+        write_numbers(json_file, run.path / f"{job.kind}.json", run.record)
     if not quiet:
         click.echo(printable(run.text))
-        click.echo(f"Results: {printable(str(run.path))}")
+        echo_cost(run.record["sessions"][-1])
+        click.echo(f"\nResults: {printable(str(run.path))}")
         if run.state == "budget":
             click.echo(STOPPED_BY_CAP)
     code: int = run.exit_code

@@ -196,6 +196,7 @@ def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
     from ..auditing.run import AUDIT_FILE
     from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
+    from .cost import echo_cost, write_numbers
     from .display import printable, same_command
     from .main import terminated
 
@@ -208,12 +209,11 @@ def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
         )
         return 143 if terminated() else 130
     if json_file is not None:
-        from ..records.run_folder import replaced
-
-        with replaced(Path(json_file)) as part:
-            part.write_bytes((run.path / AUDIT_FILE).read_bytes())
+        write_numbers(json_file, run.path / AUDIT_FILE, run.record)
     if not quiet:
         click.echo(printable(run.text).rstrip("\n"))
+        click.echo()
+        echo_cost(run.record["sessions"][-1])
         click.echo(f"\nResults: {printable(str(run.path))}")
         if run.state == "budget":
             click.echo(STOPPED_BY_CAP)
@@ -222,9 +222,9 @@ def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
-    from ..calibration.text_lines import units
     from ..records.csv_lines import CsvLines, writable
     from ..records.run_folder import replaced
+    from ..text_lines import units
     from .display import printable
 
     carried = [name for name in job.audit.item_columns if name != "prompt_id"]
@@ -256,6 +256,7 @@ def _write_prompts(job: AuditJob, path: Path) -> int:
 
 def _show_estimate(job: AuditJob) -> int:
     from ..auditing.estimate import rehearse
+    from ..text_lines import units
     from .display import WIDTH, console, dollars, table, visible
 
     found = rehearse(job)
@@ -288,14 +289,17 @@ def _show_estimate(job: AuditJob) -> int:
     priced = [item for item in found if item.most_calls]
     unknown = sorted({item.backend for item in priced if item.most_usd is None})
     if unknown:
-        out.print(f"{calls:,} calls. Price unknown: {visible(', '.join(unknown))}")
+        out.print(f"{units(calls, 'call')}. Price unknown: {visible(', '.join(unknown))}")
     else:
         likely = dollars(sum(item.likely_usd or 0 for item in priced))
         most = dollars(sum(item.most_usd or 0 for item in priced))
-        out.print(f"{calls:,} calls, at most {most_calls:,}: {likely} likely, at most {most}")
+        out.print(
+            f"{units(calls, 'call')}, at most {most_calls:,}: {likely} likely, at most {most}"
+        )
     if job.judges:
         out.print(
-            '[dim]Answers not there yet are assumed to need judges; "at most": every two judges\n'
-            "differ, and every reply of a judge has to be repaired.[/dim]"
+            '[dim]Answers not there yet are assumed to need judges; "at most": '
+            + ("every two judges\ndiffer, and " if len(job.judges) > 2 else "")
+            + "every reply of a judge has to be repaired.[/dim]"
         )
     return 0

@@ -131,7 +131,7 @@ def apply(
 
 
 def _applied_lines(found: Applied) -> list[str]:
-    from ..calibration.text_lines import item, units
+    from ..text_lines import item, units
 
     lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
     nothing = "none" if found.withheld else "none were earned"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..cap_stop import STOPPED_BY_CAP
+from .cost import echo_cost
 from .display import dollars, printable, same_command
 
 if TYPE_CHECKING:
@@ -85,12 +86,7 @@ def construct(
 def _show(run: ConstructionRun, made: str) -> None:
     for text in run.lines:
         click.echo(printable(text))
-    calls, spending = run.spending.calls, run.spending
-    said = f"Calls: {calls.sent:,} sent, {calls.from_ledger:,} answered by the ledger"
-    cost = dollars(spending.spent_usd)
-    if spending.unknown_price_calls:
-        cost += f"; {spending.unknown_price_calls:,} calls have no known price"
-    click.echo(f"{said}\nCost now: {cost}")
+    echo_cost(run.spending.to_json())
     if run.state == "budget":
         click.echo(STOPPED_BY_CAP)
     click.echo(f"{made}: {printable(str(run.table))}")

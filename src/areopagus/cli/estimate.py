@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 def show_estimate(found: Estimate, max_cost: float | None) -> None:
     """Calls, tokens and a cost range by backend; an unknown price stays unknown."""
+    from ..text_lines import units
+
     out = console()
     rows = table(
         "Dry run: nothing is sent",
@@ -34,10 +36,10 @@ def show_estimate(found: Estimate, max_cost: float | None) -> None:
             out.print(f"{visible(item.name)}: {cost}")
     least = found.least
     out.print(
-        f"{found.n_responses} responses"
+        units(found.n_responses, "response")
         + (f", {found.n_screened} of them screened (nobody is asked)" if found.n_screened else "")
         + ("; " if least is None else f"; from {least.calls:,} to ")
-        + f"{found.calls:,} calls to send, repairs apart"
+        + f"{units(found.calls, 'call')} to send, repairs apart"
     )
     if least is not None:
         out.print("[dim]from: the first block of each response; to: as many as may be asked[/dim]")

@@ -56,6 +56,7 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
 def stats(location: str | None) -> None:
     """Count calls, tokens, cost and failures by backend."""
     from ..records.ledger_admin import ledger_stats
+    from ..text_lines import units
     from .display import console, dollars, table, visible
 
     found = ledger_stats(location)
@@ -78,22 +79,23 @@ def stats(location: str | None) -> None:
     for item in found.backends:
         if item.unknown_price:
             out.print(
-                f"{visible(item.backend)}: {item.unknown_price:,} calls without a known price"
+                f"{visible(item.backend)}: {units(item.unknown_price, 'call')} without a known "
+                "price"
             )
         if item.repeats:
             out.print(
-                f"{visible(item.backend)}: {item.repeats:,} calls were in flight at a kill and "
-                "were asked again"
+                f"{visible(item.backend)}: {units(item.repeats, 'call')} in flight at a kill, "
+                "asked again"
             )
         if item.duplicates:
             out.print(
-                f"{visible(item.backend)}: {item.duplicates:,} replies were paid by two processes "
-                "at once; the first was kept"
+                f"{visible(item.backend)}: {units(item.duplicates, 'call')} paid by two processes "
+                "at once; the first reply was kept"
             )
     if found.orphans:
-        out.print(f"{found.orphans:,} calls in flight at a kill have not been asked again")
+        out.print(f"{units(found.orphans, 'call')} in flight at a kill, not asked again yet")
     for backend, fault, number in found.failures:
-        out.print(f"failed: {visible(backend)}: {visible(fault)}: {number:,} calls")
+        out.print(f"failed: {visible(backend)}: {visible(fault)}: {units(number, 'call')}")
 
 
 @ledger.command("prune")

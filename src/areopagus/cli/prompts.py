@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -231,9 +232,18 @@ def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[
         from ..errors import InputError
 
         raise InputError("no scenario is left")
+    code = 3 if funnel.odd else 0
+    if options["dry_run"]:
+        click.echo(f"Scenarios: {printable(table)} (a dry run: not written)")
+        if not goes_on:
+            return code
+        with tempfile.TemporaryDirectory() as folder:
+            # The same name, so that the job it stands for has the same folder.
+            unwritten = str(Path(folder) / Path(table).name)
+            write_scenarios(unwritten, rows)
+            return max(code, _generate(unwritten, {}, options))
     write_scenarios(table, rows)
     click.echo(f"Scenarios: {printable(table)}")
-    code = 3 if funnel.odd else 0
     return max(code, _generate(table, {}, options)) if goes_on else code
 
 
@@ -294,6 +304,7 @@ def _announce(job: PromptJob) -> None:
 def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
     from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
+    from .cost import echo_cost
     from .display import printable, same_command
     from .main import terminated
 
@@ -307,9 +318,10 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
         )
         return 143 if terminated() else 130
     if json_file is not None:
-        _write_json(json_file, run.figures)
+        _write_json(json_file, {**run.figures, "cost": run.record.get("cost")})
     if not quiet:
         click.echo(printable(run.text).rstrip("\n"))
+        echo_cost(run.record["sessions"][-1])
         click.echo(f"Prompts: {printable(str(run.prompts_path))}")
     click.echo(f"Results: {printable(str(run.path))}")
     if run.state == "budget" and not quiet:
@@ -319,6 +331,7 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
 
 def _show_estimate(job: PromptJob) -> int:
     from ..prompting.estimate import rehearse
+    from ..text_lines import units
     from .display import console, dollars, table, visible
 
     found = rehearse(job)
@@ -342,11 +355,11 @@ def _show_estimate(job: PromptJob) -> int:
     calls = sum(item.calls for item in found)
     unknown = sorted({item.backend for item in found if item.calls and item.most_usd is None})
     if unknown:
-        out.print(f"{calls:,} calls. Price unknown: {visible(', '.join(unknown))}")
+        out.print(f"{units(calls, 'call')}. Price unknown: {visible(', '.join(unknown))}")
     else:
         likely = sum(item.likely_usd or 0 for item in found)
         most = sum(item.most_usd or 0 for item in found)
-        out.print(f"{calls:,} calls: {dollars(likely)} likely, at most {dollars(most)}")
+        out.print(f"{units(calls, 'call')}: {dollars(likely)} likely, at most {dollars(most)}")
     out.print(
         "[dim]Prompts that are not written yet are assumed usable, of some sixty words each; one "
         "repair of a reply comes on top where it is needed.[/dim]"
@@ -355,6 +368,7 @@ def _show_estimate(job: PromptJob) -> int:
 
 
 def _show_sample(found: Sample, seed: int) -> None:
+    from ..text_lines import units
     from .display import console, table, visible
 
     out = console()
@@ -374,7 +388,7 @@ def _show_sample(found: Sample, seed: int) -> None:
         reached = sum(1 for name, _ in strata if name == source)
         short = f"; {found.wanted} wanted" if drawn < found.wanted else ""
         out.print(
-            f"{visible(source)}: {drawn} of {n:,} prompts, from {reached} of "
+            f"{visible(source)}: {drawn} of {units(n, 'prompt')}, from {reached} of "
             f"{found.strata[source]} strata{short}"
         )
 

@@ -131,7 +131,8 @@ def _teller(*, quiet: bool) -> Any:
 
 def _show(result: RespondResult) -> None:
     from ..cap_stop import STOPPED_BY_CAP
-    from .display import console, dollars, same_command, visible
+    from .cost import cost_lines
+    from .display import console, same_command, visible
 
     out, counts = console(), result.counts
     cut = f", {counts.cut_off} of them cut off at the token limit" if counts.cut_off else ""
@@ -150,15 +151,8 @@ def _show(result: RespondResult) -> None:
         out.print(STOPPED_BY_CAP)
     for fault, number in result.faults.items():
         out.print(f"  {number} × failed: {visible(fault)}")
-    cost = dollars(result.spent_usd)
-    if result.possibly_spent_usd:
-        cost += f", and at most {dollars(result.possibly_spent_usd)} for attempts that broke off"
-    if result.unknown_price_calls:
-        cost += f"; {result.unknown_price_calls} calls have no known price"
-    out.print(
-        f"Calls: {result.sent} calls sent, {result.from_ledger} answered by the ledger\n"
-        f"Cost now: {cost}"
-    )
+    for line in cost_lines(result.spending.to_json()):
+        out.print(line)
     out.print(f"Score them: areopagus score {visible(str(result.path))}")
 
 

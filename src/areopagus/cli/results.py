@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..cap_stop import STOPPED_BY_CAP
-from ..precision.text import precision_of, precision_sentences
-from .display import console, dollars, number, same_command, span, table, visible
+from ..precision.text import precision_of, precision_sentences, spared_word
+from ..text_lines import units
+from .cost import cost_lines
+from .display import console, number, same_command, span, table, visible
 
 if TYPE_CHECKING:
     from ..run import Run
@@ -22,11 +24,11 @@ def show_run(run: Run) -> None:
     title = "DEMONSTRATION · " if record["demonstration"] else ""
     responses, panel = record["responses"], record["panel"]
     rule = precision_of(record)
-    spared = f", {rule['not_asked']} not needed" if rule and rule["not_asked"] else ""
+    spared = f", {rule['not_asked']:,} {spared_word(rule)}" if rule and rule["not_asked"] else ""
     out.print(
         f"[bold]{title}{run.n_scored} scored of {run.n_planned} planned judgments{spared}[/bold]  "
-        f"({responses['n']} responses, {responses['prompts']} prompts, "
-        f"{len(panel['personas'])} personas × {len(panel['models'])} models)"
+        f"({units(responses['n'], 'response')}, {units(responses['prompts'], 'prompt')}, "
+        f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')})"
     )
     _show_respondents(run)
     _show_counts(run)
@@ -95,25 +97,9 @@ def _show_counts(run: Run) -> None:
     if record["flags"]:
         flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in record["flags"].items())
         out.print(f"Flags on responses: {visible(flags)}")
-    session = record["sessions"][-1]
-    calls = session["calls"]
-    parts = [
-        f"{calls.get('sent', 0)} calls sent",
-        f"{calls.get('from_ledger', 0)} answered by the ledger",
-    ]
-    if calls.get("repeated"):
-        parts.append(f"{calls['repeated']} of them in flight at an earlier kill, repeated")
-    if calls.get("failed"):
-        parts.append(f"{calls['failed']} failed")
-    out.print(f"\nCalls: {', '.join(parts)}")
-    spent = f"Cost now: {dollars(session['spent_usd'])}"
-    if session["possibly_spent_usd"]:
-        spent += (
-            f", and at most {dollars(session['possibly_spent_usd'])} for attempts that broke off"
-        )
-    if session["calls_with_unknown_price"]:
-        spent += f"; {session['calls_with_unknown_price']} calls have no known price"
-    out.print(spent)
+    out.print()
+    for line in cost_lines(record["sessions"][-1]):
+        out.print(line)
     if run.counts.get("failed"):
         out.print(
             f"Failed judgments are asked again by the same command: {visible(same_command())}"

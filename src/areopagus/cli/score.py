@@ -53,7 +53,25 @@ if TYPE_CHECKING:
     type=int,
     default=0,
     show_default=True,
-    help="Seed of those orders.",
+    help="Seed of those orders, and of the personas that a plan seats.",
+)
+@click.option(
+    "--plan",
+    "plan_file",
+    metavar="FILE",
+    help="Seat as many judges as this calibration's D-study plans.",
+)
+@click.option(
+    "--plan-calls",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Plan for so many calls a response. Default: the calibrated panel's.",
+)
+@click.option(
+    "--plan-error",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="POINTS",
+    help="Plan for this standard error of the order of responses instead.",
 )
 @click.option("--dry-run", is_flag=True, help="Print calls, tokens and a cost range; send nothing.")
 @click.option("--resume", is_flag=True, help="Demand that the run folder exists already.")
@@ -95,6 +113,9 @@ def score(
     precision: float | None,
     judges_per_response: int | None,
     order_seed: int,
+    plan_file: str | None,
+    plan_calls: int | None,
+    plan_error: float | None,
     dry_run: bool,
     resume: bool,
     engine: str,
@@ -122,7 +143,19 @@ def score(
         "judges_per_response": judges_per_response,
         "order_seed": order_seed,
     }
-    with panel_from(**panel) as seated:
+    if plan_file is None and (plan_calls is not None or plan_error is not None):
+        raise InputError("--plan-calls and --plan-error speak of a plan: give --plan too")
+    whole = panel_from(**panel)
+    if plan_file is not None:
+        whole = _planned(
+            whole,
+            plan_file,
+            repeats=panel["repeats"],
+            calls=plan_calls,
+            standard_error=plan_error,
+            seed=order_seed,
+        )
+    with whole as seated:
         if not quiet:
             announce(seated)
         if dry_run:
@@ -142,6 +175,17 @@ def score(
             batch=batches or False,
             **rule,
         )
+
+
+def _planned(panel: Panel, file: str, *, repeats: int | None, **wish: Any) -> Panel:
+    """The panel that the plan seats; --repeats may only say what the plan says too."""
+    planned = panel.planned(file, **wish)
+    if repeats not in (None, planned.settings.repeats):
+        raise InputError(
+            f"--plan sets the repeats to {planned.settings.repeats}, --repeats to {repeats}: "
+            "leave one of them out"
+        )
+    return planned
 
 
 def _engine(name: str, address: str | None) -> Engine | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -198,6 +197,7 @@ def _announce(job: StressJob) -> None:
 def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
     from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
+    from .cost import echo_cost, write_numbers
     from .display import printable, same_command
     from .main import terminated
 
@@ -210,16 +210,16 @@ def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
         )
         return 143 if terminated() else 130
     if json_file is not None:
-        from ..records.run_folder import replaced
         from ..stressing.run import STRESS_FILE
 
-        with replaced(Path(json_file)) as part:
-            part.write_bytes((run.path / STRESS_FILE).read_bytes())
+        write_numbers(json_file, run.path / STRESS_FILE, run.record)
     if not quiet:
         if job.design.rewrite_only:
             _show_rewriting(run)
         else:
             click.echo(printable(run.text).rstrip("\n"))
+        click.echo()
+        echo_cost(run.record["sessions"][-1])
         click.echo(f"\nResults: {printable(str(run.path))}")
         if run.state == "budget":
             click.echo(STOPPED_BY_CAP)
@@ -241,6 +241,7 @@ def _show_rewriting(run: StressRun) -> None:
 
 def _show_estimate(job: StressJob) -> int:
     from ..stressing.estimate import rehearse
+    from ..text_lines import units
     from .display import console, dollars, table, visible
 
     found = rehearse(job)
@@ -264,7 +265,7 @@ def _show_estimate(job: StressJob) -> int:
     likely = [item.likely_usd for item in found if item.most_calls]
     most = [item.most_usd for item in found if item.most_calls]
     counted = (
-        f"{sum(item.calls for item in found):,} calls, "
+        f"{units(sum(item.calls for item in found), 'call')}, "
         f"{sum(item.most_calls for item in found):,} with every repair and second review"
     )
     if any(value is None for value in (*likely, *most)):

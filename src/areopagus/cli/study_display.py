@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ..text_lines import units
 from .display import console, number, show_notices, table, visible
 
 if TYPE_CHECKING:
@@ -16,15 +17,16 @@ def show_built(built: BuiltStudy) -> None:
     out = console()
     fewest, most = built.per_rater
     each = f"{most}" if fewest == most else f"{fewest} to {most}"
-    who = "raters" if built.kind == "rating" else "writers"
+    who = "rater" if built.kind == "rating" else "writer"
     out.print(f"[bold]Built {visible(str(built.folder))}[/bold], a {built.kind} study")
     out.print(
-        f"{built.n_raters} {who}, {built.n_prompts} prompts ({built.n_calibration} calibration "
-        f"items), {built.n_packets} pages, {each} a person"
+        f"{units(built.n_raters, who)}, {units(built.n_prompts, 'prompt')} "
+        f"({units(built.n_calibration, 'calibration item')}), {units(built.n_packets, 'page')}, "
+        f"{each} a person"
     )
     if built.kind == "rating":
         told = ", ".join(f"{kind} in {n}" for kind, n in built.changes.items()) or "nothing"
-        out.print(f"{built.n_responses} responses are shown; form brought into line: {told}")
+        out.print(f"Shown: {units(built.n_responses, 'response')}; form brought into line: {told}")
     out.print(visible(f"What unblinds stays in {built.folder / 'organiser'}, personal links too."))
     out.print(visible(f"Next: areopagus study serve {built.folder}"))
     show_notices(built.notices)
@@ -34,7 +36,10 @@ def show_collected(found: Collected) -> None:
     """What came back, rater by rater, and what to look at."""
     out = console()
     word = "scored whole" if found.kind == "rating" else "handed in"
-    out.print(f"{found.n_pages_done} of {found.n_pages} pages {word}; {len(found.rows):,} rows")
+    out.print(
+        f"{found.n_pages_done} of {units(found.n_pages, 'page')} {word}; "
+        f"{units(len(found.rows), 'row')}"
+    )
     if found.raters:
         names = ["rater", "pages", "scores", "min/page", "weak last", "gap", "alike"]
         rows = table("", names)

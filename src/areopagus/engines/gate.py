@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ..judges.account import Account
 from ..judges.budget import Budget, BudgetSpentError
 from ..judges.desk import CallCounts
 from ..judges.limits import Limiter, StoppedError
@@ -42,6 +43,7 @@ class GateTotals:
     Attributes:
         counts: `CallCounts` as a mapping.
         spent, possibly_spent, unknown_calls: see `Budget`.
+        account: see `Account.flat`.
         peak_in_flight: backend to the most calls that were in flight at once.
         given_up: nodes that fell silent.
     """
@@ -50,6 +52,7 @@ class GateTotals:
     spent: float
     possibly_spent: float
     unknown_calls: int
+    account: dict[str, float]
     peak_in_flight: dict[str, int]
     given_up: int
 
@@ -105,6 +108,7 @@ class Gate:
         }
         self._budget = Budget(cap=cap)
         self._counts = CallCounts()
+        self._account = Account()
         self._nodes: dict[str, _Node] = {}
         self._given_up = 0
         self._stopped = False
@@ -148,7 +152,8 @@ class Gate:
 
         Reports: ("leave", backend), ("ok", backend, estimated tokens, used tokens),
         ("throttled", backend, seconds), ("server_error", backend), ("book", amount, certain),
-        ("release", amount, last), ("counts", {field: number}), ("unknown_price", number).
+        ("release", amount, last), ("counts", {field: number}), ("account", {part.name: number}),
+        ("unknown_price", number).
         """
         known = self._hear(node)
         for kind, *values in reports:
@@ -165,6 +170,7 @@ class Gate:
             spent=budget.spent,
             possibly_spent=budget.possibly_spent,
             unknown_calls=budget.unknown_calls,
+            account=self._account.flat(),
             peak_in_flight={name: item.peak_in_flight for name, item in self._limiters.items()},
             given_up=self._given_up,
         )
@@ -199,6 +205,8 @@ class Gate:
         elif kind == "counts":
             for name, number in values[0].items():
                 setattr(self._counts, name, getattr(self._counts, name) + number)
+        elif kind == "account":
+            self._account.take(values[0])
         elif kind == "unknown_price":
             self._budget.unknown_calls += values[0]
         else:

@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
+from ..judges.account import added_to
 from ..judges.backend import Backend
 from ..judges.budget import Budget, BudgetSpentError
 from ..judges.desk import Desk
@@ -38,6 +39,7 @@ class NodeDesk(Desk):
         super().__init__(ledger, budget=budget)
         self._told = asdict(self.counts)
         self._told_unknown = 0
+        self._told_account: dict[str, float] = {}
 
     def limiter(self, backend: Backend) -> Limiter:
         """The way to the one gate of this backend."""
@@ -63,6 +65,10 @@ class NodeDesk(Desk):
         self._told = now
         if changed:
             self._reporter.add("counts", changed)
+        account = self.account.flat()
+        added, self._told_account = added_to(account, self._told_account), account
+        if added:
+            self._reporter.add("account", added)
         unknown = self.budget.unknown_calls - self._told_unknown
         self._told_unknown += unknown
         if unknown:

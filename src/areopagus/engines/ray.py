@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..access import price_fault
 from ..errors import InputError, InputFault, StoreError
+from ..judges.account import added_to
 from ..judges.backend import Backend
 from ..judges.desk import Desk
 from ..records.responses import ResponseRow
@@ -256,6 +257,7 @@ class RayEngine:
         for name, number in now.counts.items():
             earlier = before.counts[name] if before else 0
             setattr(desk.counts, name, getattr(desk.counts, name) + number - earlier)
+        desk.account.take(added_to(now.account, before.account if before else {}))
         budget = desk.budget
         if spent := now.spent - (before.spent if before else 0.0):
             budget.book(spent)

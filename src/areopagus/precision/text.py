@@ -23,9 +23,7 @@ def precision_sentences(found: Mapping[str, Any]) -> list[str]:
     responses = found["responses"]
     sentences = [f"{asked:,} of {asked + spared:,} judgments were asked for."]
     if spared:
-        sentences[0] += (
-            f" The rule did not want {spared:,}, which saved as many calls{_dollars(saved)}."
-        )
+        sentences[0] += f" {_why_spared(found)}, which saved as many calls{_dollars(saved)}."
     if found["half_width"] is not None:
         sentences.append(
             f"Wanted: the whole panel's mean to within {found['half_width']:g} points. Reached on "
@@ -47,6 +45,26 @@ def precision_sentences(found: Mapping[str, Any]) -> list[str]:
     if cut_short:
         sentences.append(f"On {cut_short:,} responses the run stopped before the rule did.")
     return sentences
+
+
+def spared_word(found: Mapping[str, Any]) -> str:
+    """What judgments that were left out are called: a limit does not ask whether they are needed.
+
+    Args:
+        found: `panel.precision` of run.json.
+    """
+    return "not allowed" if found["half_width"] is None else "not needed"
+
+
+def _why_spared(found: Mapping[str, Any]) -> str:
+    spared, most = found["not_asked"], found["judges_per_response"]
+    asked = "was not asked" if spared == 1 else "were not asked"
+    limit = f"at most {most} a response were allowed"
+    if found["half_width"] is None:
+        return f"{spared:,} {asked}: {limit}"
+    if most is not None:
+        return f"{spared:,} {asked}: the rule had enough, or {limit}"
+    return f"The rule did not want {spared:,}"
 
 
 def _dollars(saved: Mapping[str, Any]) -> str:

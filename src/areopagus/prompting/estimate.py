@@ -61,6 +61,14 @@ async def calls_left(job: PromptJob) -> dict[str, int]:
     return left
 
 
+async def most_per_scenario(job: PromptJob) -> float:
+    """The most that a scenario still to be written may cost, in US dollars, on average."""
+    found = [item for item in await _rehearse(job) if item.stage != "embed"]
+    unwritten = sum(item.calls for item in found if item.stage == "generate")
+    scenarios = max(1, unwritten // max(1, len(job.models.generators)))
+    return sum(item.most_usd or 0.0 for item in found) / scenarios
+
+
 async def _rehearse_and_close(job: PromptJob) -> list[StageEstimate]:
     try:
         return await _rehearse(job)

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..calibration.text_lines import item, table, units
 from ..errors import InputFault
+from ..text_lines import item, table, units
 
 SHOWN_ODD = 20
 

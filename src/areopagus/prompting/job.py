@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
@@ -10,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..access import require_access
-from ..calibration.text_lines import units
 from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.prompt_construction_brief import (
@@ -22,9 +22,12 @@ from ..graphs.prompt_construction_calls import Asked, Material
 from ..graphs.prompt_construction_state import BUNDLE_STATUSES, Constructed, Construction
 from ..job import default_folder
 from ..judges.backend import Backend
+from ..judges.budget import Budget
 from ..judges.desk import Desk
+from ..records.run_folder import REPORT_FILE
 from ..staged import StagedJob, StageProgress
 from ..stressing.material import settings_of
+from ..text_lines import units
 from .concepts import load_technology_terms
 from .material import Models, model_notices, models_from
 from .plan import PromptPlan
@@ -130,6 +133,12 @@ class PromptJob(StagedJob):
         return tuple(backend.spec.name for backend in self.models.generators)
 
     @property
+    def model_strings(self) -> dict[str, str]:
+        """Name of every writer and judge to litellm's name of its model."""
+        asked = (*self.models.generators, *self.models.asked_judges)
+        return {backend.spec.name: backend.spec.model for backend in asked}
+
+    @property
     def ledger(self) -> Ledger:
         """The store of calls, opened when first needed."""
         if self._ledger is None:
@@ -190,11 +199,20 @@ class PromptJob(StagedJob):
     ) -> AsyncGenerator[Constructed, None]:
         """What became of each scenario, in their order.
 
+        Under a cost cap no scenario begins before the money for all of it, at the most, is there
+        beside that of those at work: else the models asked first would get what there is, and few
+        scenarios would be whole. One is always at work.
+
         Raises:
             StoreError: the ledger cannot be written.
         """
         from ..graphs.prompt_construction import construct
 
+        most_usd = 0.0
+        if desk.budget.cap is not None:
+            from .estimate import most_per_scenario
+
+            most_usd = await most_per_scenario(self)
         busy = at_once or max(4, sum(b.spec.concurrency for b in self.models.generators) // 2)
         slots = asyncio.Semaphore(busy)
         queue: deque[asyncio.Task[Constructed]] = deque()
@@ -208,6 +226,10 @@ class PromptJob(StagedJob):
         try:
             for scenario in self.scenarios.rows:
                 await slots.acquire()
+                while at_work := [task for task in queue if not task.done()]:
+                    if _left(desk.budget) >= most_usd * (len(at_work) + 1):
+                        break
+                    await asyncio.wait(at_work, return_when=asyncio.FIRST_COMPLETED)
                 queue.append(asyncio.create_task(one(scenario)))
                 while queue and queue[0].done():
                     yield await queue.popleft()
@@ -230,7 +252,10 @@ class PromptJob(StagedJob):
         )
 
     def finished(self, result: list[Constructed]) -> PromptRun:
-        """The run; its tables are written by then."""
+        """The run; its tables are written by then. The page also tells what all of it cost."""
+        from .page import prompt_page_of, write_prompt_page
+
+        write_prompt_page(self.path / REPORT_FILE, prompt_page_of(self.path))
         return PromptRun(self.path)
 
     def stopped_by_budget(self) -> bool:
@@ -319,6 +344,12 @@ def counted(outcomes: list[Constructed]) -> dict[str, Any]:
         "pair_votes": dict(pairs),
         "unjudged_pairs": unjudged,
     }
+
+
+def _left(budget: Budget) -> float:
+    """What the cap leaves, US dollars, what is set aside for calls in flight included."""
+    cap = math.inf if budget.cap is None else budget.cap
+    return cap - budget.spent - budget.possibly_spent
 
 
 def is_short_of_money(outcomes: list[Constructed]) -> bool:

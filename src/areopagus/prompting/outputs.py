@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..graphs.prompt_construction_state import Constructed
-from ..records.run_folder import REPORT_FILE, replaced
+from ..records.run_folder import replaced
 from .run import FIGURES_FILE, TEXT_FILE
 from .scenarios import write_scenarios
 from .statistics import Placed, measure
@@ -34,6 +34,7 @@ def write_set(job: PromptJob, outcomes: list[Constructed]) -> int:
         job.scenarios.rows[: len(outcomes)],
         outcomes,
         job.generator_names,
+        models=job.model_strings,
         wanted=job.plan.per_scenario,
         rule=job.plan.equivalence,
     )
@@ -42,7 +43,7 @@ def write_set(job: PromptJob, outcomes: list[Constructed]) -> int:
 def write_report(
     job: PromptJob, outcomes: list[Constructed], n_prompts: int, drawn: PromptMap | None = None
 ) -> None:
-    """Writes prompts.json, prompts.txt and report.html.
+    """Writes prompts.json and prompts.txt.
 
     Args:
         job: the job.
@@ -53,8 +54,6 @@ def write_report(
     Raises:
         StoreError: the folder cannot be written.
     """
-    from .page import prompt_page_of, write_prompt_page
-
     rows = job.scenarios.rows[: len(outcomes)]
     placed = [
         Placed(row.source, row.stratum, outcome)
@@ -89,7 +88,6 @@ def write_report(
         stop=job.cap_stop,
     )
     _write(job.path / TEXT_FILE, "\n".join(lines))
-    write_prompt_page(job.path / REPORT_FILE, prompt_page_of(job.path))
 
 
 def _write(path: Path, text: str) -> None:

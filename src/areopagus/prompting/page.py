@@ -12,6 +12,8 @@ from ..graphs.prompt_construction_brief import CRITERIA, FLAWS
 from ..graphs.prompt_construction_state import BUNDLE_STATUSES
 from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Section, Table
+from ..reports.section_job import job_sections
+from ..text_lines import units
 from .map import PICTURE
 from .run import PromptRun
 
@@ -43,12 +45,13 @@ def prompt_page_of(folder: str | Path, *, figures: bool = True) -> Page:
         sections.append(_gaps(plain["coverage_gaps"]))
     if plain["map"] is not None:
         sections.append(_map(run.path, plain["map"], figures=figures))
+    sections += job_sections(run.record)
     wanted = n_scenarios * len(generators) * plan["per_scenario"]
     return Page(
         title=f"Prompt set of {n_scenarios:,} scenario{'s' if n_scenarios != 1 else ''}",
         kind="prompts",
         sections=sections,
-        lead=(f"{plain['prompts_in_set']:,} prompts in the set", f"of {wanted:,} wanted."),
+        lead=(f"{units(plain['prompts_in_set'], 'prompt')} in the set", f"of {wanted:,} wanted."),
         notices=[
             f"{text[:1].upper()}{text[1:]}" for text in (*cap_notices(plain), *plain["notices"])
         ],

@@ -36,6 +36,7 @@ PROMPT_COLUMNS = (
     "stratum",
     "scenario_id",
     "generator",
+    "generator_model",
     "number",
     "angle",
     "dimensions",
@@ -46,16 +47,17 @@ PROMPT_COLUMNS = (
 )
 _CANDIDATE_COLUMNS = (*PROMPT_COLUMNS, "votes_failed", "votes_missing", "is_usable", "faults")
 _BUNDLE_COLUMNS = (
-    "scenario_id", "source", "stratum", "generator", "status", "usable", "wanted", "reason",
-    "repaired", "repaired_faults", "calls", "cost_usd", "answered_by",
+    "scenario_id", "source", "stratum", "generator", "generator_model", "status", "usable",
+    "wanted", "reason", "repaired", "repaired_faults", "calls", "cost_usd", "answered_by",
 )  # fmt: skip
 _VOTE_COLUMNS = (
-    "prompt_id", "generator", "judge", "is_own", "status", "passes", *CRITERIA, "reason", "calls",
-    "cost_usd",
+    "prompt_id", "generator", "judge", "judge_model", "is_own", "status", "passes", *CRITERIA,
+    "reason", "calls", "cost_usd",
 )  # fmt: skip
 _PAIR_COLUMNS = (
     "scenario_id", "first", "second", "first_generator", "second_generator", "equivalent",
-    "judge_1", "vote_1", "reason_1", "judge_2", "vote_2", "reason_2",
+    "judge_1", "judge_1_model", "vote_1", "reason_1", "judge_2", "judge_2_model", "vote_2",
+    "reason_2",
 )  # fmt: skip
 _PLAIN = re.compile(r"[^A-Za-z0-9._]+")
 USED = ("passed", "not_checked")
@@ -90,10 +92,20 @@ def write_tables(
     outcomes: Sequence[Constructed],
     generators: Sequence[str],
     *,
+    models: Mapping[str, str],
     wanted: int,
     rule: EquivalenceRule,
 ) -> int:
     """Writes all tables; how many prompts are in the set.
+
+    Args:
+        folder: that they are written to.
+        scenarios, outcomes: one outcome a scenario.
+        generators: names, in order.
+        models: name of a generator or judge to litellm's name of its model: who cites a prompt
+            needs the model, and the name may be anything.
+        wanted: prompts wanted a bundle.
+        rule: when a pair is equivalent.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -101,7 +113,7 @@ def write_tables(
     short = short_names(generators)
     carried = provenance_columns(scenarios)
     both = list(zip(scenarios, outcomes, strict=True))
-    candidates = [row for one, other in both for row in _candidates(one, other, short)]
+    candidates = [row for one, other in both for row in _candidates(one, other, short, models)]
     chosen = [row for row in candidates if row["is_usable"] == "yes" and row["quality"] in USED]
     prompt_tables: tuple[tuple[str, tuple[str, ...], list[dict[str, Any]]], ...] = (
         (PROMPTS_FILE, PROMPT_COLUMNS, chosen),
@@ -121,9 +133,9 @@ def write_tables(
             ),
         )
     vote_tables: tuple[tuple[str, tuple[str, ...], Iterator[dict[str, Any]]], ...] = (
-        (BUNDLES_FILE, _BUNDLE_COLUMNS, _bundles(both, wanted)),
-        (VOTES_FILE, _VOTE_COLUMNS, _votes(outcomes, short)),
-        (PAIRS_FILE, _PAIR_COLUMNS, _pairs(outcomes, short, rule)),
+        (BUNDLES_FILE, _BUNDLE_COLUMNS, _bundles(both, wanted, models)),
+        (VOTES_FILE, _VOTE_COLUMNS, _votes(outcomes, short, models)),
+        (PAIRS_FILE, _PAIR_COLUMNS, _pairs(outcomes, short, models, rule)),
     )
     for name, columns, records in vote_tables:
         _write(folder / name, columns, ([row[c] for c in columns] for row in records))
@@ -131,7 +143,10 @@ def write_tables(
 
 
 def _candidates(
-    scenario: Scenario, outcome: Constructed, short: Mapping[str, str]
+    scenario: Scenario,
+    outcome: Constructed,
+    short: Mapping[str, str],
+    models: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
     known = qualities(outcome)
     nothing = PromptQuality("not_checked", 0, 0, 0)
@@ -148,6 +163,7 @@ def _candidates(
                 "stratum": scenario.stratum,
                 "scenario_id": scenario.scenario_id,
                 "generator": bundle.generator,
+                "generator_model": models[bundle.generator],
                 "number": block.number,
                 "angle": block.angle,
                 "dimensions": block.dimensions,
@@ -162,7 +178,9 @@ def _candidates(
             }
 
 
-def _bundles(both: Iterable[tuple[Scenario, Constructed]], wanted: int) -> Iterator[dict[str, Any]]:
+def _bundles(
+    both: Iterable[tuple[Scenario, Constructed]], wanted: int, models: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     for scenario, outcome in both:
         for bundle in outcome.bundles:
             yield {
@@ -170,6 +188,7 @@ def _bundles(both: Iterable[tuple[Scenario, Constructed]], wanted: int) -> Itera
                 "source": scenario.source,
                 "stratum": scenario.stratum,
                 "generator": bundle.generator,
+                "generator_model": models[bundle.generator],
                 "status": bundle.status,
                 "usable": len(bundle.usable),
                 "wanted": wanted,
@@ -182,7 +201,9 @@ def _bundles(both: Iterable[tuple[Scenario, Constructed]], wanted: int) -> Itera
             }
 
 
-def _votes(outcomes: Iterable[Constructed], short: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _votes(
+    outcomes: Iterable[Constructed], short: Mapping[str, str], models: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
     for outcome in outcomes:
         for vote in outcome.votes:
             value, is_read = vote.asked.value, vote.asked.status == "read"
@@ -191,6 +212,7 @@ def _votes(outcomes: Iterable[Constructed], short: Mapping[str, str]) -> Iterato
                 "prompt_id": prompt_id(outcome.scenario_id, vote.prompt, short),
                 "generator": vote.prompt.generator,
                 "judge": vote.judge,
+                "judge_model": models[vote.judge],
                 "is_own": "yes" if vote.judge == vote.prompt.generator else "no",
                 "status": vote.asked.status,
                 "passes": _yes(vote_passes(value)) if is_read else "",
@@ -202,7 +224,10 @@ def _votes(outcomes: Iterable[Constructed], short: Mapping[str, str]) -> Iterato
 
 
 def _pairs(
-    outcomes: Iterable[Constructed], short: Mapping[str, str], rule: EquivalenceRule
+    outcomes: Iterable[Constructed],
+    short: Mapping[str, str],
+    models: Mapping[str, str],
+    rule: EquivalenceRule,
 ) -> Iterator[dict[str, Any]]:
     for outcome in outcomes:
         said: dict[Pair, list[PairVote]] = {pair: [] for pair in outcome.unjudged_pairs}
@@ -221,6 +246,7 @@ def _pairs(
             for place in (1, 2):
                 said_by = votes[place - 1] if len(votes) >= place else None
                 row[f"judge_{place}"] = "" if said_by is None else said_by.judge
+                row[f"judge_{place}_model"] = "" if said_by is None else models[said_by.judge]
                 row[f"vote_{place}"], row[f"reason_{place}"] = _said(said_by)
             yield row
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..aggregation.interval import Interval
-from ..calibration.text_lines import WIDTH, heading, item, listed, table, units
 from ..graphs.prompt_construction_brief import CRITERIA, FLAWS
+from ..text_lines import WIDTH, heading, item, listed, table, units
 from .bounded_means import BoundedMean
 from .diversity import Diversity
 from .plan import PromptPlan
@@ -254,4 +254,4 @@ def _plain(value: float) -> str:
 def _reasons(intervals: Sequence[Interval]) -> Iterator[str]:
     counts = Counter(interval.reason for interval in intervals if interval.reason)
     for reason, n in counts.items():
-        yield from item("", f"{n} × {reason}", indent=4)
+        yield from item("", f"{units(n, 'figure')}: {reason}", indent=4)

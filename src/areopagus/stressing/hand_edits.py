@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..calibration.text_lines import listed
 from ..errors import InputError, InputFault
 from ..records.variants import VariantRow, read_variants, text_sha256
+from ..text_lines import listed
 
 
 def refuse_edited(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..access import require_access
-from ..calibration.text_lines import units
 from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.framings import Framing
@@ -20,6 +19,7 @@ from ..judges.desk import Desk
 from ..records.responses import open_responses
 from ..respond_protocol import Track
 from ..staged import StagedJob, StageProgress
+from ..text_lines import units
 from .answers import RESPONSES_FILE, Asking, cell_name, questions, write_answers
 from .design import design_of
 from .missing import count_missing, count_supplied

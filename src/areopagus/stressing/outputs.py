@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..calibration.text_lines import units
 from ..cap_stop import cap_notices
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
+from ..text_lines import units
 from .measure import StressFigures, measure
 from .page import StressPage, write_stress_page
 from .run import STRESS_FILE, TEXT_FILE

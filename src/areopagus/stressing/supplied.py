@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..calibration.text_lines import units
 from ..errors import InputError, InputFault
 from ..records.row_source import FAULT_LIMIT
+from ..text_lines import units
 from .panel_rows import repeat_of
 from .plan import StressPlan
 from .source import StressResponse, StressSource

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.degradation import Degradation
 from ..aggregation.prompt_means import PromptMean
 from ..aggregation.vulnerability import profile_sentences
-from ..calibration.text_lines import WIDTH, heading, item, table, units
+from ..text_lines import WIDTH, heading, item, table, units
 from .cell_words import limits, noun_of, once_more, p_text, signed
 from .measure import StressFigures
 from .plan import StressPlan
@@ -89,8 +89,8 @@ def rewriting_lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield from item(
         "",
         f"{found['accepted']} accepted of {found['planned']} planned variants, "
-        f"{found['failed']} failed, {found['not_asked']} not asked; {found['repaired']} prompts "
-        "asked a second time",
+        f"{found['failed']} failed, {found['not_asked']} not asked; "
+        f"{units(found['repaired'], 'prompt')} asked a second time",
     )
     writers = ", ".join(f"{name} ({units(n, 'prompt')})" for name, n in found["rewriters"].items())
     yield from item("written by", writers)

@@ -63,7 +63,7 @@ def of_calibration(path: Path) -> dict[str, Measured]:
     Raises:
         InputError: it is none of these, or a figure is missing.
     """
-    file, content = _numbers(path)
+    file, content = numbers_of(path)
     try:
         found = _figures(content)
     except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
@@ -108,8 +108,12 @@ def of_ratings(path: Path) -> dict[str, Measured]:
     return made
 
 
-def _numbers(path: Path) -> tuple[Path, Mapping[str, Any]]:
-    """The file with the numbers, and its content."""
+def numbers_of(path: Path) -> tuple[Path, Mapping[str, Any]]:
+    """The file with the numbers of a calibration, and its content; see `of_calibration`.
+
+    Raises:
+        InputError: it is none.
+    """
     file = path
     if path.is_dir():
         of_run = path / "calibration" / NUMBERS_FILE  # where `calibrate RUN` writes by default

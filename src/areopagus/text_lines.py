@@ -7,14 +7,9 @@ import re
 import textwrap
 from collections.abc import Iterable, Sequence
 
-from ..number import Number
+from .number import Number
 
 WIDTH = 80
-
-FEW_PROMPTS = 20
-"""Below so many prompts some intervals are too short, and judges are named by mistake too often,
-not to say so."""
-
 
 _COUNTED = "prompt|pair|rater|response|scenario|template|concept pair|answer|name|question|source"
 
@@ -71,15 +66,6 @@ def probability(number: Number) -> str:
 def units(n: int, unit: str) -> str:
     """Returns "1 prompt", "26 prompts"."""
     return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
-
-
-def demonstration(stand_ins: Sequence[str]) -> str:
-    """Returns the sentence that heads whatever an embedded stand-in had a part in."""
-    which = listed(stand_ins, 4)
-    return (
-        f"An embedded stand-in took part ({which}), which is no language model. These numbers show "
-        "how the tool works; they are no findings."
-    )
 
 
 def heading(text: str) -> list[str]:

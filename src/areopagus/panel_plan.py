@@ -1,0 +1,321 @@
+"""The plan of a calibration: how many personas, models and repeats, and who of a panel is seated.
+
+The plan is the D-study behind the tables of `areopagus calibrate`: variance components of single
+judgments, and from them the best design for a number of calls, or the smallest for a standard
+error. It speaks of as many judges of the calibrated kind, whichever they are.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .errors import InputError, InputFault
+
+if TYPE_CHECKING:
+    from .aggregation.decision_study import DecisionStudy
+    from .panel import Panel
+    from .personas import Persona
+
+_HINT = (
+    "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, its numbers.json, "
+    "or a file of calibrate --json"
+)
+_COMPARED = ("rubric", "mode", "order", "rationale", "anchors", "template", "scale")
+_FEW_LEVELS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlan:
+    """A design, and what is expected of it.
+
+    Attributes:
+        source: the file.
+        wish: what it is the best for, in words.
+        personas, models, repeats, calls: the design; calls a response, their product.
+        e_rho2: expected reliability of the panel's mean for the order of responses to one prompt;
+            None where the calibration shows no difference between them.
+        standard_error: expected, of that order, in points of the scale.
+        n_scores: judgments that the calibration rests on.
+        levels: "personas" and "models" to how many of them were calibrated.
+        without_limit: personas, models, repeats and expected reliability (or None) of the design
+            that the calibration names where there are judges enough; None where it is this one.
+        panel: what made the calibrated panel that panel; empty where that is not recorded.
+    """
+
+    source: str
+    wish: str
+    personas: int
+    models: int
+    repeats: int
+    calls: int
+    e_rho2: float | None
+    standard_error: float
+    n_scores: int
+    levels: Mapping[str, int]
+    without_limit: tuple[int, int, int, float | None] | None
+    panel: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as run.json holds them."""
+        values = asdict(self)
+        del values["panel"]
+        return values
+
+    def sentences(self) -> list[str]:
+        """What a person should know before anything is spent on it."""
+        expected = _reliability(self.e_rho2)
+        design = _design(self.personas, self.models, self.repeats)
+        size = f"{design}, {_units(self.calls, 'call')} a response"
+        error = f"a standard error of {self.standard_error:.2f} points"
+        basis = f"D-study on {_units(self.n_scores, 'judgment')}"
+        what = "expected reliability for the order of responses to one prompt"
+        found = [
+            f"plan of {self.source}, {self.wish}: {size}",
+            f"{what}: {expected}, with {error} ({basis})",
+        ]
+        if self.without_limit is not None:
+            *sizes, reliability = self.without_limit
+            found.append(
+                f"the calibration itself names {_design(*sizes)} (reliability "
+                f"{_reliability(reliability)}), for which this panel has too few judges"
+            )
+        few = [name for name, n in self.levels.items() if 1 < n < _FEW_LEVELS]
+        if few:
+            found.append(
+                f"only {' and '.join(f'{self.levels[name]} {name}' for name in few)} were "
+                "calibrated: how much others would differ is hardly known"
+            )
+        return found
+
+
+def read_plan(
+    path: str | Path,
+    *,
+    calls: int | None = None,
+    standard_error: float | None = None,
+    personas: int | None = None,
+    models: int | None = None,
+) -> PanelPlan:
+    """The best design for a number of calls, or the smallest for a standard error.
+
+    Args:
+        path: the folder of a calibration, the run whose calibration it is, its numbers.json, or
+            a file of `calibrate --json`.
+        calls: most calls a response; as many as the calibrated panel made where both are left out.
+        standard_error: of the order of responses to one prompt, in points of the scale.
+        personas, models: as many as there are to choose from; any number if left out.
+
+    Raises:
+        InputError: it holds no plan, or no design of these judges reaches the standard error.
+    """
+    from .aggregation.decision_study import best_designs, smallest_designs
+    from .study.measured import numbers_of
+
+    if calls is not None and standard_error is not None:
+        raise InputError("a plan is for a number of calls or for a standard error: give one")
+    file, content = numbers_of(Path(path))
+    try:
+        size = content["how_many"]
+        components = {one["effect"]: one["variance"]["value"] for one in size["components"]}
+        levels = {one["effect"]: int(one["n_levels"]) for one in size["components"]}
+        this = size["this_panel"]
+        n_scores, reason = int(size["n_scores"]), size["reason"]
+    except (KeyError, TypeError, ValueError) as error:
+        why = (
+            "it compares people with people, and no panel"
+            if content.get("kind") == "agreement"
+            else f"it lacks {error}"
+        )
+        raise InputError([InputFault(str(file), f"holds no plan: {why}")], hint=_HINT) from error
+    if this is None or not components or any(not _is_number(v) for v in components.values()):
+        why = reason or "a variance component is not known"
+        raise InputError([InputFault(str(file), f"holds no plan: {why}")])
+    most = (
+        100 if levels.get("P", 1) > 1 else 1,
+        20 if levels.get("M", 1) > 1 else 1,
+        10 if "rPM" in components else 1,
+    )
+    limits = (min(most[0], personas or most[0]), min(most[1], models or most[1]), most[2])
+
+    def best(within: tuple[int, int, int]) -> DecisionStudy | None:
+        if standard_error is None:
+            return best_designs(components, [budget], most=within)[0].design
+        return smallest_designs(components, [standard_error], most=within)[0].design
+
+    budget = int(this["calls"]) if calls is None else calls
+    wish = (
+        f"the best for {_units(budget, 'call')} a response"
+        if standard_error is None
+        else f"the smallest for a standard error of {standard_error:g}"
+    )
+    design, free = best(limits), best(most)
+    if design is None:
+        raise _cannot_be_met(file, limits, standard_error or 0.0, free)
+    return PanelPlan(
+        source=str(file),
+        wish=wish,
+        personas=design.personas,
+        models=design.models,
+        repeats=design.repeats,
+        calls=design.calls,
+        e_rho2=_known(design.e_rho2),
+        standard_error=math.sqrt(design.relative_error),
+        n_scores=n_scores,
+        levels={"personas": levels.get("P", 1), "models": levels.get("M", 1)},
+        without_limit=None
+        if free is None or free == design
+        else (free.personas, free.models, free.repeats, _known(free.e_rho2)),
+        panel=_calibrated_panel(file),
+    )
+
+
+def panel_by_plan(panel: Panel, plan: PanelPlan, *, seed: int = 0) -> Panel:
+    """A panel of the size of the plan, seated from a larger one.
+
+    Models are the first ones named. Personas are drawn evenly over their axes.
+
+    Args:
+        panel: who may be seated; it is not to be used any more.
+        plan: how many.
+        seed: of the drawing.
+
+    Raises:
+        InputError: the panel has fewer personas or models than the plan wants.
+    """
+    from .panel import Panel
+
+    faults = [
+        InputFault(plan.source, f"the plan wants {wanted}, the panel has {len(there)}", name)
+        for name, wanted, there in (
+            ("personas", plan.personas, panel.personas),
+            ("models", plan.models, panel.backends),
+        )
+        if wanted > len(there)
+    ]
+    if faults:
+        raise InputError(
+            faults,
+            hint="Name more of them with --models, --persona or --personas.",
+        )
+    settings = panel.settings
+    seated = Panel(
+        list(panel.backends[: plan.models]),
+        personas=_drawn(panel.personas, plan.personas, seed),
+        rubric=panel.rubric,
+        mode=settings.mode,
+        order=settings.order,
+        rationale=settings.rationale,
+        anchors=settings.anchors,
+        repeats=plan.repeats,
+        score_mode=settings.score_mode,
+        quorum=settings.quorum,
+        ledger=panel.ledger_given,
+    )
+    seated.plan = plan
+    personas = ", ".join(persona.id for persona in seated.personas)
+    models = ", ".join(backend.spec.name for backend in seated.backends)
+    notices = list(plan.sentences())
+    notices.append(f"seated: {personas}; on {models}")
+    notices += _differences(plan, seated)
+    seated.notices = (*panel.notices, *notices)
+    return seated
+
+
+def _cannot_be_met(
+    file: Path, limits: tuple[int, int, int], standard_error: float, free: DecisionStudy | None
+) -> InputError:
+    told = (
+        f"its plan for a standard error of {standard_error:g} points cannot be met: no design of "
+        f"at most {_design(*limits)} reaches it"
+    )
+    hint = "Wish for a larger --plan-error, or for a number of calls with --plan-calls."
+    if free is not None:
+        needed = _design(free.personas, free.models, free.repeats)
+        hint = f"{needed} would: name more judges with --models and --persona. {hint}"
+    return InputError([InputFault(str(file), told)], hint=hint)
+
+
+def _drawn(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]:
+    """So many personas, of every axis as evenly as can be, in their own order."""
+    if number == len(personas):
+        return list(personas)
+    chance = random.Random(seed)  # noqa: S311 - nothing secret
+    by_axis: dict[str, list[Persona]] = {}
+    for persona in personas:
+        by_axis.setdefault(persona.axis, []).append(persona)
+    for members in by_axis.values():
+        chance.shuffle(members)
+    axes = list(by_axis)
+    chance.shuffle(axes)
+    taken: set[str] = set()
+    while len(taken) < number:
+        for axis in axes:
+            if by_axis[axis] and len(taken) < number:
+                taken.add(by_axis[axis].pop().id)
+    return [persona for persona in personas if persona.id in taken]
+
+
+def _differences(plan: PanelPlan, panel: Panel) -> list[str]:
+    """Where the seated panel is of another kind than the calibrated one."""
+    if not plan.panel:
+        return []
+    now, then = panel.identity(), plan.panel
+    found = []
+    other = [name for name in _COMPARED if name in then and then[name] != now[name]]
+    if other:
+        found.append(
+            f"the calibrated panel had another {', '.join(other)}: what the plan expects need not "
+            "hold"
+        )
+    strange = [name for name, sha in now["personas"].items() if then["personas"].get(name) != sha]
+    strange += [name for name in now["models"] if name not in then["models"]]
+    if strange:
+        found.append(
+            f"not in the calibrated panel: {', '.join(strange)}; the plan takes them for judges "
+            "of the same kind"
+        )
+    return found
+
+
+def _calibrated_panel(numbers: Path) -> Mapping[str, Any]:
+    """What calibration.json beside the numbers says of the panel; empty where there is none."""
+    from .calibration.saved import load
+    from .study.measured import SAVED_FILE
+
+    try:
+        panel = load(numbers.with_name(SAVED_FILE))["panel"]
+    except (InputError, KeyError):
+        return {}
+    is_whole = isinstance(panel, dict) and all(
+        isinstance(panel.get(name), dict) for name in ("personas", "models")
+    )
+    return panel if is_whole else {}
+
+
+def _design(personas: int, models: int, repeats: int) -> str:
+    return " × ".join(
+        (_units(personas, "persona"), _units(models, "model"), _units(repeats, "repeat"))
+    )
+
+
+def _reliability(value: float | None) -> str:
+    if value is None:
+        return "not known: responses to one prompt are not shown to differ"
+    return f"{value:.2f}"
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _units(number: int, name: str) -> str:
+    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

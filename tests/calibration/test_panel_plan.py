@@ -1,0 +1,234 @@
+"""A calibration's plan seats a panel: read, expected, told, and refused where it cannot be."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import InputError, Panel
+from areopagus.calibration import Calibration
+from areopagus.calibration.folder import write_numbers
+from areopagus.cli.main import main
+from areopagus.panel_plan import panel_by_plan, read_plan
+from areopagus.testing import ScriptedBackend
+
+GOOD = {"overall": 7}
+Command = Callable[..., tuple[object, str, str]]
+
+
+def numbers(
+    folder: Path, components: dict[str, float | None], *, models: int = 3, **size: Any
+) -> Path:
+    """A calibration's numbers with nothing but the D-study."""
+    levels = {"P": 10, "M": models}
+    content = {
+        "format": 1,
+        "kind": "calibration",
+        "how_many": {
+            "components": [
+                {"effect": name, "variance": {"value": value}, "n_levels": levels.get(name, 50)}
+                for name, value in components.items()
+            ],
+            "this_panel": {"personas": 10, "models": models, "repeats": 1, "calls": 10 * models},
+            "n_scores": 1500,
+            "reason": None,
+            **size,
+        },
+    }
+    path = folder / "numbers.json"
+    path.write_text(json.dumps(content))
+    return path
+
+
+COMPONENTS: dict[str, float | None] = {
+    "r:q": 0.64, "rP": 0.06, "rM": 0.30, "residual": 0.25, "P": 0.2, "M": 0.4,
+}  # fmt: skip
+
+
+def backends(n: int) -> list[ScriptedBackend]:
+    return [ScriptedBackend(GOOD, name=f"scripted/m{number}") for number in range(n)]
+
+
+def panel(folder: Path, n_models: int = 3, **options: Any) -> Panel:
+    return Panel(backends(n_models), mode="holistic", ledger=folder / "l.sqlite", **options)
+
+
+def test_the_plan_is_the_one_that_calibrate_printed(
+    planted_report: Calibration, tmp_path: Path
+) -> None:
+    size = planted_report.how_many
+    write_numbers(planted_report, tmp_path)
+    for design in size.designs:
+        plan = read_plan(tmp_path, calls=design.budget)
+        assert (plan.personas, plan.models, plan.repeats, plan.calls) == (
+            design.personas, design.models, design.repeats, design.calls,
+        )  # fmt: skip
+        assert plan.e_rho2 == pytest.approx(design.e_rho2)
+        assert plan.standard_error == pytest.approx(design.standard_error)
+    reached = [one for one in size.needed if one.aim == "order" and one.calls is not None]
+    assert reached
+    for needed in reached:
+        plan = read_plan(tmp_path, standard_error=needed.standard_error)
+        assert (plan.personas, plan.models, plan.repeats) == (
+            needed.personas, needed.models, needed.repeats,
+        )  # fmt: skip
+    assert size.this_panel is not None
+    assert read_plan(tmp_path).wish == f"the best for {size.this_panel.calls} calls a response"
+
+
+def test_a_design_worked_out_by_hand_is_seated_and_told(tmp_path: Path) -> None:
+    # 6 calls, at most 3 models. As 2 x 3: .06/2 + .30/3 + .25/6 = .1717; 3 x 2 gives .2117. The
+    # root .4143 is the standard error, .64 / (.64 + .1717) = .7885 the reliability. With models
+    # enough 1 x 6 were better: .06 + .05 + .0417 = .1517, .64 / .7917 = .8084.
+    path = numbers(tmp_path, COMPONENTS)
+    with panel(tmp_path).planned(path, calls=6) as seated:
+        assert (len(seated.personas), len(seated.backends)) == (2, 3)
+        assert seated.plan is not None
+        assert seated.plan.e_rho2 == pytest.approx(0.64 / 0.811667, rel=1e-5)
+        assert seated.plan.standard_error == pytest.approx(math.sqrt(0.171667), rel=1e-5)
+        told = " ".join(seated.notices)
+        assert "2 personas × 3 models × 1 repeat, 6 calls a response" in told
+        assert "one prompt: 0.79, with a standard error of 0.41 points" in told
+        assert "(D-study on 1,500 judgments)" in told
+        assert "names 1 persona × 6 models × 1 repeat (reliability 0.81), for which" in told
+        assert "only 3 models were calibrated" in told
+        described = seated.describe()
+    assert described["plan"]["calls"] == 6
+    assert "panel" not in described["plan"]
+
+
+def test_a_planned_run_is_the_run_of_those_judges(tmp_path: Path) -> None:
+    path = numbers(tmp_path, COMPONENTS)
+    rows = [{"response_id": "r", "prompt_text": "What is owed?", "response_text": "Much, I say."}]
+    with panel(tmp_path).planned(path, calls=6) as seated:
+        personas = [one.id for one in seated.personas]
+        run = seated.score_many(rows, out=tmp_path / "run")
+    with panel(tmp_path, personas=personas) as plain:
+        again = plain.score_many(rows, out=tmp_path / "run")  # the same folder, without a plan
+    assert (run.n_planned, run.n_scored) == (6, 6)
+    assert again.record["sessions"][1]["calls"]["sent"] == 0
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "size of the panel" not in page  # the later run had no plan
+    assert run.record["panel"]["plan"]["wish"] == "the best for 6 calls a response"
+
+
+def test_personas_are_spread_over_the_axes_and_follow_the_seed(tmp_path: Path) -> None:
+    path = numbers(tmp_path, {**COMPONENTS, "rP": 3.0})
+    seats = []
+    for seed in (0, 0, 1, 2, 3):
+        with panel(tmp_path).planned(path, calls=5, seed=seed) as seated:
+            seats.append([one.id for one in seated.personas])
+            axes = Counter(one.axis for one in seated.personas)
+            every = len({one.axis for one in panel(tmp_path).personas})
+            assert len(axes) == min(every, len(seated.personas))
+            assert max(axes.values()) - min(axes.values()) <= 1
+            order = [one.id for one in panel(tmp_path).personas]
+            assert seats[-1] == sorted(seats[-1], key=order.index)
+    assert seats[0] == seats[1]
+    assert len({tuple(one) for one in seats}) > 1
+
+
+def test_a_calibration_of_another_panel_is_told(tmp_path: Path) -> None:
+    path = numbers(tmp_path, COMPONENTS)
+    with panel(tmp_path) as calibrated:
+        identity = calibrated.identity()
+    identity["mode"] = "dimensions"
+    del identity["models"]["scripted/m2"]
+    saved = {"format": 1, "kind": "saved calibration", "panel": identity}
+    (tmp_path / "calibration.json").write_text(json.dumps(saved))
+    with panel(tmp_path).planned(path, calls=6) as seated:
+        told = " ".join(seated.notices)
+    assert "the calibrated panel had another mode" in told
+    assert "not in the calibrated panel: scripted/m2;" in told
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"kind": "agreement"}, "holds no plan: it compares people with people, and no panel"),
+        ({"kind": "calibration"}, "holds no plan: it lacks 'how_many'"),
+        ({"kind": "panel"}, "must be a calibration's figures, got panel"),
+        ([], "must be a calibration's figures, got other JSON"),
+    ],
+)
+def test_a_file_without_a_plan_is_refused(tmp_path: Path, content: Any, said: str) -> None:
+    path = tmp_path / "numbers.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=said):
+        read_plan(path)
+
+
+def test_what_no_design_can_be_made_of_is_refused_with_the_reason(tmp_path: Path) -> None:
+    path = numbers(tmp_path, {}, this_panel=None, reason="no panel")
+    with pytest.raises(InputError, match="holds no plan: no panel"):
+        read_plan(path)
+    path = numbers(tmp_path, {**COMPONENTS, "rM": None})
+    with pytest.raises(InputError, match="a variance component is not known"):
+        read_plan(path)
+    path = numbers(tmp_path, COMPONENTS)
+    with pytest.raises(InputError, match=r"at most 100 personas × 20 models × 1 repeat reaches"):
+        read_plan(path, standard_error=0.01)
+    with pytest.raises(InputError, match="give one"):
+        read_plan(path, calls=3, standard_error=0.5)
+    with pytest.raises(InputError, match="there is no such file"):
+        read_plan(tmp_path / "nowhere.json")
+    # Two models: .30 / 2 alone is more than .35 squared; three models and some personas reach it.
+    with pytest.raises(InputError, match=r"0.35 points cannot be met") as told:
+        panel(tmp_path, 2).planned(path, standard_error=0.35)
+    assert "× 2 models × 1 repeat reaches it" in str(told.value)
+    assert "would: name more judges with --models" in str(told.value)
+    with pytest.raises(InputError, match="the plan wants 3, the panel has 2"):
+        panel_by_plan(panel(tmp_path, 2), read_plan(path, calls=6, models=3))
+
+
+def test_a_panel_that_does_not_tell_responses_apart_expects_no_reliability(tmp_path: Path) -> None:
+    plan = read_plan(numbers(tmp_path, {**COMPONENTS, "r:q": -0.1}), calls=6)
+    assert plan.e_rho2 is None
+    assert "not known: responses to one prompt are not shown to differ" in plan.sentences()[1]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    def run(*arguments: object) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", ["areopagus", *map(str, arguments)])
+        monkeypatch.setattr("signal.signal", lambda *given: None)
+        with pytest.raises(SystemExit) as left:
+            main()
+        written = capsys.readouterr()
+        return left.value.code, " ".join(written.out.split()), " ".join(written.err.split())
+
+    return run
+
+
+def test_the_command_seats_by_the_plan_and_says_so_before(
+    tmp_path: Path, call: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path))
+    one_model = {name: v for name, v in COMPONENTS.items() if name not in ("M", "rM")}
+    path = numbers(tmp_path, one_model, models=1)
+    table = tmp_path / "responses.jsonl"
+    row = {"response_id": "r", "prompt_text": "What is owed?", "response_text": "Much, I say."}
+    table.write_text(json.dumps(row) + "\n")
+    command = ("score", table, "--plan", path, "--plan-calls", 4)
+    code, out, err = call(*command, "--dry-run")
+    assert (code, "4 calls to send" in out) == (0, True)
+    assert "expected reliability for the order of responses" in err
+    code, out, err = call(*command, "--out", tmp_path / "run")
+    assert code == 0
+    assert "4 scored of 4 planned" in out
+    assert "Note: plan of" in err
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "by the plan of a calibration (numbers.json)" in page
+    code, _, err = call(*command, "--repeats", 2)
+    assert (code, "--plan sets the repeats to 1, --repeats to 2" in err) == (2, True)
+    code, _, err = call("score", table, "--plan-error", 0.5)
+    assert (code, "give --plan too" in err) == (2, True)
+    code, _, err = call("score", table, "--plan", path, "--plan-error", 0.1)
+    assert (code, "cannot be met: no design of at most 10 personas" in err) == (2, True)

@@ -1,0 +1,351 @@
+"""What run.json, page and terminal say of the cost is what the server charged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import Panel, respond
+from areopagus.cli.cost import cost_lines
+from areopagus.cost_record import cost_record
+from areopagus.judges.account import Account, Sums, added_to
+from areopagus.judges.listed_cost import StraightPrice
+from areopagus.records.reply import Reply, Usage
+from areopagus.run import Run
+from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest, by_hash
+
+PRICES = {"input": 3.0, "output": 15.0, "cached_input": 0.3, "cache_write": 3.75}
+PERSONAS = ["historian", "ethicist"]
+ROWS = [
+    {
+        "response_id": f"r{number}",
+        "prompt_id": f"p{number % 3}",
+        "prompt_text": f"What is owed in case {number % 3}?",
+        "response_text": f"In case {number} much is owed, because promises bind.",
+    }
+    for number in range(8)
+]
+
+
+@dataclass
+class Till:
+    """Answers, now and then badly, and keeps what it charges for every reply."""
+
+    charged: list[dict[str, float]] = field(default_factory=list)
+    kinds: dict[str, int] = field(default_factory=dict)
+
+    def __call__(self, request: ServedRequest) -> ServedReply:
+        good = by_hash(1, 10)(request)
+        is_repair = len([m for m in request.messages if m["role"] != "system"]) > 1
+        first = next(m["content"] for m in request.messages if m["role"] == "user")
+        pick = hashlib.sha256((request.model + _case(first)).encode()).digest()[0] % 4
+        if pick == 0 and not is_repair:
+            reply, kind = replace(good, text="I would rather talk of it."), "unread"
+        elif pick == 0:
+            is_hopeless = "In case 1 " in first or "In case 4 " in first
+            reply, kind = (replace(good, text="Never."), "hopeless") if is_hopeless else (good, "")
+            self._count("repair")
+        elif pick == 1 and request.protocol == "openai":
+            reply, kind = replace(good, text=None, refusal="I decline."), "refused"
+        else:
+            reply, kind = good, ""
+        if kind:
+            self._count(kind)
+        sent, said, read = 1000 + 7 * pick, 40 + pick, 256 * pick
+        written = 64 if request.protocol == "anthropic" and pick else 0
+        plain = sent - read - written
+        self.charged.append(
+            {
+                "uncached_input_tokens": plain,
+                "cached_input_tokens": read,
+                "cache_write_tokens": written,
+                "output_tokens": said,
+                "uncached_input_usd": plain * 3e-6,
+                "cached_input_usd": read * 0.3e-6,
+                "cache_write_usd": written * 3.75e-6,
+                "output_usd": said * 15e-6,
+                "cache_saved_usd": read * 2.7e-6 - written * 0.75e-6,
+            }
+        )
+        return replace(reply, usage=(sent, said, read), cache_written=written)
+
+    def _count(self, kind: str) -> None:
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+
+    def sum(self, name: str) -> float:
+        return sum(one[name] for one in self.charged)
+
+    @property
+    def usd(self) -> float:
+        parts = ("uncached_input_usd", "cached_input_usd", "cache_write_usd", "output_usd")
+        return sum(self.sum(name) for name in parts)
+
+
+def _case(text: str) -> str:
+    """The part of the message that says which judgment it is, without the nonce."""
+    start = text.index("In case ")
+    return text[start : start + 9] + text[-120:]
+
+
+@pytest.fixture
+def till() -> Till:
+    return Till()
+
+
+@pytest.fixture
+def server(till: Till) -> Iterator[ProviderServer]:
+    with ProviderServer(till) as running:
+        yield running
+
+
+def models(server: ProviderServer, **settings: Any) -> list[dict[str, Any]]:
+    common = {"structured": "json_schema", "prices": PRICES, **settings}
+    return [
+        {"model": "openai/gpt-4o-mini", "api_base": server.openai_base, **common},
+        {"model": "anthropic/claude-sonnet-4-5", "api_base": server.anthropic_base, **common},
+    ]
+
+
+def score(server: ProviderServer, out: Path, rows: Any = ROWS, **options: Any) -> Run:
+    with Panel(models(server), personas=PERSONAS, ledger=out.parent / "l.sqlite") as panel:
+        return panel.score_many(rows, out=out, **options)
+
+
+def paid(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = run.record["cost"]["paid"]["online"]
+    return found
+
+
+def check_against(till: Till, sums: dict[str, Any]) -> None:
+    assert sums["replies"] == len(till.charged)
+    for name in till.charged[0]:
+        assert sums[name] == pytest.approx(till.sum(name), rel=1e-12), name
+    assert sums["cost_usd"] == pytest.approx(till.usd, rel=1e-12)
+    assert sums["not_taken_apart_usd"] == sums["replies_not_taken_apart"] == 0
+
+
+def test_every_kind_of_token_and_dollar_is_what_the_server_charged(
+    till: Till, server: ProviderServer, tmp_path: Path
+) -> None:
+    run = score(server, tmp_path / "run")
+    check_against(till, paid(run))
+    cost, session = run.record["cost"], run.record["sessions"][-1]
+    assert session["spent_usd"] == pytest.approx(till.usd)
+    assert session["replies"]["online"] == paid(run)
+    assert cost["saved"]["cache_usd"] == pytest.approx(till.sum("cache_saved_usd"))
+    # What the same tokens cost where nothing is cached: 3 and 15 dollars a million.
+    full = sum(
+        till.sum(name) * 3e-6
+        for name in ("uncached_input_tokens", "cached_input_tokens", "cache_write_tokens")
+    )
+    full += till.sum("output_tokens") * 15e-6
+    assert cost["saved"]["full_price_usd"] == pytest.approx(full)
+    # What became of them: every first unreadable reply had one repair.
+    newest = cost["newest_session"]
+    assert till.kinds["unread"] == till.kinds["repair"] > till.kinds["hopeless"] > 0
+    assert newest["repairs"]["replies"] == till.kinds["repair"]
+    assert newest["unreadable"]["replies"] == 2 * till.kinds["hopeless"]
+    assert newest["refused"]["replies"] == till.kinds["refused"] > 0
+    assert newest["failed"]["replies"] == newest["ledger"]["replies"] == 0
+    assert run.counts["unreadable"] == till.kinds["hopeless"]
+    # The tables hold the same replies, judgment by judgment.
+    assert cost["replies_usd"] == pytest.approx(till.usd)
+
+
+def test_a_rerun_pays_nothing_and_says_what_its_replies_cost(
+    till: Till, server: ProviderServer, tmp_path: Path
+) -> None:
+    first = score(server, tmp_path / "run")
+    again = score(server, tmp_path / "run")
+    assert paid(again) == paid(first)  # over both sessions, of which the second paid nothing
+    mine = again.record["sessions"][1]["replies"]
+    assert mine["online"]["replies"] == mine["online"]["cost_usd"] == 0
+    assert mine["ledger"]["replies"] == len(till.charged)
+    assert mine["ledger"]["cost_usd"] == pytest.approx(till.usd)
+    assert mine["repairs"]["replies"] == till.kinds["repair"]
+    lines = "\n".join(cost_lines(again.record["sessions"][1]))
+    assert f"0 calls sent, {len(till.charged)} answered by the ledger" in lines
+    assert "Cost now: $0\n" in lines
+
+
+def test_sessions_of_a_run_that_the_cap_stopped_add_up(
+    till: Till, server: ProviderServer, tmp_path: Path
+) -> None:
+    with Panel(models(server), personas=PERSONAS, ledger=tmp_path / "l.sqlite") as panel:
+        most = panel.estimate(ROWS).most_usd
+    assert most is not None
+    # Room for the worst of one judgment, and some ten at what they cost.
+    short = score(server, tmp_path / "run", max_cost=1.1 * most / 32 + 0.03)
+    assert short.state == "budget"
+    before = len(till.charged)
+    assert before > 0
+    whole = score(server, tmp_path / "run")
+    assert len(till.charged) > before
+    check_against(till, paid(whole))
+    sessions = whole.record["sessions"]
+    assert [one["replies"]["online"]["replies"] for one in sessions] == [
+        before,
+        len(till.charged) - before,
+    ]
+    assert sessions[1]["replies"]["ledger"]["replies"] == before
+
+
+def test_what_is_spent_stands_on_record_before_the_end(
+    server: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.job.NOTE_EVERY_S", 0.0)
+    seen: list[tuple[float, float]] = []
+
+    def look(progress: Any) -> None:
+        record = json.loads((tmp_path / "run" / "run.json").read_text())
+        session = record["sessions"][-1]
+        if record["state"] == "running":
+            seen.append((session["spent_usd"], progress.spent_usd))
+            assert record["cost"]["paid"]["online"] == session["replies"]["online"]
+
+    score(server, tmp_path / "run", on_progress=look)
+    # A kill at any of these moments would have left what was spent so far.
+    assert len(seen) > 8
+    assert all(noted == pytest.approx(spent) for noted, spent in seen)
+    assert seen[-1][0] > 0
+
+
+def test_an_unknown_price_is_no_saving_and_says_why(tmp_path: Path) -> None:
+    usage = Usage(input_tokens=100, output_tokens=10, cached_input_tokens=50)
+
+    def answer(request: Any) -> Reply:
+        return Reply(text='{"overall": 7}', finish_reason="stop", usage=usage, cost_usd=None)
+
+    backend = ScriptedBackend(answer, cost_usd=None)
+    ledger = tmp_path / "l.sqlite"
+    with Panel([backend], personas=PERSONAS, mode="holistic", ledger=ledger) as panel:
+        run = panel.score_many(ROWS[:2], out=tmp_path / "run")
+    sums, saved = paid(run), run.record["cost"]["saved"]
+    assert (sums["replies_with_unknown_price"], sums["cost_usd"]) == (4, 0.0)
+    assert (sums["cached_input_tokens"], sums["uncached_input_tokens"]) == (200, 200)
+    assert saved["cache_usd"] is saved["full_price_usd"] is None
+    assert saved["cache_reason"] == "no price is known"
+    lines = "\n".join(cost_lines(run.record["sessions"][-1]))
+    assert "Saved against the full price: unknown by the cache (no price is known)" in lines
+    assert "Cost now: unknown; 4 calls have no known price" in lines
+
+
+def test_the_page_and_the_terminal_show_the_same_sums(
+    till: Till, server: ProviderServer, tmp_path: Path
+) -> None:
+    run = score(server, tmp_path / "run")
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    for told in (
+        "input, from a cache",
+        f"{int(till.sum('cached_input_tokens')):,}",
+        "Prefix caches saved US$",
+        "repairs: a second ask",
+        "paid, asked in batches",
+    ):
+        assert told in page
+    lines = "\n".join(cost_lines(run.record["sessions"][-1]))
+    assert f"{int(till.sum('cached_input_tokens')):,} from a cache" in lines
+    assert f"Saved against the full price: ${till.sum('cache_saved_usd'):.4f} by the cache" in lines
+    assert f"{till.kinds['repair']} repairs ($" in lines
+    assert f"{till.kinds['refused']} refused replies ($" in lines
+
+
+def test_respond_tells_its_cost_by_kind_too(
+    server: ProviderServer, till: Till, tmp_path: Path
+) -> None:
+    prompts = [{"prompt_id": "p", "prompt_text": "In case 9 what is owed?"}]
+    result = respond(
+        prompts, models(server)[1:], tmp_path / "responses.csv", ledger=tmp_path / "l.sqlite"
+    )
+    check_against(till, result.spending.to_json()["replies"]["online"])
+
+
+def test_sessions_of_an_earlier_version_count_as_nothing_by_kind() -> None:
+    old = {"calls": {"failed": 2}, "spent_usd": 1.0, "possibly_spent_usd": 0.5}
+    found = cost_record([old])
+    assert found["paid"]["online"]["replies"] == 0
+    assert (found["calls_without_reply"], found["possibly_spent_usd"]) == (2, 0.5)
+    assert found["newest_session"] == {}
+    assert cost_record([])["saved"]["cache_usd"] == 0.0
+
+
+def test_a_cap_for_nothing_still_gets_its_page(
+    till: Till, server: ProviderServer, tmp_path: Path
+) -> None:
+    run = score(server, tmp_path / "run", max_cost=0.0)
+    assert (run.state, run.n_scored, till.charged) == ("budget", 0, [])
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "no judgment was scored" in page
+    assert "Nothing was paid in this folder." in page
+
+
+PRICE = StraightPrice(2e-6, 8e-6, 0.5e-6, 2.5e-6)
+
+
+def reply(sent: int | None, said: int | None, cached: int | None = None, **more: Any) -> Reply:
+    return Reply(text="x", usage=Usage(sent, said, cached), **more)
+
+
+def test_a_cost_that_is_more_than_tokens_times_prices_is_not_taken_apart() -> None:
+    account = Account()
+    # 600 anew, 400 cached, 10 out: 600*2 + 400*0.5 + 10*8 = 1480 millionths.
+    account.paid_online(reply(1000, 10, 400, cost_usd=1480e-6), PRICE)
+    account.paid_online(reply(1000, 10, 400, cost_usd=2000e-6), PRICE)  # a tier of its own
+    sums = account.online
+    assert sums.cost_usd == pytest.approx(3480e-6)
+    assert sums.uncached_input_usd == pytest.approx(1200e-6)
+    assert sums.cached_input_usd == pytest.approx(200e-6)
+    assert sums.output_usd == pytest.approx(80e-6)
+    assert (sums.not_taken_apart_usd, sums.replies_not_taken_apart) == (2000e-6, 1)
+    told = account.to_json()["saved"]
+    assert told["cache_usd"] == pytest.approx(400 * 1.5e-6)
+    assert told["cache_reason"].startswith("1 of 2 replies are left out")
+    assert told["full_price_usd"] is None
+
+
+def test_cost_and_both_savings_add_up_to_the_full_price() -> None:
+    account = Account()
+    half = StraightPrice(1e-6, 4e-6, 0.25e-6, 1.25e-6)
+    # In a batch at half: 600*1 + 400*0.25 + 10*4 = 740; outside 1480; uncached 2080 millionths.
+    account.paid_in_batch(reply(1000, 10, 400, cost_usd=740e-6), half, PRICE)
+    told = account.to_json()["saved"]
+    assert told["batch_usd"] == pytest.approx(740e-6)
+    assert told["cache_usd"] == pytest.approx(600e-6)
+    assert told["full_price_usd"] == pytest.approx(2080e-6)
+    account.paid_in_batch(reply(1000, 10, 400, cost_usd=None), None, PRICE)
+    told = account.to_json()["saved"]
+    assert told["batch_reason"] == "1 of 2 replies are left out: no price is known"
+
+
+def test_what_endpoints_leave_unsaid_is_counted_and_not_guessed() -> None:
+    account = Account()
+    account.paid_online(reply(100, 10, None, cost_usd=280e-6), PRICE)
+    account.paid_online(reply(None, None, cost_usd=None), PRICE)
+    sums = account.online
+    assert (sums.replies_silent_on_cache, sums.replies_with_unknown_tokens) == (2, 1)
+    assert (sums.uncached_input_tokens, sums.output_tokens) == (100, 10)
+    told = account.to_json()["saved"]
+    assert told["cache_usd"] is None
+    assert told["cache_reason"] == "no endpoint said what it read from a cache"
+
+
+def test_accounts_are_sent_in_parts_and_come_back_whole() -> None:
+    account, other = Account(), Account()
+    before: dict[str, float] = {}
+    for number in range(3):
+        account.paid_online(reply(1000 + number, 10, 400 * (number % 2), cost_usd=1e-3), PRICE)
+        account.found(reply(10, 1, 0, cost_usd=0.5))
+        now = account.flat()
+        other.take(added_to(now, before))
+        before = now
+    assert other.online.replies == other.ledger.replies == 3
+    assert Account.from_json(other.to_json()).online == other.online
+    assert other.plus(account, -1).online.replies == 0
+    assert account.copy() == account
+    assert Sums().plus(account.online) == account.online
