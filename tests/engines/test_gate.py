@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def row(number: int, text: str | None = None) -> ResponseRow:
     return ResponseRow(
         response_id=f"r{number}",
         prompt_text="Is it just?",
-        response_text=text or f"Perhaps {number}.",
+        response_text=f"Perhaps {number}." if text is None else text,
         prompt_id="p",
         respondent_id="x",
         extra={},
@@ -216,17 +217,30 @@ async def test_a_gate_that_is_lost_is_told_and_nothing_more_is_sent(tmp_path: Pa
     assert backend.requests == []
 
 
-def test_rows_are_cut_in_order_and_repeated_questions_are_marked() -> None:
-    rows = [row(n) for n in range(5)] + [row(5, "same"), row(6, "same")]
+def test_rows_are_cut_in_order() -> None:
+    rows = [row(n) for n in range(6)] + [row(6, "same")]
     shards = list(cut(rows, size=3, is_repeated=lambda item: item.response_text == "same"))
     assert [[item.response_id for item in shard.rows] for shard in shards] == [
         ["r0", "r1", "r2"],
         ["r3", "r4", "r5"],
         ["r6"],
     ]
-    assert [len(shard.questions) for shard in shards] == [0, 1, 1]
-    assert shards[1].questions == shards[2].questions
+    assert [shard.repeated for shard in shards] == [(False,) * 3, (False,) * 3, (True,)]
     assert list(cut([], size=3, is_repeated=lambda item: False)) == []
+
+
+def test_a_shard_waits_for_another_that_makes_the_same_calls_and_for_no_other() -> None:
+    """The same question about the same text makes the same calls, whoever wrote it."""
+    first, other = row(0, "same"), row(1, "")
+    again = replace(row(2, "same"), prompt_text=first.prompt_text, respondent_id="somebody")
+    blank = replace(row(3, " "), prompt_text=other.prompt_text)
+    elsewhere = replace(row(4, "same"), prompt_text="Another question?")
+    shards = list(
+        cut([first, other, again, blank, elsewhere], size=1, is_repeated=lambda item: False)
+    )
+    assert shards[0].questions == shards[2].questions
+    assert not shards[0].questions & shards[4].questions
+    assert [len(shard.questions) for shard in shards] == [1, 0, 1, 0, 1]
 
 
 def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:

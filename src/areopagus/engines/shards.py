@@ -20,9 +20,9 @@ class Shard:
     Attributes:
         number: from 0.
         rows: the responses.
-        repeated: for each, whether its text occurs elsewhere in the input.
-        questions: digests of the responses among them that another shard may hold too, prompt
-            and text: the same calls, which one of the two should make.
+        repeated: for each, whether its respondent gives the same text to another prompt too.
+        questions: digests of what judges are asked about, prompt and text: where another shard has
+            the same, whoever wrote it, the calls are the same, and one of the two should make them.
     """
 
     number: int
@@ -56,9 +56,8 @@ def _shard(
     number: int, rows: list[ResponseRow], is_repeated: Callable[[ResponseRow], bool]
 ) -> Shard:
     repeated = tuple(is_repeated(row) for row in rows)
-    questions = frozenset(
-        _question(row) for row, twice in zip(rows, repeated, strict=True) if twice
-    )
+    # Nobody is asked about a response without text, however many there are.
+    questions = frozenset(_question(row) for row in rows if row.response_text.strip())
     return Shard(number, tuple(rows), repeated, questions)
 
 
