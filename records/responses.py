@@ -101,10 +101,9 @@ class ResponseSource(RowSource):
     def _hint_for(self, absent: set[str | None]) -> str | None:
         if "response_text" in absent and "prompt_text" not in absent:
             return (
-                "prompts without responses? score judges responses, so let models answer first: "
-                "areopagus respond FILE --target MODEL --out answers.csv, then areopagus score "
-                "answers.csv (areopagus stress FILE does both, under framings); for another name: "
-                "--column response_text=answer"
+                "prompts without responses? have models answer them first: areopagus score FILE "
+                "--target MODEL (areopagus stress FILE does the same under framings); a column of "
+                "another name: --column response_text=answer"
             )
         return None
 

@@ -3,6 +3,7 @@
 run.json              what was asked of whom, counts, cost; written at the start and at the end
 judgments.parquet     one row a planned judgment, whatever became of it
 scores.csv            one row a response
+responses.csv         the answers, where models were asked for them in the same run
 texts.parquet         the prompts and responses that were judged, for the report
 report.html           the same for reading
 figures/              its pictures, as PNG and SVG
@@ -14,7 +15,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ..errors import InputError, InputFault, StoreError
 RUN_FILE = "run.json"
 JUDGMENTS_FILE = "judgments.parquet"
 SCORES_FILE = "scores.csv"
+ANSWERS_FILE = "responses.csv"
 TEXTS_FILE = "texts.parquet"
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
@@ -31,7 +33,7 @@ NUMBERS_FILE = "numbers.json"
 LOCK_FILE = ".lock"
 RUN_FORMAT = 1
 
-_WRITTEN_BESIDE = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, REPORT_FILE)
+_WRITTEN_BESIDE = (RUN_FILE, ANSWERS_FILE, JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, REPORT_FILE)
 
 
 def run_identity_hash(identity: Mapping[str, Any]) -> str:
@@ -59,6 +61,7 @@ class RunFolder:
         *,
         must_exist: bool = False,
         replaces_other: bool = False,
+        ours: Collection[str] = (),
     ) -> RunFolder:
         """The folder, made or continued, and locked.
 
@@ -68,6 +71,8 @@ class RunFolder:
             must_exist: demand that it holds a run.
             replaces_other: a run of another identity in it gives way: for the folders inside the
                 folder of a larger job, whose own identity was compared.
+            ours: files that may stand there before a run does; whoever writes them looks whether
+                they are.
 
         Raises:
             InputError: it holds another run (with what differs), holds files of somebody else,
@@ -82,7 +87,7 @@ class RunFolder:
             )
         is_new = _make(path)
         if not (path / RUN_FILE).exists():
-            _refuse_foreign(path)  # before a lock is put among somebody else's files
+            _refuse_foreign(path, ours)  # before a lock is put among somebody else's files
         folder = cls(path, _locked(path), None, is_new=is_new)
         try:
             # Read under the lock: a process that has just ended here has written its session.
@@ -224,9 +229,10 @@ def _sweep(path: Path) -> None:
                 part.unlink()
 
 
-def _refuse_foreign(path: Path) -> None:
+def _refuse_foreign(path: Path, ours: Collection[str]) -> None:
     # Parts of a run that was killed start with a dot; they are ours and hold nothing that counts.
-    found = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+    names = sorted(entry.name for entry in path.iterdir())
+    found = [name for name in names if not name.startswith(".") and name not in ours]
     if found:
         shown = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
         raise InputError(

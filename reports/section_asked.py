@@ -8,6 +8,7 @@ from typing import Any
 from .asked import Cost, Paid, model_lines, personas_by_axis, settings_of
 from .numbers import UNDEFINED, count, dollars, words
 from .parts import Column, Paragraph, Part, Points, Section, Table
+from .section_answers import answers_parts
 from .section_cost import cost_parts
 
 
@@ -74,6 +75,7 @@ def asked(record: Mapping[str, Any]) -> Section:
         "asked",
         "What was asked of whom",
         [
+            *answers_parts(record),
             Paragraph("Models", "heading"),
             Table(
                 caption="Parameters as asked for, and as the provider was sent them. Structured "
@@ -230,6 +232,6 @@ def _session(session: Mapping[str, Any]) -> list[Any]:
         calls.get("failed"),
         dollars(session.get("spent_usd")),
         "none" if cap is None else dollars(cap),
-        str(session.get("state")),
+        ", ".join(str(session[name]) for name in ("stage", "state") if name in session),
         str(session.get("ended") or "not ended"),
     ]

@@ -436,16 +436,15 @@ def test_the_ledger_is_shown_and_counted(call: Call, responses: Path, tmp_path: 
 def test_an_interrupted_run_says_how_to_go_on(
     call: Call, responses: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus import RunInterrupted
 
     run_folder = tmp_path / "run"
     assert call("score", responses, "--out", run_folder, "--quiet")[0] == 0
 
-    def interrupted(job: Any) -> None:
+    def interrupted(job: Any) -> tuple[Run, bool]:
         job.folder.close()
-        raise RunInterrupted(Run(run_folder))
+        return Run(run_folder), True
 
-    monkeypatch.setattr("areopagus.job.run_job", interrupted)
+    monkeypatch.setattr("areopagus.loop.run_stoppable", interrupted)
     code, _, err = call("score", responses, "--out", run_folder, "--quiet")
     assert code == 130
     assert f"give the same command again: areopagus score {responses}" in err

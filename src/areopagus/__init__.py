@@ -38,6 +38,7 @@ _HOME = {
     "agreement": ".calibration",
     "arescore": ".attacking",
     "arespond": ".responding",
+    "ascore_prompts": ".prompt_scoring",
     "astress": ".stressing",
     "attack": ".attacking",
     "audit": ".auditing",
@@ -48,6 +49,7 @@ _HOME = {
     "load_rubric": ".rubrics",
     "rescore": ".attacking",
     "respond": ".responding",
+    "score_prompts": ".prompt_scoring",
     "stress": ".stressing",
 }
 
@@ -82,6 +84,7 @@ __all__ = [
     "agreement",
     "arescore",
     "arespond",
+    "ascore_prompts",
     "astress",
     "attack",
     "audit",
@@ -92,6 +95,7 @@ __all__ = [
     "load_rubric",
     "rescore",
     "respond",
+    "score_prompts",
     "stress",
 ]
 

@@ -22,6 +22,8 @@ from .panel import Panel as Panel
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona
 from .personas import load_personas as load_personas
+from .prompt_scoring import ascore_prompts as ascore_prompts
+from .prompt_scoring import score_prompts as score_prompts
 from .prompting import PromptRun as PromptRun
 from .prompting import aconstruct_prompts as aconstruct_prompts
 from .prompting import construct_prompts as construct_prompts
@@ -72,6 +74,7 @@ __all__ = [
     "agreement",
     "arescore",
     "arespond",
+    "ascore_prompts",
     "astress",
     "attack",
     "audit",
@@ -82,5 +85,6 @@ __all__ = [
     "load_rubric",
     "rescore",
     "respond",
+    "score_prompts",
     "stress",
 ]

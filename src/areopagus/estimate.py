@@ -195,6 +195,11 @@ def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> Bac
     )
 
 
+def plus(total: float | None, amount: float | None) -> float | None:
+    """The sum of two costs; None where one of them is unknown."""
+    return None if total is None or amount is None else total + amount
+
+
 def _sum(values: Iterable[float | None]) -> float | None:
     listed = list(values)
     return None if any(value is None for value in listed) else sum(v for v in listed if v)

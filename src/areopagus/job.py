@@ -64,6 +64,27 @@ class Progress:
     elapsed_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What was done in a run's folder before its responses could be scored.
+
+    Attributes:
+        folder: open, with the sessions so far; the scoring job closes it.
+        identity: of the whole run: what the responses were asked with, instead of their texts.
+        answers: what became of the questions, for run.json.
+        notices: what a person should know of it.
+        is_demonstration: whether an embedded stand-in answered.
+        left_by: why questions were left unasked; None where none was.
+    """
+
+    folder: RunFolder
+    identity: dict[str, Any]
+    answers: dict[str, Any]
+    notices: tuple[str, ...]
+    is_demonstration: bool
+    left_by: Literal["budget", "interrupted"] | None
+
+
 class ScoreJob:
     """Prepared, then run once on the package's loop."""
 
@@ -78,6 +99,7 @@ class ScoreJob:
         on_progress: Callable[[Progress], None] | None = None,
         is_stage: bool = False,
         engine: Engine | None = None,
+        beginning: Beginning | None = None,
     ) -> None:
         """Checks the source and opens the folder.
 
@@ -86,20 +108,25 @@ class ScoreJob:
             is_stage: the folder belongs to a larger job that has checked whose it is, so that an
                 earlier run in it is replaced and not compared.
             engine: what does the work; this process when left out. The job closes it.
+            beginning: what was done before in the folder, which is then open already.
         """
         self.panel = panel
+        self._beginning = beginning
         self._is_stage = is_stage
         self._engine: Engine = engine or LocalEngine()
         self.source = source
         try:
             check_cap(max_cost)
             self.summary: SourceSummary = source.check()
-            self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
-            if out is None:
-                out = default_folder(Path(self.summary.name).name, self.identity)
-            self.folder = RunFolder.open(
-                out, self.identity, must_exist=resume, replaces_other=is_stage
-            )
+            if beginning is not None:
+                self.identity, self.folder = beginning.identity, beginning.folder
+            else:
+                self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
+                if out is None:
+                    out = default_folder(Path(self.summary.name).name, self.identity)
+                self.folder = RunFolder.open(
+                    out, self.identity, must_exist=resume, replaces_other=is_stage
+                )
         except BaseException:
             source.close()
             raise
@@ -195,6 +222,8 @@ class ScoreJob:
         state: RunState = "complete"
         if self.progress.counts["not_asked"] > standing.n_settled_judgments:
             state = "interrupted" if desk.stopped else "budget"
+        elif self._beginning is not None and self._beginning.left_by is not None:
+            state = self._beginning.left_by
         self.folder.write_run_file(self._record(state, standing))
         self._write_report()
         return Run(self.folder.path)
@@ -240,7 +269,7 @@ class ScoreJob:
         self._on_progress(progress)
 
     def _record(self, state: RunState, standing: Standing) -> dict[str, Any]:
-        panel = self.panel
+        panel, begun = self.panel, self._beginning
         respondents, total = standing.means()
         earlier = (self.folder.existing or {}).get("sessions", [])
         sessions = [*earlier, self._session(state)]
@@ -248,16 +277,18 @@ class ScoreJob:
             "format": RUN_FORMAT,
             "kind": "panel",
             "state": state,
-            "demonstration": panel.is_demonstration,
+            "demonstration": panel.is_demonstration
+            or (begun is not None and begun.is_demonstration),
             "identity": self.identity,
             "versions": versions(),
             "source": self.summary.name,
-            "notices": list(self.summary.notices),
+            "notices": [*self.summary.notices, *(begun.notices if begun else ())],
             "responses": {
                 "n": self.summary.n_responses,
                 "prompts": self.summary.n_prompts,
                 "respondents": self.summary.n_respondents,
             },
+            **({"answers": begun.answers} if begun else {}),
             "panel": panel.describe(),
             "ledger": panel.ledger.place,
             "n_planned": self.progress.planned,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from .engines import Engine
     from .job import Progress, ScoreJob
     from .panel import Panel
+    from .precision import PrecisionTally
+    from .records.responses import ResponseSource
 
 
 class JobOptions(TypedDict, total=False):
@@ -46,6 +49,63 @@ def rule_of(
     return StoppingRule(precision, judges_per_response, order_seed)
 
 
+@dataclass(frozen=True, slots=True)
+class Seated:
+    """A panel as the options have it work, checked before there is anything to score.
+
+    Attributes:
+        panel: with the rule, where there is one.
+        engine: what does the work, the rule's tally apart.
+        options: as given.
+    """
+
+    panel: Panel
+    engine: Engine
+    options: JobOptions
+    _tally: PrecisionTally | None
+    _batches: BatchEngine | None
+
+    def job(self, source: ResponseSource, out: str | Path | None, **more: Any) -> ScoreJob:
+        """The checked job over a source; `more` takes the place of options of `ScoreJob`."""
+        from .job import ScoreJob
+
+        engine, options = self.engine, self.options
+        if self._tally is not None:
+            from .precision import PrecisionEngine
+
+            engine = PrecisionEngine(self._tally, inner=engine, rows=source.rows)
+        settings: dict[str, Any] = {
+            "resume": options.get("resume", False),
+            "max_cost": options.get("max_cost"),
+            "on_progress": options.get("on_progress"),
+        }
+        job = ScoreJob(self.panel, source, out=out, engine=engine, **{**settings, **more})
+        if self._batches is not None:
+            self._batches.bind(job.source, job.folder.path)
+        return job
+
+
+def seated(panel: Panel, options: JobOptions) -> Seated:
+    """The panel as the options have it work.
+
+    Raises:
+        InputError: options that make no sense.
+    """
+    from .engines.local import LocalEngine
+
+    rule = rule_of(
+        options.get("precision"), options.get("judges_per_response"), options.get("order_seed", 0)
+    )
+    engine: Engine = options.get("engine") or LocalEngine()
+    batches = _batch_engine(options, engine, rule)
+    tally = None
+    if rule is not None:
+        from .precision import panel_with_rule
+
+        panel, tally = panel_with_rule(panel, rule)
+    return Seated(panel, batches or engine, options, tally, batches)
+
+
 def job_of(
     panel: Panel, source: Any, out: str | Path | None, **options: Unpack[JobOptions]
 ) -> ScoreJob:
@@ -55,34 +115,11 @@ def job_of(
         InputError: everything wrong with the input.
         StoreError: the folder cannot be written.
     """
-    from .engines.local import LocalEngine
-    from .job import ScoreJob
     from .records.responses import open_responses
 
-    rule = rule_of(
-        options.get("precision"), options.get("judges_per_response"), options.get("order_seed", 0)
-    )
-    engine: Engine = options.get("engine") or LocalEngine()
-    batches = _batch_engine(options, engine, rule)
-    engine = batches or engine
-    source = open_responses(source, columns=options.get("columns"), limit=options.get("limit"))
-    if rule is not None:
-        from .precision import PrecisionEngine, panel_with_rule
-
-        panel, tally = panel_with_rule(panel, rule)
-        engine = PrecisionEngine(tally, inner=engine, rows=source.rows)
-    job = ScoreJob(
-        panel,
-        source,
-        out=out,
-        resume=options.get("resume", False),
-        max_cost=options.get("max_cost"),
-        on_progress=options.get("on_progress"),
-        engine=engine,
-    )
-    if batches is not None:
-        batches.bind(job.source, job.folder.path)
-    return job
+    ready = seated(panel, options)
+    responses = open_responses(source, columns=options.get("columns"), limit=options.get("limit"))
+    return ready.job(responses, out)
 
 
 def _batch_engine(

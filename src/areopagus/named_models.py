@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -75,3 +75,15 @@ def faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:
         )
         for item in error.errors(include_url=False, include_input=False)
     ]
+
+
+def settings_of(backends: Sequence[Backend]) -> dict[str, Any]:
+    """What of the backends decides what is asked, for a run's identity."""
+    return {
+        backend.spec.name: {
+            "model": backend.spec.model,
+            "api_base": backend.spec.api_base,
+            "parameters": backend.spec.parameters(),
+        }
+        for backend in backends
+    }

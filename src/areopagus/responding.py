@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .access import check_cap, prepare_all, require_access
 from .asking import ModelAnswer, Question, Wording, ask_each, target_backend
 from .errors import InputError
+from .estimate import plus
 from .judges.backend import Backend
 from .judges.budget import Budget
 from .judges.call import reserve_usd
@@ -37,6 +38,7 @@ from .spending import Spending
 
 if TYPE_CHECKING:
     from .records.ledger import Ledger
+    from .records.reply import Reply
     from .records.responses import PromptRow, PromptSource
 
 USUAL_WORDS = 500
@@ -82,7 +84,7 @@ class RespondJob:
         self,
         prompts: Any,
         targets: Sequence[Any] | Any,
-        out: str | Path,
+        out: str | Path | None,
         *,
         track: Track | None = None,
         repeats: int = 1,
@@ -97,7 +99,8 @@ class RespondJob:
         """Checks everything that can be checked offline.
 
         Args:
-            prompts, targets, out: see `respond`.
+            prompts, targets: see `respond`.
+            out: the table; None where `write_to` says it before the job runs.
             track: one of the paper's presets; None asks the bare prompt with no effort set.
             repeats: askings of each prompt, as separate responses.
             effort: reasoning effort, instead of the track's; "none" sends none, for models that
@@ -124,21 +127,30 @@ class RespondJob:
         self.backends = tuple(
             target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs)
         )
-        self.out = Path(out)
         check_cap(max_cost)
-        check_target(self.out)
+        if out is not None:
+            check_target(Path(out))
         _refuse_judges(self.backends)
         self.source: PromptSource = open_prompts(prompts, columns=columns, limit=limit)
         self.summary = self.source.check()
         self._ledger = ledger
         self._budget = Budget(cap=max_cost)
         planned = self.summary.n_responses * len(self.backends) * repeats
-        self.result = RespondResult(self.out, ResponseCounts(planned=planned))
+        self.result = RespondResult(Path(out or ""), ResponseCounts(planned=planned))
         self._on_progress = on_progress or (lambda result: None)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._desk: Desk | None = None
         self._stop_early = False
         self.began = time.monotonic()
+
+    def write_to(self, out: Path) -> None:
+        """Says where the table is to stand.
+
+        Raises:
+            InputError: no table can be written there, or somebody else's file is there.
+        """
+        check_target(out)
+        self.result.path = out
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread."""
@@ -162,7 +174,7 @@ class RespondJob:
             self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
             await require_access(
                 self.backends,
-                lambda backend: self._all_paid(ledger, backend),
+                lambda backend: self.all_paid(ledger, backend),
                 capped=self._budget.cap is not None,
             )
             if self._stop_early:
@@ -190,23 +202,41 @@ class RespondJob:
         planned = stored = 0
         likely: float | None = 0.0
         most: float | None = 0.0
-        for row in self.source.rows():
-            for backend in self.backends:
-                for repeat in range(self.repeats):
-                    request = self.wording.request(backend, row.prompt_text, repeat)
-                    planned += 1
-                    if ledger.lookup([request.key()]):
-                        stored += 1
-                        continue
-                    words = self.protocol.words or USUAL_WORDS
-                    tokens = backend.likely_tokens(request.messages[0]["content"])
-                    # A word is about four thirds of a token.
-                    output = min(words * 4 // 3, backend.spec.max_tokens)
-                    likely = _plus(likely, backend.likely_cost(tokens, output))
-                    most = _plus(most, reserve_usd(backend, request))
+        words = self.protocol.words or USUAL_WORDS
+        for question, reply in self.rehearsed(ledger):
+            planned += 1
+            if reply is not None:
+                stored += 1
+                continue
+            backend = question.backend
+            request = self.wording.request(backend, question.prompt, question.repeat)
+            tokens = backend.likely_tokens(request.messages[0]["content"])
+            # A word is about four thirds of a token.
+            output = min(words * 4 // 3, backend.spec.max_tokens)
+            likely = plus(likely, backend.likely_cost(tokens, output))
+            most = plus(most, reserve_usd(backend, request))
         return RespondEstimate(planned, stored, planned - stored, likely, most)
 
-    def _all_paid(self, ledger: Ledger, backend: Backend) -> bool:
+    def rehearsed(self, ledger: Ledger) -> Iterator[tuple[Question[PromptRow], Reply | None]]:
+        """Everything that would be asked, with the reply where the ledger has it."""
+        for question in self._questions():
+            key = self.wording.request(question.backend, question.prompt, question.repeat).key()
+            yield question, ledger.lookup([key]).get(key)
+
+    def row_of(self, question: Question[PromptRow], text: str) -> dict[str, str]:
+        """An answer as `score` reads it."""
+        row, name = question.item, question.backend.spec.name
+        suffix = f"#{question.repeat}" if self.repeats > 1 else ""
+        return {
+            "response_id": f"{row.prompt_id}|{name}{suffix}",
+            "prompt_id": row.prompt_id,
+            "prompt_text": row.prompt_text,
+            "response_text": text,
+            "respondent_id": name,
+        }
+
+    def all_paid(self, ledger: Ledger, backend: Backend) -> bool:
+        """Whether the ledger holds everything that this backend would be asked."""
         for row in self.source.rows():
             keys = {
                 self.wording.request(backend, row.prompt_text, repeat).key()
@@ -218,7 +248,8 @@ class RespondJob:
 
     async def _ask_all(self, desk: Desk) -> None:
         carried = self.summary.columns_carried
-        with replaced(self.out) as part, part.open("w", encoding="utf-8", newline="") as file:
+        path = self.result.path
+        with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = CsvLines(file)
             writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
             answers = ask_each(self._questions(), desk, self.wording, self.backends)
@@ -237,14 +268,13 @@ class RespondJob:
                     yield Question(row, row.prompt_text, backend, repeat)
 
     def _cells(self, question: Question[PromptRow], answer: ModelAnswer) -> list[Any]:
-        counts, row, name = self.result.counts, question.item, question.backend.spec.name
+        counts = self.result.counts
         setattr(counts, answer.status, getattr(counts, answer.status) + 1)
         counts.cut_off += answer.is_cut_off
         if answer.fault is not None:
             self.result.faults[answer.fault] = self.result.faults.get(answer.fault, 0) + 1
-        suffix = f"#{question.repeat}" if self.repeats > 1 else ""
-        head = [f"{row.prompt_id}|{name}{suffix}", row.prompt_id, row.prompt_text]
-        return [*head, answer.text, name, question.repeat, *answer_cells(answer)]
+        head = self.row_of(question, answer.text).values()
+        return [*head, question.repeat, *answer_cells(answer)]
 
     def _tell(self) -> None:
         if self._desk is not None:
@@ -255,10 +285,6 @@ class RespondJob:
         self.result.possibly_spent_usd = self._budget.possibly_spent
         self.result.unknown_price_calls = self._budget.unknown_calls
         self._on_progress(self.result)
-
-
-def _plus(total: float | None, amount: float | None) -> float | None:
-    return None if total is None or amount is None else total + amount
 
 
 def _refuse_judges(backends: Sequence[Backend]) -> None:

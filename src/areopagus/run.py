@@ -95,6 +95,9 @@ class Run:
         if self.state == "budget":
             return 4
         troubled = sum(self.counts.get(s, 0) for s in ("refused", "unreadable", "failed"))
+        # Where models were asked for the responses in the same run.
+        answers = self.record.get("answers", {}).get("counts", {})
+        troubled += sum(answers.get(s, 0) for s in ("refused", "empty", "failed"))
         return 3 if troubled else 0
 
     @property

@@ -21,13 +21,12 @@ from ..job import default_folder
 from ..judges.backend import Backend
 from ..judges.desk import Desk
 from ..loop import run_async, run_stoppable
-from ..named_models import sorted_models
+from ..named_models import settings_of, sorted_models
 from ..records.csv_lines import writable
 from ..records.run_folder import replaced
 from ..respond_protocol import Protocol
 from ..spending import Spending
 from ..staged import StagedJob, StageProgress
-from ..stressing.material import settings_of
 from .construction import Construction
 from .ordered import in_order
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..audits.definition import Audit
 from ..errors import InputError, InputFault
 from ..judges.backend import Backend
-from ..named_models import sorted_models
-from ..stressing.material import settings_of, targets_from
+from ..named_models import settings_of, sorted_models
+from ..stressing.material import targets_from
 
 __all__ = ["NO_JUDGE", "judges_from", "settings_of", "targets_from"]
 

@@ -249,7 +249,8 @@ def panel_of_judgments(
 def identity_of(run: Run) -> dict[str, Any]:
     """Returns what makes the panel of a run this panel: its identity without its responses."""
     identity = dict(run.record.get("identity", {}))
-    identity.pop("responses_sha256", None)
+    for name in ("responses_sha256", "prompts_sha256", "targets", "asked"):
+        identity.pop(name, None)
     return identity
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import PANEL_NAMES, columns_from, panel_from, panel_options
+from .options import PANEL_NAMES, columns_from, names_in, panel_from, panel_options
 
 if TYPE_CHECKING:
     from ..attacking import AttackJob, RescoreJob
@@ -75,7 +75,7 @@ def attack(
 
     if only_list:
         return _list(corpus)
-    places: dict[str, Any] = {"placements": _names(placements)} if placements else {}
+    places: dict[str, Any] = {"placements": names_in(placements)} if placements else {}
     plan = AttackPlan(
         threshold=threshold, texts=texts, controls=controls, neutralise=neutralise, **places
     )
@@ -84,7 +84,7 @@ def attack(
 
         with StageLine(quiet=quiet or dry_run) as line:
             job = AttackJob(
-                panel, responses, families=_names(families) or None, corpus=corpus, plan=plan,
+                panel, responses, families=names_in(families) or None, corpus=corpus, plan=plan,
                 columns=columns_from(columns), max_cost=max_cost, on_progress=line.update,
                 **options,
             )  # fmt: skip
@@ -135,10 +135,6 @@ def rescore(
                 on_progress=line.update, **options,
             )  # fmt: skip
             return _run(job, json_file, max_cost=max_cost, dry_run=dry_run, quiet=quiet)
-
-
-def _names(groups: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name.strip() for group in groups for name in group.split(",") if name.strip())
 
 
 def _list(corpus: tuple[str, ...]) -> int:

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import columns_from
+from .options import columns_from, models_from, target_options
 
 if TYPE_CHECKING:
     from ..auditing import AuditJob
     from ..audits import Audit
 
 _OPTIONS = (
-    click.option(
-        "--target", "-t", "targets", multiple=True, metavar="MODEL[,MODEL…]",
-        help="Model under test, as provider/model; repeatable. Left out: an embedded stand-in.",
+    target_options(
+        "Model under test, as provider/model; repeatable. Left out: an embedded stand-in."
     ),
-    click.option("--targets-file", metavar="FILE", help="YAML with target models and settings."),
     click.option(
         "--judge", "judges", multiple=True, metavar="MODEL[,MODEL…]",
         help="Model that classifies what rules cannot decide: two apart, a third settles.",
@@ -146,19 +144,13 @@ def _audit(
 ) -> int:
     from ..auditing import AuditJob
     from ..loop import run_sync
-    from ..settings import read_targets
     from .stage_line import StageLine
 
-    asked, judging = _names(targets), _names(judges)
-    if targets_file is not None:
-        asked += read_targets(targets_file)
-    if judges_file is not None:
-        judging += read_targets(judges_file)
     with StageLine(quiet=quiet or dry_run or write_prompts is not None) as line:
         job = AuditJob(
             definition,
-            targets=asked,
-            judges=judging,
+            targets=models_from(targets, targets_file),
+            judges=models_from(judges, judges_file),
             options=own,
             columns=columns_from(columns),
             on_progress=line.update,
@@ -174,10 +166,6 @@ def _audit(
             return _run(job, json_file, quiet=quiet)
         finally:
             run_sync(job.close())
-
-
-def _names(groups: tuple[str, ...]) -> list[Any]:
-    return [name.strip() for group in groups for name in group.split(",") if name.strip()]
 
 
 def _announce(job: AuditJob) -> None:

@@ -10,6 +10,7 @@ import click
 from ..cap_stop import STOPPED_BY_CAP
 from .cost import echo_cost
 from .display import dollars, printable, same_command
+from .options import models_from
 
 if TYPE_CHECKING:
     from ..auditing.constructing import ConstructionJob, ConstructionRun
@@ -58,15 +59,11 @@ def construct(
         **options: the others.
     """
     from ..loop import run_stoppable
-    from ..settings import read_targets
     from .main import terminated
     from .stage_line import StageLine
 
-    named: list[Any] = list(models)
-    if models_file is not None:
-        named += read_targets(models_file)
     with StageLine(quiet=quiet or dry_run) as line:
-        job = prepare(models=named, on_progress=line.update, **options)
+        job = prepare(models=models_from(models, models_file), on_progress=line.update, **options)
         if dry_run:
             return _show_estimate(job)
         run, was_interrupted = run_stoppable(job)

@@ -5,14 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ..estimate import plus
 from .display import console, dollars, table, visible
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
+    from ..respond_results import RespondEstimate
 
 
-def show_estimate(found: Estimate, max_cost: float | None) -> None:
-    """Calls, tokens and a cost range by backend; an unknown price stays unknown."""
+def show_answers_estimate(found: RespondEstimate) -> None:
+    """Calls to target models and a cost range; an unknown price stays unknown."""
+    out = console()
+    out.print(
+        f"Dry run: nothing is sent. {found.planned:,} responses planned, {found.stored:,} stored, "
+        f"{found.calls:,} calls to send"
+    )
+    if found.likely_usd is None or found.most_usd is None:
+        out.print("Cost: unknown; give a price under prices in a --targets-file")
+    else:
+        out.print(
+            f"Cost: {dollars(found.likely_usd)} likely, reasoning apart; at most "
+            f"{dollars(found.most_usd)}"
+        )
+
+
+def show_estimate(
+    found: Estimate, max_cost: float | None, answers: RespondEstimate | None = None
+) -> None:
+    """Calls, tokens and a cost range by backend; an unknown price stays unknown.
+
+    Args:
+        found: of judging.
+        max_cost: the cap.
+        answers: of asking target models before, where that is done.
+    """
+    if answers is not None:
+        show_answers_estimate(answers)
     from ..text_lines import units
 
     out = console()
@@ -48,14 +76,18 @@ def show_estimate(found: Estimate, max_cost: float | None) -> None:
         out.print(f"Price unknown: {visible(', '.join(unknown))}; give one under prices")
     if least is not None and least.likely_usd is not None and least.calls < found.calls:
         out.print(f"Cost at the least: {dollars(least.likely_usd)} likely")
-    out.print(f"Cost: {_range(found.likely_usd, found.most_usd, found.calls)}")
+    likely, most = found.likely_usd, found.most_usd
+    out.print(f"Cost: {_range(likely, most, found.calls)}")
+    if answers is not None:
+        likely, most = plus(likely, answers.likely_usd), plus(most, answers.most_usd)
+        out.print(f"Answers and judgments: {_range(likely, most, found.calls + answers.calls)}")
     out.print(
         "[dim]likely: usual replies, nothing cached; at most: every call at its full max_tokens, "
         "with a repair. Prices are those of the installed litellm.[/dim]"
     )
-    if max_cost is not None and found.most_usd is not None and found.most_usd > max_cost:
-        likely = found.likely_usd or 0.0
-        outcome = "will stop the run early" if likely > max_cost else "may stop the run early"
+    if max_cost is not None and most is not None and most > max_cost:
+        is_likely = (likely or 0.0) > max_cost
+        outcome = "will stop the run early" if is_likely else "may stop the run early"
         out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
 
 

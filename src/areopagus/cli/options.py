@@ -1,4 +1,4 @@
-"""The options that make a panel, shared by the commands that need one."""
+"""The options that several commands share: of a panel, of models to ask, of columns."""
 
 from __future__ import annotations
 
@@ -65,6 +65,66 @@ PANEL_NAMES = (
 """Names of the options that `panel_options` adds."""
 
 
+def target_options(about: str) -> Callable[[Command], Command]:
+    """Adds the options that name the models to ask; the command takes them for `models_from`.
+
+    Args:
+        about: what the help says of --target.
+    """
+
+    def added(command: Command) -> Command:
+        file = click.option(
+            "--targets-file",
+            metavar="FILE",
+            help="YAML with models and their settings, as under models in a panel.yaml.",
+        )
+        named = click.option(
+            "--target", "-t", "targets", multiple=True, metavar="MODEL[,MODEL…]", help=about
+        )
+        return named(file(command))
+
+    return added
+
+
+_PROTOCOL_OPTIONS = (
+    click.option(
+        "--track",
+        type=click.Choice(["matched", "maximum"]),
+        help="matched: effort medium, 400 words, at most 440. maximum: effort high.",
+    ),
+    click.option(
+        "--effort", metavar="LEVEL",
+        help="Reasoning effort of the targets, instead of the track's; none sends none.",
+    ),
+    click.option("--words", type=click.IntRange(min=1), help="Words for the targets to aim at."),
+)  # fmt: skip
+
+
+def protocol_options(command: Command) -> Command:
+    """Adds the options that say how targets are asked."""
+    for option in reversed(_PROTOCOL_OPTIONS):
+        command = option(command)
+    return command
+
+
+def names_in(groups: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a repeatable option that takes several by commas."""
+    return tuple(name.strip() for group in groups for name in group.split(",") if name.strip())
+
+
+def models_from(groups: tuple[str, ...], file: str | None) -> list[Any]:
+    """The models that are named, then those of the file.
+
+    Raises:
+        InputError: with every fault of the file.
+    """
+    if file is None:
+        return list(names_in(groups))
+    from ..settings import read_targets
+
+    return [*names_in(groups), *read_targets(file)]
+
+
 def panel_options(command: Command) -> Command:
     """Adds the options; the command takes them as keyword arguments for `panel_from`."""
     for option in reversed(_PANEL_OPTIONS):
@@ -98,7 +158,7 @@ def panel_from(
         raise InputError(
             [InputFault(folder, "is not a folder", "--personas") for folder in missing]
         )
-    named = tuple(name.strip() for group in models for name in group.split(",") if name.strip())
+    named = names_in(models)
     given: dict[str, Any] = {
         "models": named or None,
         "personas": persona_names or None,

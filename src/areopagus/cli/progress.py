@@ -10,6 +10,7 @@ from .display import console, dollars, duration, visible
 
 if TYPE_CHECKING:
     from ..job import Progress
+    from ..respond_results import RespondResult
 
 _EVERY_S = 0.1
 
@@ -31,6 +32,7 @@ class ProgressLine:
         )
         self._task = self._bar.add_task("", total=None, said="")
         self._last = 0.0
+        self._began = time.monotonic()
 
     def __enter__(self) -> ProgressLine:
         self._bar.start()
@@ -74,3 +76,16 @@ class ProgressLine:
             f"{dollars(progress.spent_usd)} · {left} left"
         )
         self._bar.update(self._task, completed=progress.done, total=progress.total, said=said)
+
+    def update_answers(self, result: RespondResult) -> None:
+        """Takes the newest state of target models' answers; draws as often."""
+        now, counts = time.monotonic(), result.counts
+        troubled = counts.empty + counts.refused + counts.failed
+        done = counts.answered + troubled + counts.not_asked
+        if now - self._last < _EVERY_S and done < counts.planned:
+            return
+        self._last = now
+        rate = result.sent / max(now - self._began, 1e-9)
+        said = f"{counts.answered} answered, {troubled} not · {rate:.1f} calls/s · "
+        said += dollars(result.spent_usd)
+        self._bar.update(self._task, completed=done, total=counts.planned, said=said)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .options import columns_from
+from .options import columns_from, models_from
 
 if TYPE_CHECKING:
     from ..prompting import Funnel, PromptJob, PromptRun, Sample, Scenario
@@ -249,16 +249,14 @@ def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[
 
 def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) -> int:
     from ..prompting import PromptJob, PromptPlan
-    from ..settings import read_targets
     from .stage_line import StageLine
 
     quiet, dry_run = options.pop("quiet"), options.pop("dry_run")
     json_file = options.pop("json_file")
-    named: dict[str, list[Any]] = {}
-    for name in ("models", "judges"):
-        named[name] = _names(options.pop(name))
-        if (file := options.pop(f"{name}_file")) is not None:
-            named[name] += read_targets(file)
+    named = {
+        name: models_from(options.pop(name), options.pop(f"{name}_file"))
+        for name in ("models", "judges")
+    }
     if (file := options.pop("embedding_file")) is not None:
         from ..errors import InputError
 
@@ -266,7 +264,7 @@ def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) 
             raise InputError(
                 "name the embedding model by --embedding or --embedding-file, not both"
             )
-        options["embedding"] = list(read_targets(file))
+        options["embedding"] = models_from((), file)
     plan = PromptPlan(**{name: options.pop(name) for name in _PLAN})
     with StageLine(quiet=quiet or dry_run) as line:
         job = PromptJob(
@@ -283,10 +281,6 @@ def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) 
         if dry_run:
             return _show_estimate(job)
         return _run(job, json_file, quiet=quiet)
-
-
-def _names(groups: tuple[str, ...]) -> list[Any]:
-    return [name.strip() for group in groups for name in group.split(",") if name.strip()]
 
 
 def _announce(job: PromptJob) -> None:

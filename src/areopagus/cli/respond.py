@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-import time
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import columns_from
+from .options import columns_from, models_from, protocol_options, target_options
 
 if TYPE_CHECKING:
     from ..respond_results import RespondResult
@@ -17,29 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(context_settings={"max_content_width": 80})
 @click.argument("prompts")
-@click.option(
-    "--target",
-    "-t",
-    "targets",
-    multiple=True,
-    metavar="MODEL[,MODEL…]",
-    help="Model to ask, as provider/model; repeatable.",
-)
-@click.option(
-    "--targets-file",
-    metavar="FILE",
-    help="YAML with models and their settings, as under models in a panel.yaml.",
-)
+@target_options("Model to ask, as provider/model; repeatable.")
 @click.option("--out", required=True, metavar="FILE.csv", help="The table that score reads.")
-@click.option(
-    "--track",
-    type=click.Choice(["matched", "maximum"]),
-    help="matched: effort medium, 400 words, at most 440. maximum: effort high.",
-)
-@click.option(
-    "--effort", metavar="LEVEL", help="Reasoning effort, instead of the track's; none sends none."
-)
-@click.option("--words", type=click.IntRange(min=1), help="Words to aim at.")
+@protocol_options
 @click.option("--repeats", type=click.IntRange(1, 1000), default=1, help="Askings of each prompt.")
 @click.option(
     "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
@@ -72,28 +52,27 @@ def respond(
     """
     from ..errors import InputError
     from ..responding import RespondJob, run_respond
-    from ..settings import read_targets
     from .display import same_command, show_notices
+    from .progress import ProgressLine
 
-    named: list[Any] = [n.strip() for group in targets for n in group.split(",") if n.strip()]
-    if targets_file is not None:
-        named += read_targets(targets_file)
+    named = models_from(targets, targets_file)
     if not named:
         raise InputError("name at least one model to ask, with --target or --targets-file")
-    job = RespondJob(
-        prompts,
-        named,
-        out,
-        columns=columns_from(columns),
-        ledger=ledger,
-        on_progress=_teller(quiet=quiet),
-        **options,
-    )
-    if not quiet:
-        show_notices(job.summary.notices)
-    if dry_run:
-        return _show_estimate(job, ledger)
-    result = run_respond(job)
+    with ProgressLine(unit="responses", quiet=quiet or dry_run) as line:
+        job = RespondJob(
+            prompts,
+            named,
+            out,
+            columns=columns_from(columns),
+            ledger=ledger,
+            on_progress=line.update_answers,
+            **options,
+        )
+        if not quiet:
+            show_notices(job.summary.notices)
+        if dry_run:
+            return _show_estimate(job, ledger)
+        result = run_respond(job)
     if not quiet:
         _show(result)
     if result.interrupted:
@@ -108,44 +87,16 @@ def respond(
     return result.exit_code
 
 
-def _teller(*, quiet: bool) -> Any:
-    from .display import dollars
-
-    began, stderr = time.monotonic(), sys.stderr
-    shown = not quiet and stderr.isatty()
-
-    def tell(result: RespondResult) -> None:
-        if not shown:
-            return
-        counts = result.counts
-        done = counts.answered + counts.empty + counts.refused + counts.failed
-        rate = result.sent / max(time.monotonic() - began, 1e-9)
-        stderr.write(
-            f"\r{done}/{counts.planned} responses · {rate:.1f} calls/s · "
-            f"{dollars(result.spent_usd)}\x1b[K"
-        )
-        stderr.flush()
-
-    return tell
-
-
 def _show(result: RespondResult) -> None:
     from ..cap_stop import STOPPED_BY_CAP
     from .cost import cost_lines
     from .display import console, same_command, visible
 
-    out, counts = console(), result.counts
-    cut = f", {counts.cut_off} of them cut off at the token limit" if counts.cut_off else ""
-    out.print(f"\n{counts.answered} answered of {counts.planned} planned responses{cut}")
-    troubles = {
-        "empty": counts.empty,
-        "refused": counts.refused,
-        "failed": counts.failed,
-        "not asked": counts.not_asked,
-    }
-    if any(troubles.values()):
-        out.print(", ".join(f"{n} {name}" for name, n in troubles.items() if n))
-    if counts.failed:
+    out = console()
+    out.print()
+    for line in answer_lines(asdict(result.counts)):
+        out.print(line)
+    if result.counts.failed:
         out.print(f"Failed calls are made again by the same command: {visible(same_command())}")
     if result.over_budget:
         out.print(STOPPED_BY_CAP)
@@ -156,22 +107,24 @@ def _show(result: RespondResult) -> None:
     out.print(f"Score them: areopagus score {visible(str(result.path))}")
 
 
+def answer_lines(counts: Mapping[str, int]) -> list[str]:
+    """What became of planned answers; see `ResponseCounts`."""
+    cut = counts["cut_off"]
+    tail = f", {cut} of them cut off at the token limit" if cut else ""
+    lines = [f"{counts['answered']} answered of {counts['planned']} planned responses{tail}"]
+    troubles = [
+        f"{counts[name]} {name.replace('_', ' ')}"
+        for name in ("empty", "refused", "failed", "not_asked")
+        if counts[name]
+    ]
+    return [*lines, ", ".join(troubles)] if troubles else lines
+
+
 def _show_estimate(job: RespondJob, ledger: str | None) -> int:
     from ..records.ledger import Ledger
-    from .display import console, dollars
+    from .estimate import show_answers_estimate
 
     with Ledger.open(ledger) as opened, job.source:
         found = job.estimate(opened)
-    out = console()
-    out.print(
-        f"Dry run: nothing is sent. {found.planned:,} responses planned, {found.stored:,} stored, "
-        f"{found.calls:,} calls to send"
-    )
-    if found.likely_usd is None or found.most_usd is None:
-        out.print("Cost: unknown; give a price under prices in a --targets-file")
-    else:
-        out.print(
-            f"Cost: {dollars(found.likely_usd)} likely, reasoning apart; at most "
-            f"{dollars(found.most_usd)}"
-        )
+    show_answers_estimate(found)
     return 0

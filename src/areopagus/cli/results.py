@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..cap_stop import STOPPED_BY_CAP
 from ..precision.text import precision_of, precision_sentences, spared_word
@@ -30,6 +31,13 @@ def show_run(run: Run) -> None:
         f"({units(responses['n'], 'response')}, {units(responses['prompts'], 'prompt')}, "
         f"{units(len(panel['personas']), 'persona')} × {units(len(panel['models']), 'model')})"
     )
+    if answers := record.get("answers"):
+        from .respond import answer_lines
+
+        for line in answer_lines(answers["counts"]):
+            out.print(line)
+        for name, n in answers["faults"].items():
+            out.print(f"  {n} × failed: {visible(name)}")
     _show_respondents(run)
     _show_counts(run)
     if rule:
@@ -73,6 +81,18 @@ def _show_respondents(run: Run) -> None:
         out.print(rows)
 
 
+def _show_cost(sessions: Sequence[Mapping[str, Any]]) -> None:
+    """The newest session; the answers' part apart, where models were asked for them."""
+    out = console()
+    parts = {"": sessions[-1]}
+    if len(sessions) > 1 and sessions[-2].get("stage") == "answers":
+        parts = {"Answers": sessions[-2], "Judgments": sessions[-1]}
+    for title, session in parts.items():
+        out.print(f"\n{title}")
+        for line in cost_lines(session):
+            out.print(line)
+
+
 def _show_counts(run: Run) -> None:
     out = console()
     record = run.record
@@ -97,9 +117,7 @@ def _show_counts(run: Run) -> None:
     if record["flags"]:
         flags = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in record["flags"].items())
         out.print(f"Flags on responses: {visible(flags)}")
-    out.print()
-    for line in cost_lines(record["sessions"][-1]):
-        out.print(line)
+    _show_cost(record["sessions"])
     if run.counts.get("failed"):
         out.print(
             f"Failed judgments are asked again by the same command: {visible(same_command())}"

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
-from .options import columns_from, panel_from, panel_options
+from .options import (
+    columns_from,
+    models_from,
+    panel_from,
+    panel_options,
+    protocol_options,
+    target_options,
+)
 
 if TYPE_CHECKING:
     from ..batching import BatchSettings
     from ..engines import Engine
     from ..estimate import Estimate
     from ..graphs.state import Bench
-    from ..job import ScoreJob
     from ..panel import Panel
+    from ..respond_results import RespondEstimate
     from ..run import Run
 
 
 @click.command(context_settings={"max_content_width": 80})
 @click.argument("responses")
+@target_options("RESPONSES are prompts, which this model answers first; repeatable.")
+@protocol_options
+@click.option(
+    "--response-repeats", type=click.IntRange(1, 1000), help="Answers of each target to a prompt."
+)
 @click.option("--out", metavar="DIR", help="Run folder. Default: runs/NAME-xxxxxxxx.")
 @click.option(
     "--column",
@@ -106,6 +119,12 @@ if TYPE_CHECKING:
 def score(
     responses: str,
     *,
+    targets: tuple[str, ...],
+    targets_file: str | None,
+    track: str | None,
+    effort: str | None,
+    words: int | None,
+    response_repeats: int | None,
     out: str | None,
     columns: tuple[str, ...],
     limit: int | None,
@@ -132,8 +151,15 @@ def score(
     Columns: response_id, prompt_text, response_text, and optionally prompt_id and respondent_id;
     others are carried through. The same command goes on where an earlier one stopped: what is
     paid is known by the ledger.
+
+    With --target, RESPONSES is a file of prompts (prompt_text, optional prompt_id), such as a
+    prompt set: each target answers each prompt, and the panel scores the answers.
     """
     named = columns_from(columns)
+    asked = {
+        "track": track, "effort": effort, "words": words, "response_repeats": response_repeats
+    }  # fmt: skip
+    answering = _answering(models_from(targets, targets_file), asked)
     chosen = _engine(engine, address)
     batches = _batches(
         batch or batch_only, only=batch_only, poll_s=batch_poll, discount=batch_discount
@@ -158,23 +184,32 @@ def score(
     with whole as seated:
         if not quiet:
             announce(seated)
+        options: dict[str, Any] = {"columns": named, "limit": limit, **rule}
         if dry_run:
-            found = seated.estimate(responses, columns=named, limit=limit, **rule)
-            _show_estimate(seated, found, max_cost, batches, quiet=quiet)
+            answers = None
+            if answering is None:
+                found = seated.estimate(responses, **options)
+            else:
+                answers, found = _rehearsed(seated, responses, answering | options)
+            _show_estimate(seated, found, max_cost, batches, answers, quiet=quiet)
             return 0
-        return _score(
-            seated,
-            responses,
-            quiet=quiet,
-            out=out,
-            columns=named,
-            limit=limit,
-            resume=resume,
-            max_cost=max_cost,
-            engine=chosen,
-            batch=batches or False,
-            **rule,
-        )
+        options |= {
+            "resume": resume, "max_cost": max_cost, "engine": chosen, "batch": batches or False
+        }  # fmt: skip
+        if answering is None:
+            return _score(seated, responses, quiet=quiet, out=out, **options)
+        return _score_prompts(seated, responses, answering | options, out, quiet=quiet)
+
+
+def _answering(targets: list[Any], asked: dict[str, Any]) -> dict[str, Any] | None:
+    """How prompts are answered before they are scored; None where responses are given."""
+    given = {name: value for name, value in asked.items() if value is not None}
+    if targets:
+        return {"targets": targets, **given}
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise InputError(f"{options}: of models that answer prompts; name them with --target")
+    return None
 
 
 def _planned(panel: Panel, file: str, *, repeats: int | None, **wish: Any) -> Panel:
@@ -215,6 +250,7 @@ def _show_estimate(
     found: Estimate,
     max_cost: float | None,
     batches: BatchSettings | None,
+    answers: RespondEstimate | None,
     *,
     quiet: bool,
 ) -> None:
@@ -223,7 +259,7 @@ def _show_estimate(
 
     if not quiet:
         show_notices(found.notices)
-    show_estimate(found, max_cost)
+    show_estimate(found, max_cost, answers)
     if batches is not None:
         from ..batching import batch_costs
 
@@ -232,12 +268,9 @@ def _show_estimate(
 
 def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
     from ..batching import batch_sentence
-    from ..job import run_job
-    from ..run import RunInterrupted
+    from ..loop import run_stoppable
     from .display import show_notices
-    from .main import terminated
     from .progress import ProgressLine
-    from .results import show_run
 
     with ProgressLine(unit="responses", quiet=quiet) as line:
         job = panel.job(
@@ -249,20 +282,67 @@ def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
         )
         if not quiet:
             show_notices(job.summary.notices)
-            show_notices(_about_rule(job.panel.bench))
+            show_notices(about_rule(job.panel.bench))
         if not options["batch"]:
-            _warn_of_open_batches(job)
-        try:
-            run = run_job(job)
-        except RunInterrupted as interrupted:
-            _show_interruption(interrupted.run)
-            return 143 if terminated() else 130
+            warn_of_open_batches(job.folder.path)
+        run, was_interrupted = run_stoppable(job)
+    return show_outcome(run, was_interrupted, quiet=quiet)
+
+
+def _rehearsed(
+    panel: Panel, prompts: str, options: dict[str, Any]
+) -> tuple[RespondEstimate, Estimate]:
+    from ..prompt_scoring import PromptScoreJob
+    from .display import show_notices
+
+    job = PromptScoreJob(panel, prompts, **options)
+    show_notices(job.notices)
+    return job.estimate()
+
+
+def _score_prompts(
+    panel: Panel, prompts: str, options: dict[str, Any], out: str | None, *, quiet: bool
+) -> int:
+    from ..batching import batch_sentence
+    from ..loop import run_stoppable
+    from ..prompt_scoring import PromptScoreJob
+    from .display import show_notices
+    from .progress import ProgressLine
+
+    with ProgressLine(unit="responses", quiet=quiet) as line:
+        job = PromptScoreJob(
+            panel,
+            prompts,
+            out=out,
+            on_answers=line.update_answers,
+            on_progress=line.update,
+            on_batch=lambda progress: line.say(batch_sentence(progress)),
+            on_notice=lambda notice: show_notices([notice]),
+            **options,
+        )
+        if not quiet:
+            show_notices(job.notices)
+            show_notices(about_rule(job.panel.bench))
+        if not options["batch"]:
+            warn_of_open_batches(job.path)
+        run, was_interrupted = run_stoppable(job)
+    return show_outcome(run, was_interrupted, quiet=quiet)
+
+
+def show_outcome(run: Run, was_interrupted: bool, *, quiet: bool) -> int:
+    """Shows what came of a run, and returns the exit code."""
+    from .main import terminated
+    from .results import show_run
+
+    if was_interrupted:
+        _show_interruption(run)
+        return 143 if terminated() else 130
     if not quiet:
         show_run(run)
     return run.exit_code
 
 
-def _about_rule(bench: Bench) -> list[str]:
+def about_rule(bench: Bench) -> list[str]:
     """What a person should know before a rule spares judges, or spares none."""
     from ..graphs.stopping import FIRST_BLOCK
 
@@ -276,11 +356,12 @@ def _about_rule(bench: Bench) -> list[str]:
     return ["fewer judges than planned may be asked; what that saves and costs is said at the end"]
 
 
-def _warn_of_open_batches(job: ScoreJob) -> None:
+def warn_of_open_batches(folder: Path) -> None:
+    """Says that batches of an earlier run in the folder are still with their providers."""
     from ..batching import open_batches
     from .display import show_notices
 
-    waiting = open_batches(job.folder.path)
+    waiting = open_batches(folder)
     if waiting:
         number = sum(record.requests for record in waiting)
         warning = (

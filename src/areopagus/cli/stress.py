@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import PANEL_NAMES, columns_from, panel_from, panel_options
+from .options import (
+    PANEL_NAMES,
+    columns_from,
+    models_from,
+    panel_from,
+    panel_options,
+    protocol_options,
+    target_options,
+)
 
 if TYPE_CHECKING:
     from ..stressing import StressJob, StressRun
@@ -14,15 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(context_settings={"max_content_width": 80})
 @click.argument("prompts", required=False)
-@click.option(
-    "--target",
-    "-t",
-    "targets",
-    multiple=True,
-    metavar="MODEL[,MODEL…]",
-    help="Model under test, as provider/model; repeatable. Left out: an embedded stand-in.",
-)
-@click.option("--targets-file", metavar="FILE", help="YAML with target models and their settings.")
+@target_options("Model under test, as provider/model; repeatable. Left out: an embedded stand-in.")
 @click.option(
     "--rewriter",
     "rewriters",
@@ -79,13 +79,7 @@ if TYPE_CHECKING:
     "--judged-prompt", type=click.Choice(["own", "baseline"]), default="own", show_default=True,
     help="Which prompt the judges read: the one answered, or the baseline.",
 )  # fmt: skip
-@click.option(
-    "--track",
-    type=click.Choice(["matched", "maximum"]),
-    help="matched: effort medium, 400 words, at most 440. maximum: effort high.",
-)
-@click.option("--effort", metavar="LEVEL", help="Reasoning effort of the targets; none sends none.")
-@click.option("--words", type=click.IntRange(min=1), help="Words for the targets to aim at.")
+@protocol_options
 @click.option(
     "--bold-at",
     type=click.FloatRange(min=0),
@@ -131,16 +125,10 @@ def stress(
     With --responses, answers that are there already are scored instead.
     """
     from ..errors import InputError
-    from ..settings import read_targets
     from ..stressing import StressJob, StressPlan
 
     if options["rewrite_only"] and json_file is not None:
         raise InputError("--rewrite-only measures nothing that --json could hold: leave one out")
-    named, writers = _names(targets), _names(rewriters)
-    if targets_file is not None:
-        named += read_targets(targets_file)
-    if rewriters_file is not None:
-        writers += read_targets(rewriters_file)
     plan = StressPlan(**{name: options.pop(name) for name in _PLAN})
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
         from .stage_line import StageLine
@@ -149,8 +137,8 @@ def stress(
             job = StressJob(
                 panel,
                 prompts,
-                targets=named,
-                rewriters=writers,
+                targets=models_from(targets, targets_file),
+                rewriters=models_from(rewriters, rewriters_file),
                 framings=framings or None,
                 plan=plan,
                 columns=columns_from(columns),
@@ -175,10 +163,6 @@ _PLAN = (
     "judged_prompt",
     "seed",
 )
-
-
-def _names(groups: tuple[str, ...]) -> list[Any]:
-    return [name.strip() for group in groups for name in group.split(",") if name.strip()]
 
 
 def _announce(job: StressJob) -> None:

@@ -24,9 +24,9 @@ from ..job import default_folder
 from ..judges.backend import Backend
 from ..judges.budget import Budget
 from ..judges.desk import Desk
+from ..named_models import settings_of
 from ..records.run_folder import REPORT_FILE
 from ..staged import StagedJob, StageProgress
-from ..stressing.material import settings_of
 from ..text_lines import units
 from .concepts import load_technology_terms
 from .material import Models, model_notices, models_from

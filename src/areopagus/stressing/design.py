@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..asking import Wording
 from ..graphs.framings import Framing
 from ..judges.backend import Backend
+from ..named_models import settings_of
 from ..respond_protocol import Track, protocol_from
 from .material import (
     Prompts,
@@ -19,7 +20,6 @@ from .material import (
     require_one_source,
     require_stand_ins,
     rewriters_from,
-    settings_of,
     targets_from,
 )
 from .plan import StressPlan

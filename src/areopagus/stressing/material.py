@@ -120,18 +120,6 @@ def _refuse_doubles(backends: Sequence[Backend]) -> None:
         raise InputError(faults)
 
 
-def settings_of(backends: Sequence[Backend]) -> dict[str, Any]:
-    """What of the backends decides what is asked, for a run's identity."""
-    return {
-        backend.spec.name: {
-            "model": backend.spec.model,
-            "api_base": backend.spec.api_base,
-            "parameters": backend.spec.parameters(),
-        }
-        for backend in backends
-    }
-
-
 def framings_from(
     names: Sequence[str | Path | Framing] | None,
     folders: Sequence[str | Path],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..estimate import plus
 from ..judges.backend import Backend
 from ..judges.call import reserve_usd
 from ..judges.request import Request
@@ -47,8 +48,3 @@ class StageEstimate:
         """Counts the worst case: so many calls, at so much altogether."""
         self.most_calls += calls
         self.most_usd = plus(self.most_usd, usd)
-
-
-def plus(total: float | None, amount: float | None) -> float | None:
-    """The sum; None where one of them is unknown."""
-    return None if total is None or amount is None else total + amount

@@ -1,0 +1,275 @@
+"""Prompts that models answer and the panel judges, as one run in one folder.
+
+The answers stand in the folder as responses.csv, the table that `respond` writes. Every planned
+answer is a response of the run: one that did not come has no text, which the panel screens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+from .access import prepare_all
+from .asking import read_answer
+from .errors import InputError
+from .estimate import Estimate, estimate
+from .job import Beginning, ScoreJob, default_folder
+from .job_options import JobOptions, seated
+from .loop import run_async, run_stoppable
+from .named_models import settings_of
+from .panel import Panel
+from .records.responses import open_responses
+from .records.run_folder import ANSWERS_FILE, RunFolder
+from .respond_protocol import Track
+from .responding import USUAL_WORDS, RespondJob
+from .run import Run, RunInterrupted
+from .text_lines import units
+
+if TYPE_CHECKING:
+    from .respond_results import RespondEstimate, RespondResult
+
+
+def score_prompts(
+    prompts: Any,
+    targets: Sequence[Any] | Any,
+    out: str | Path | None = None,
+    *,
+    panel: Panel | None = None,
+    track: Track | None = None,
+    effort: str | None = None,
+    words: int | None = None,
+    response_repeats: int = 1,
+    on_answers: Callable[[RespondResult], None] | None = None,
+    **options: Unpack[JobOptions],
+) -> Run:
+    """Has every target answer every prompt, and the panel score the answers.
+
+    Args:
+        prompts: a file (a prompt set as it is), a DataFrame or an iterable with prompt_text and
+            optional prompt_id.
+        targets: model strings, settings, chat models or backends.
+        out: the run folder, with the answers in it; `runs/NAME-xxxxxxxx` when left out. The same
+            call goes on where an earlier one stopped.
+        panel: who judges; the embedded baseline when left out.
+        track, effort, words: how the targets are asked; see `RespondJob`.
+        response_repeats: answers to each prompt, as separate responses.
+        on_answers: called on every change while the targets answer.
+        options: see `Panel.score_many`; `columns` and `limit` are those of the prompts, and
+            `max_cost` is for answers and judgments together.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
+    """
+    job = PromptScoreJob(
+        panel or Panel(), prompts, targets, out, track=track, effort=effort, words=words,
+        response_repeats=response_repeats, on_answers=on_answers, **options,
+    )  # fmt: skip
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        raise RunInterrupted(run)
+    return run
+
+
+async def ascore_prompts(
+    prompts: Any,
+    targets: Sequence[Any] | Any,
+    out: str | Path | None = None,
+    *,
+    panel: Panel | None = None,
+    **options: Any,
+) -> Run:
+    """The asynchronous twin of `score_prompts`, with its options."""
+    return await run_async(PromptScoreJob(panel or Panel(), prompts, targets, out, **options).run())
+
+
+class PromptScoreJob:
+    """Prepared, then run once on the package's loop."""
+
+    def __init__(
+        self,
+        panel: Panel,
+        prompts: Any,
+        targets: Sequence[Any] | Any,
+        out: str | Path | None = None,
+        *,
+        track: Track | None = None,
+        effort: str | None = None,
+        words: int | None = None,
+        response_repeats: int = 1,
+        on_answers: Callable[[RespondResult], None] | None = None,
+        **options: Unpack[JobOptions],
+    ) -> None:
+        """Checks everything that can be checked offline; see `score_prompts`.
+
+        Raises:
+            InputError: everything wrong with the input.
+        """
+        self._seated = seated(panel, options)
+        self.panel = self._seated.panel
+        self._options = options
+        self._cap = options.get("max_cost")
+        self.answering = RespondJob(
+            prompts,
+            targets,
+            None,
+            track=track,
+            repeats=response_repeats,
+            effort=effort,
+            words=words,
+            columns=options.get("columns"),
+            limit=options.get("limit"),
+            ledger=panel.ledger,
+            max_cost=self._cap,
+            on_progress=on_answers,
+        )
+        summary, protocol = self.answering.summary, self.answering.protocol
+        if "response_text" in summary.columns_carried:
+            self.answering.source.close()
+            raise InputError(
+                f"{summary.name}: has responses already (a column response_text), so that nobody "
+                "has to answer: leave the targets out"
+            )
+        self._protocol = asdict(protocol) | {"repeats": response_repeats}
+        self.identity = self.panel.identity() | {
+            "prompts_sha256": summary.fingerprint,
+            "targets": settings_of(self.answering.backends),
+            "asked": self._protocol,
+        }
+        self.path = Path(out or default_folder(Path(summary.name).name, self.identity))
+        self._judging: ScoreJob | None = None
+        self._stop_early = False
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return self.answering.summary.notices
+
+    def stop(self) -> None:
+        """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
+        self._stop_early = True
+        self.answering.stop()
+        if self._judging is not None:
+            self._judging.stop()
+
+    def estimate(self) -> tuple[RespondEstimate, Estimate]:
+        """Calls and cost of the answers and of judging them, without sending anything.
+
+        An answer that the ledger does not hold is taken to have the length asked for, or that of a
+        usual essay.
+
+        Raises:
+            InputError: unknown providers, and parameters that a model does not take.
+        """
+        prepare_all((*self.answering.backends, *self.panel.backends))
+        with self.answering.source:
+            answers = self.answering.estimate(self.panel.ledger)
+            rows = list(self._rehearsed())
+        return answers, estimate(self.panel, open_responses(rows), rule=self.panel.bench.rule)
+
+    async def run(self) -> Run:
+        """Has the prompts answered and the answers scored, and returns the run.
+
+        Raises:
+            InputError: the folder holds another run, or somebody cannot be asked; nothing was
+                spent.
+            StoreError: the ledger or the folder cannot be written.
+        """
+        try:
+            folder = RunFolder.open(
+                self.path,
+                self.identity,
+                must_exist=self._options.get("resume", False),
+                ours=(ANSWERS_FILE,),
+            )
+        except BaseException:
+            self.answering.source.close()
+            raise
+        try:
+            return await self._run(folder)
+        finally:
+            await self._seated.engine.close()
+            folder.close()
+            self.answering.source.close()
+
+    async def _run(self, folder: RunFolder) -> Run:
+        answering, panel = self.answering, self.panel
+        answering.write_to(folder.path / ANSWERS_FILE)
+        if not all(answering.all_paid(panel.ledger, each) for each in answering.backends):
+            # The judges must be there before the first answer is paid for.
+            capped = self._cap is not None
+            await self._seated.engine.require_access(panel, lambda _: False, capped=capped)
+        started = datetime.now(UTC)
+        if self._stop_early:
+            answering.stop()
+        result = await answering.run()
+        earlier = folder.existing or {}
+        session = _session(result, started, self._cap)
+        folder.existing = {**earlier, "sessions": [*earlier.get("sessions", []), session]}
+        left = None
+        if self._cap is not None:
+            left = max(0.0, self._cap - result.spent_usd - result.possibly_spent_usd)
+        self._judging = job = self._seated.job(
+            open_responses(result.path),
+            folder.path,
+            max_cost=left,
+            beginning=self._beginning(folder, result),
+        )
+        if self._stop_early or result.interrupted:
+            job.stop()
+        return await job.run()
+
+    def _beginning(self, folder: RunFolder, result: RespondResult) -> Beginning:
+        counts = result.counts
+        absent = {
+            "failed": counts.failed,
+            "came empty": counts.empty,
+            "refused by the endpoint": counts.refused,
+            "not asked": counts.not_asked,
+            "cut off at the token limit": counts.cut_off,
+        }
+        told = ", ".join(f"{number} {what}" for what, number in absent.items() if number)
+        answered = f"{counts.answered} answered of {units(counts.planned, 'planned response')}"
+        return Beginning(
+            folder,
+            self.identity,
+            {
+                "prompts": self.answering.summary.name,
+                "file": ANSWERS_FILE,
+                "counts": asdict(counts),
+                "faults": dict(result.faults),
+                "asked": self._protocol,
+                "effective_parameters": {
+                    backend.spec.name: backend.effective_parameters()
+                    for backend in self.answering.backends
+                },
+            },
+            (f"{answered}: {told}",) if told else (),
+            any(backend.spec.is_offline for backend in self.answering.backends),
+            "interrupted" if result.interrupted else "budget" if result.over_budget else None,
+        )
+
+    def _rehearsed(self) -> Iterator[Mapping[str, str]]:
+        words = self.answering.protocol.words or USUAL_WORDS
+        rehearsed = self.answering.rehearsed(self.panel.ledger)
+        for number, (question, reply) in enumerate(rehearsed):
+            # The number, as two answers are hardly ever the same.
+            text = "word " * words + str(number) if reply is None else read_answer(reply).text
+            yield self.answering.row_of(question, text)
+
+
+def _session(result: RespondResult, started: datetime, cap: float | None) -> dict[str, Any]:
+    """The answers' part of run.json's sessions; the judging's follows it."""
+    state = "interrupted" if result.interrupted else "budget" if result.over_budget else "complete"
+    return {
+        "stage": "answers",
+        "started": started.isoformat(timespec="seconds"),
+        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+        "state": state,
+        **result.spending.to_json(),
+        "max_cost_usd": cap,
+    }
