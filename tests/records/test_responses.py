@@ -364,5 +364,5 @@ def test_a_hundred_thousand_responses_are_checked_in_little_memory(tmp_path: Pat
 def test_a_prompt_set_is_told_from_responses(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text("prompt_id,prompt_text\np1,What is owed?\n", encoding="utf-8")
-    with pytest.raises(InputError, match="areopagus respond FILE"):
+    with pytest.raises(InputError, match="areopagus score FILE --target MODEL"):
         open_responses(path).check()
