@@ -8,7 +8,7 @@ the call is being sent, retries, and the ledger again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -192,6 +192,15 @@ class Desk:
         self.account.paid_in_batch(reply, prices, usual)
         self._brought.add(_short(key))
         self._on_change()
+
+    @property
+    def unclaimed(self) -> frozenset[int]:
+        """What batches have brought and nobody has asked for yet, for the desks of other nodes."""
+        return frozenset(self._brought)
+
+    def expect(self, unclaimed: Iterable[int]) -> None:
+        """Takes for this run's own what another desk of it calls unclaimed."""
+        self._brought.update(unclaimed)
 
     def _found(self, key: str, stored: Reply) -> Answer:
         if self._brought and _short(key) in self._brought:

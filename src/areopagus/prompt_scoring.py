@@ -65,11 +65,16 @@ def score_prompts(
         StoreError: the ledger or the folder cannot be written.
         RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
     """
-    job = PromptScoreJob(
-        panel or Panel(), prompts, targets, out, track=track, effort=effort, words=words,
-        response_repeats=response_repeats, on_answers=on_answers, **options,
-    )  # fmt: skip
-    run, was_interrupted = run_stoppable(job)
+    whole = panel or Panel()
+    try:
+        job = PromptScoreJob(
+            whole, prompts, targets, out, track=track, effort=effort, words=words,
+            response_repeats=response_repeats, on_answers=on_answers, **options,
+        )  # fmt: skip
+        run, was_interrupted = run_stoppable(job)
+    finally:
+        if panel is None:
+            whole.close()
     if was_interrupted:
         raise RunInterrupted(run)
     return run
@@ -80,11 +85,11 @@ async def ascore_prompts(
     targets: Sequence[Any] | Any,
     out: str | Path | None = None,
     *,
-    panel: Panel | None = None,
+    panel: Panel,
     **options: Any,
 ) -> Run:
-    """The asynchronous twin of `score_prompts`, with its options."""
-    return await run_async(PromptScoreJob(panel or Panel(), prompts, targets, out, **options).run())
+    """The asynchronous twin of `score_prompts`, with its options; the panel is the caller's."""
+    return await run_async(PromptScoreJob(panel, prompts, targets, out, **options).run())
 
 
 class PromptScoreJob:

@@ -13,13 +13,15 @@ from areopagus import Panel
 from areopagus.engines import gate as gate_module
 from areopagus.engines.gate import STOPPED, Gate, Limits
 from areopagus.engines.node_desk import NodeDesk, SharedLimiter, in_touch
+from areopagus.engines.seat import Seat, limits_of, plan_of
 from areopagus.engines.shards import cut, shard_size
 from areopagus.judges.account import Account
+from areopagus.judges.desk import Desk
 from areopagus.judges.limits import StoppedError
 from areopagus.records.ledger import Ledger
 from areopagus.records.responses import ResponseRow
 from areopagus.scoring import Scored, score_rows
-from areopagus.testing import ScriptedBackend
+from areopagus.testing import ProviderServer, ScriptedBackend
 
 
 def row(number: int, text: str | None = None) -> ResponseRow:
@@ -248,3 +250,27 @@ def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:
     panel = Panel(backend, mode="holistic")
     # Ten judges on forty places: four responses a round, ten at once, forty in a shard.
     assert shard_size(panel.bench) == 40
+
+
+async def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -> None:
+    rows = [row(n) for n in range(3)]
+    with ProviderServer() as provider, Ledger.open(tmp_path / "l.sqlite") as ledger:
+        settings = {"model": "openai/x", "api_base": provider.openai_base}
+        panel = Panel(settings, mode="holistic", ledger=ledger)
+        gate = Gate(limits_of(panel), cap=None)
+        paid = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        found = await all_scored(panel, rows, paid)
+        keys = [one.ledger_key for item in found for one in item.verdict.judgments]
+        driver = Desk(ledger)
+        for key, reply in ledger.lookup([key for key in keys if key]).items():
+            driver.brought(key, reply, None, None)
+        plan = replace(plan_of(panel, cap=None), unclaimed=driver.unclaimed)
+        seat = Seat(plan, gate)
+        (shard,) = cut(rows, size=3, is_repeated=lambda item: False)
+        await seat.score(shard)
+        assert seat.desk.counts.from_ledger == 0
+        await seat.score(shard)
+        assert seat.desk.counts.from_ledger == 30
+        await seat.close()
+        assert provider.counts.total == 30
+    assert (await gate.totals()).counts["from_ledger"] == 30

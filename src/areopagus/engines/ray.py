@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..access import price_fault
@@ -132,7 +132,7 @@ class RayEngine:
         """
         self._refuse_file_elsewhere(panel)
         cluster = await self._join()
-        plan = plan_of(panel, cap=desk.budget.cap)
+        plan = replace(plan_of(panel, cap=desk.budget.cap), unclaimed=desk.unclaimed)
         gate = self._new_gate(cluster, panel, plan)
         run = _Run(plan, cluster.ray.put(plan), gate)
         watching = asyncio.create_task(self._watch(cluster, run, desk))

@@ -41,6 +41,7 @@ class PanelPlan:
         versions: of what shapes the numbers; the nodes' must be equal.
         cap: US dollars for the whole run; None = no cap.
         rule: when fewer judgments are enough; None = all are asked.
+        unclaimed: what batches have brought for this run; see `Desk.unclaimed`.
     """
 
     run: str
@@ -53,6 +54,7 @@ class PanelPlan:
     versions: dict[str, str]
     cap: float | None
     rule: StoppingRule | None = None
+    unclaimed: frozenset[int] = frozenset()
 
     def panel(self) -> Panel:
         """The panel, put together in this process.
@@ -153,6 +155,7 @@ class Seat:
             node=f"{os.uname().nodename if hasattr(os, 'uname') else 'node'}-{uuid.uuid4().hex}",
             cap=plan.cap,
         )
+        self.desk.expect(plan.unclaimed)
 
     async def faults(self) -> tuple[list[InputFault], dict[str, list[InputFault]]]:
         """What is wrong with the settings, and by backend what keeps it from being asked here."""
