@@ -10,8 +10,8 @@ flight; the number in flight starts at eight and doubles each round of answers, 
 
 `graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
 same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
-by hand. Through litellm's own call OpenAI's library carries `openai/` models, and litellm's own
-handler `hosted_vllm/` ones, as most other providers'.
+by hand. Through litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
+`hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from areopagus.testing import ScriptedBackend
 REPEATS = 3  # ten personas, three askings: thirty judgments a response
 MODEL = "openai/judge"
 OTHER_MODEL = "hosted_vllm/judge"
+LIGHT_MODEL = "aiohttp_openai/judge"
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
 Case = tuple[str, str, int, float]
 """Name, what is run (and of which model), calls in flight, seconds to an answer."""
@@ -53,6 +54,8 @@ CASES: tuple[Case, ...] = (
     ("plain litellm, at once", "plain-litellm", 64, 0.0),
     ("lane litellm, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
     ("plain litellm, vllm", f"plain-litellm:{OTHER_MODEL}", 64, 0.0),
+    ("lane litellm, aiohttp", f"litellm:{LIGHT_MODEL}", 64, 0.0),
+    ("plain litellm, aiohttp", f"plain-litellm:{LIGHT_MODEL}", 64, 0.0),
     ("plain httpx, at once", "plain-httpx", 64, 0.0),
     ("lane auto, 200 ms", "auto", 128, 0.2),
     ("lane auto, 200 ms", "auto", 256, 0.2),
