@@ -52,11 +52,7 @@ def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) 
     Raises:
         ValueError: not two-dimensional, or flips below 1.
     """
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"values must be (prompts, cells), got shape {table.shape}")
-    if flips < 1:
-        raise ValueError(f"flips must be at least 1, got {flips}")
+    table = cells_to_flip(values, flips)
     known = ~np.isnan(table)
     n = known.sum(axis=0).astype(np.int64)
     p = np.full(table.shape[1], np.nan)
@@ -71,6 +67,20 @@ def sign_flip_tests(values: npt.ArrayLike, *, flips: int = 9999, seed: int = 0) 
         "none" if k == 0 else "exact" if k <= EXACT_PROMPTS else "monte carlo" for k in n
     )
     return SignFlips(p, n, method, smallest)
+
+
+def cells_to_flip(values: npt.ArrayLike, flips: int) -> npt.NDArray[np.float64]:
+    """The values as a table (prompts, cells), for a number of sign vectors.
+
+    Raises:
+        ValueError: not two-dimensional, or flips below 1.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"values must be (prompts, cells), got shape {table.shape}")
+    if flips < 1:
+        raise ValueError(f"flips must be at least 1, got {flips}")
+    return table
 
 
 def exact_p(values: Floats, alternative: Alternative = "two-sided") -> float:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from .interval import Interval
-from .sign_flips import SignFlips
+from .sign_flips import SignFlips, cells_to_flip
 from .variance_degrees import degrees_by_excess
 
 Floats = npt.NDArray[np.float64]
@@ -126,11 +126,7 @@ def skewness_adjusted_flips(
     Raises:
         ValueError: not two-dimensional, or flips below 1.
     """
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"values must be (prompts, cells), got shape {table.shape}")
-    if flips < 1:
-        raise ValueError(f"flips must be at least 1, got {flips}")
+    table = cells_to_flip(values, flips)
     known = ~np.isnan(table)
     n = known.sum(axis=0).astype(np.int64)
     p = np.full(table.shape[1], np.nan)

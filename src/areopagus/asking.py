@@ -5,9 +5,8 @@ The reply is in the ledger before anybody reads it, so whatever is asked here is
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
@@ -18,12 +17,11 @@ from .judges.desk import Desk
 from .judges.limits import StoppedError
 from .judges.request import Purpose, Request
 from .judges.spec import BackendSpec
+from .ordered import in_order
 from .records.reply import Reply, Usage
 from .respond_protocol import Protocol, asked
 
 RESPOND_TEMPLATE = "respond-1"
-_AHEAD = 4096
-"""How many finished answers may wait for one slow one, so that it does not stall the others."""
 
 AnswerStatus = Literal["answered", "empty", "refused", "failed", "not_asked"]
 
@@ -100,29 +98,13 @@ async def ask_each(
     Raises:
         StoreError: the ledger cannot be written; calls in flight are abandoned.
     """
-    slots = asyncio.Semaphore(sum(backend.spec.concurrency for backend in backends) + 8)
-    queue: deque[tuple[Question[Item], asyncio.Task[ModelAnswer]]] = deque()
-
-    async def one(question: Question[Item]) -> ModelAnswer:
-        try:
-            return await ask_one(question, desk, wording)
-        finally:
-            slots.release()
-
-    try:
-        for question in questions:
-            await slots.acquire()
-            queue.append((question, asyncio.create_task(one(question))))
-            while queue and (queue[0][1].done() or len(queue) > _AHEAD):
-                first, task = queue.popleft()
-                yield first, await task
-        while queue:
-            first, task = queue.popleft()
-            yield first, await task
-    finally:
-        for _, task in queue:
-            task.cancel()
-        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+    at_once = sum(backend.spec.concurrency for backend in backends) + 8
+    answers = in_order(
+        questions, lambda question: ask_one(question, desk, wording), at_once=at_once
+    )
+    async with aclosing(answers):
+        async for pair in answers:
+            yield pair
 
 
 async def ask_one(question: Question[Any], desk: Desk, wording: Wording) -> ModelAnswer:

@@ -22,13 +22,13 @@ from ..judges.backend import Backend
 from ..judges.desk import Desk
 from ..loop import run_async, run_stoppable
 from ..named_models import settings_of, sorted_models
+from ..ordered import in_order
 from ..records.csv_lines import writable
 from ..records.run_folder import replaced
 from ..respond_protocol import Protocol
 from ..spending import Spending
 from ..staged import StagedJob, StageProgress
 from .construction import Construction
-from .ordered import in_order
 
 if TYPE_CHECKING:
     from ..records.ledger import Ledger

@@ -15,7 +15,7 @@ from ..audits.definition import Audit, AuditItem, Reading
 from ..graphs.adjudication import Ruling
 from ..graphs.adjudication_question import JudgeQuestion
 from ..judges.desk import Desk
-from .ordered import in_order
+from ..ordered import in_order
 from .table_writer import RowWriter, written_rows
 
 if TYPE_CHECKING:

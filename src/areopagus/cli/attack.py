@@ -161,11 +161,8 @@ def _run(
     dry_run: bool,
     quiet: bool,
 ) -> int:
-    from ..cap_stop import STOPPED_BY_CAP
-    from ..loop import run_stoppable
-    from .cost import echo_cost, write_numbers
-    from .display import printable, same_command, show_notices
-    from .main import terminated
+    from .display import show_notices
+    from .staged import run_staged
 
     if not quiet:
         show_notices(job.notices)
@@ -177,24 +174,7 @@ def _run(
             )
     if dry_run:
         return _show_estimate(job, max_cost)
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        click.echo(
-            "Stopped. What was paid is kept in the ledger.\n"
-            f"To go on, give the same command again: {same_command()}",
-            err=True,
-        )
-        return 143 if terminated() else 130
-    if json_file is not None:
-        write_numbers(json_file, run.path / f"{job.kind}.json", run.record)
-    if not quiet:
-        click.echo(printable(run.text))
-        echo_cost(run.record["sessions"][-1])
-        click.echo(f"\nResults: {printable(str(run.path))}")
-        if run.state == "budget":
-            click.echo(STOPPED_BY_CAP)
-    code: int = run.exit_code
-    return code
+    return run_staged(job, json_file, f"{job.kind}.json", quiet=quiet)
 
 
 def _show_estimate(job: AttackJob | RescoreJob, max_cost: float | None) -> int:

@@ -143,8 +143,10 @@ def _audit(
     **options: Any,
 ) -> int:
     from ..auditing import AuditJob
+    from ..auditing.run import AUDIT_FILE
     from ..loop import run_sync
     from .stage_line import StageLine
+    from .staged import run_staged
 
     with StageLine(quiet=quiet or dry_run or write_prompts is not None) as line:
         job = AuditJob(
@@ -163,7 +165,7 @@ def _audit(
                 _announce(job)
             if dry_run:
                 return _show_estimate(job)
-            return _run(job, json_file, quiet=quiet)
+            return run_staged(job, json_file, AUDIT_FILE, quiet=quiet)
         finally:
             run_sync(job.close())
 
@@ -178,35 +180,6 @@ def _announce(job: AuditJob) -> None:
             "with --target.",
             err=True,
         )
-
-
-def _run(job: AuditJob, json_file: str | None, *, quiet: bool) -> int:
-    from ..auditing.run import AUDIT_FILE
-    from ..cap_stop import STOPPED_BY_CAP
-    from ..loop import run_stoppable
-    from .cost import echo_cost, write_numbers
-    from .display import printable, same_command
-    from .main import terminated
-
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        click.echo(
-            "Stopped. What was paid is kept in the ledger.\n"
-            f"To go on, give the same command again: {same_command()}",
-            err=True,
-        )
-        return 143 if terminated() else 130
-    if json_file is not None:
-        write_numbers(json_file, run.path / AUDIT_FILE, run.record)
-    if not quiet:
-        click.echo(printable(run.text).rstrip("\n"))
-        click.echo()
-        echo_cost(run.record["sessions"][-1])
-        click.echo(f"\nResults: {printable(str(run.path))}")
-        if run.state == "budget":
-            click.echo(STOPPED_BY_CAP)
-    code: int = run.exit_code
-    return code
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:

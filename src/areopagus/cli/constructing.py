@@ -9,7 +9,7 @@ import click
 
 from ..cap_stop import STOPPED_BY_CAP
 from .cost import echo_cost
-from .display import dollars, printable, same_command
+from .display import dollars, printable
 from .options import models_from
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def construct(
         **options: the others.
     """
     from ..loop import run_stoppable
-    from .main import terminated
     from .stage_line import StageLine
+    from .staged import interrupted
 
     with StageLine(quiet=quiet or dry_run) as line:
         job = prepare(models=models_from(models, models_file), on_progress=line.update, **options)
@@ -68,12 +68,7 @@ def construct(
             return _show_estimate(job)
         run, was_interrupted = run_stoppable(job)
     if was_interrupted:
-        click.echo(
-            "Stopped. What was paid is kept in the ledger.\n"
-            f"To go on, give the same command again: {same_command()}",
-            err=True,
-        )
-        return 143 if terminated() else 130
+        return interrupted()
     if not quiet:
         _show(run, job.construction.made)
     code: int = run.exit_code

@@ -299,18 +299,13 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
     from ..cap_stop import STOPPED_BY_CAP
     from ..loop import run_stoppable
     from .cost import echo_cost
-    from .display import printable, same_command
-    from .main import terminated
+    from .display import printable
+    from .staged import interrupted
 
     run: PromptRun
     run, was_interrupted = run_stoppable(job)
     if was_interrupted:
-        click.echo(
-            "Stopped. What was paid is kept in the ledger.\n"
-            f"To go on, give the same command again: {same_command()}",
-            err=True,
-        )
-        return 143 if terminated() else 130
+        return interrupted()
     if json_file is not None:
         _write_json(json_file, {**run.figures, "cost": run.record.get("cost")})
     if not quiet:
@@ -326,26 +321,12 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
 def _show_estimate(job: PromptJob) -> int:
     from ..prompting.estimate import rehearse
     from ..text_lines import units
-    from .display import console, dollars, table, visible
+    from .display import console, dollars, visible
+    from .staged import show_stages
 
     found = rehearse(job)
     out = console()
-    rows = table(
-        "Dry run: nothing is sent",
-        ["stage", "backend", "planned", "stored", "calls", "likely", "at most"],
-        left=2,
-    )
-    for item in found:
-        rows.add_row(
-            item.stage,
-            visible(item.backend, width=26),
-            f"{item.planned:,}",
-            f"{item.stored:,}",
-            f"{item.calls:,}",
-            dollars(item.likely_usd),
-            dollars(item.most_usd),
-        )
-    out.print(rows)
+    show_stages(found)
     calls = sum(item.calls for item in found)
     unknown = sorted({item.backend for item in found if item.calls and item.most_usd is None})
     if unknown:

@@ -52,8 +52,9 @@ def respond(
     """
     from ..errors import InputError
     from ..responding import RespondJob, run_respond
-    from .display import same_command, show_notices
+    from .display import show_notices
     from .progress import ProgressLine
+    from .staged import interrupted
 
     named = models_from(targets, targets_file)
     if not named:
@@ -76,14 +77,7 @@ def respond(
     if not quiet:
         _show(result)
     if result.interrupted:
-        from .main import terminated
-
-        click.echo(
-            "Stopped. What was paid is kept in the ledger.\n"
-            f"To go on, give the same command again: {same_command()}",
-            err=True,
-        )
-        return 143 if terminated() else 130
+        return interrupted()
     return result.exit_code
 
 

@@ -131,7 +131,9 @@ def stress(
         raise InputError("--rewrite-only measures nothing that --json could hold: leave one out")
     plan = StressPlan(**{name: options.pop(name) for name in _PLAN})
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
+        from ..stressing.run import STRESS_FILE
         from .stage_line import StageLine
+        from .staged import run_staged
 
         with StageLine(quiet=quiet or dry_run) as line:
             job = StressJob(
@@ -149,7 +151,8 @@ def stress(
                 _announce(job)
             if dry_run:
                 return _show_estimate(job)
-            return _run(job, json_file, quiet=quiet)
+            show = _show_rewriting if job.design.rewrite_only else None
+            return run_staged(job, json_file, STRESS_FILE, quiet=quiet, show=show)
 
 
 _PLAN = (
@@ -178,39 +181,6 @@ def _announce(job: StressJob) -> None:
         )
 
 
-def _run(job: StressJob, json_file: str | None, *, quiet: bool) -> int:
-    from ..cap_stop import STOPPED_BY_CAP
-    from ..loop import run_stoppable
-    from .cost import echo_cost, write_numbers
-    from .display import printable, same_command
-    from .main import terminated
-
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        click.echo(
-            "Stopped. What was paid is kept in the ledger.\n"
-            f"To go on, give the same command again: {same_command()}",
-            err=True,
-        )
-        return 143 if terminated() else 130
-    if json_file is not None:
-        from ..stressing.run import STRESS_FILE
-
-        write_numbers(json_file, run.path / STRESS_FILE, run.record)
-    if not quiet:
-        if job.design.rewrite_only:
-            _show_rewriting(run)
-        else:
-            click.echo(printable(run.text).rstrip("\n"))
-        click.echo()
-        echo_cost(run.record["sessions"][-1])
-        click.echo(f"\nResults: {printable(str(run.path))}")
-        if run.state == "budget":
-            click.echo(STOPPED_BY_CAP)
-    code: int = run.exit_code
-    return code
-
-
 def _show_rewriting(run: StressRun) -> None:
     from ..stressing.text import rewriting_lines
     from .display import printable
@@ -226,26 +196,12 @@ def _show_rewriting(run: StressRun) -> None:
 def _show_estimate(job: StressJob) -> int:
     from ..stressing.estimate import rehearse
     from ..text_lines import units
-    from .display import console, dollars, table, visible
+    from .display import console, dollars, visible
+    from .staged import show_stages
 
     found = rehearse(job)
     out = console()
-    rows = table(
-        "Dry run: nothing is sent",
-        ["stage", "backend", "planned", "stored", "calls", "likely", "at most"],
-        left=2,
-    )
-    for item in found:
-        rows.add_row(
-            item.stage,
-            visible(item.backend, width=26),
-            f"{item.planned:,}",
-            f"{item.stored:,}",
-            f"{item.calls:,}",
-            dollars(item.likely_usd),
-            dollars(item.most_usd),
-        )
-    out.print(rows)
+    show_stages(found)
     likely = [item.likely_usd for item in found if item.most_calls]
     most = [item.most_usd for item in found if item.most_calls]
     counted = (
