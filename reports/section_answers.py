@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
+from ..text_lines import units
 from .asked import parameters
 from .parts import Column, Paragraph, Part, Table
 
@@ -38,8 +39,9 @@ def answers_parts(record: Mapping[str, Any]) -> list[Part]:
         Paragraph("Answers", "heading"),
         Paragraph(
             f"The responses are answers of these models to the prompts of {prompts}, asked as a "
-            f"bare user turn{length}; {repeats} of each model to each prompt. They stand in "
-            f"{answers['file']}. One that did not come has no text and is screened.{failed}{cut}"
+            f"bare user turn{length}; {units(repeats, 'answer')} of each model to each prompt. "
+            f"They stand in {answers['file']}. One that did not come has no text and is screened."
+            f"{failed}{cut}"
         ),
         Table(
             caption="Models that answered, with the parameters that the provider was sent.",
