@@ -176,6 +176,19 @@ def test_a_node_killed_in_mid_run_costs_its_calls_in_flight_and_nothing_else(
 
 
 @pytest.mark.slow
+def test_a_node_that_has_just_died_keeps_no_run_from_beginning(
+    cluster: LoopbackCluster, address: str, tmp_path: Path
+) -> None:
+    cluster.keep(3)
+    cluster.kill(cluster.nodes[-1])  # the head does not know yet
+    with ProviderServer(api_key=KEY) as provider:
+        with Panel(model(provider), ledger=address) as panel:
+            run = score(panel, tmp_path / "run", 10, on(cluster))
+        assert provider.counts.total == 90
+    assert (run.state, run.counts["scored"]) == ("complete", 100)
+
+
+@pytest.mark.slow
 def test_a_rate_limit_holds_over_nodes(
     cluster: LoopbackCluster, address: str, tmp_path: Path
 ) -> None:

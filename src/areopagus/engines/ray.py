@@ -84,6 +84,8 @@ class RayEngine:
     ) -> None:
         """Joins the cluster and has every node check keys, addresses, versions and the ledger.
 
+        A node that goes away meanwhile is nobody to ask.
+
         Raises:
             InputError: with all faults of all nodes together, and a ledger that the nodes could
                 not share.
@@ -97,17 +99,24 @@ class RayEngine:
         gate = self._new_gate(cluster, panel, plan)
         try:
             asked = {
-                address: cluster.ray.remote(check_node)
+                (node, address): cluster.ray.remote(check_node)
                 .options(num_cpus=1, scheduling_strategy=cluster.on_node(node), max_retries=1)
                 .remote(plan, gate)
                 for node, address in cluster.nodes()
             }
             faults: list[InputFault] = []
             closed_to: dict[str, list[InputFault]] = {}
-            for address, answer in asked.items():
-                await _sort_faults(f"node {address}", answer, faults, closed_to)
+            unheard: dict[str, InputFault] = {}
+            for (node, address), answer in asked.items():
+                fault = await _sort_faults(f"node {address}", answer, faults, closed_to)
+                if fault is not None:
+                    unheard[node] = fault
         finally:
             cluster.ray.kill(gate)
+        living = {node for node, _ in cluster.nodes()}
+        if living:
+            unheard = {node: fault for node, fault in unheard.items() if node in living}
+        faults.extend(unheard.values())
         for backend in panel.backends:
             found = closed_to.get(backend.spec.name, [])
             if capped and backend.worst_cost(1, 1) is None:
@@ -268,15 +277,15 @@ class RayEngine:
 
 async def _sort_faults(
     node: str, answer: Any, faults: list[InputFault], closed_to: dict[str, list[InputFault]]
-) -> None:
-    """Adds what a node found wrong, for all or for one backend."""
+) -> InputFault | None:
+    """Adds what a node found wrong, for all or for one backend; what kept it from saying so."""
     from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
 
     try:
         settings, access = (await answer).get()
     except RayError as error:
         reason = str(error).strip().split("\n")[-1]
-        faults.append(InputFault(node, f"cannot work for this run: {reason}"))
+        return InputFault(node, f"cannot work for this run: {reason}")
     except StoreError as error:
         faults.append(InputFault(node, str(error)))
     except InputError as error:
@@ -285,6 +294,7 @@ async def _sort_faults(
         faults.extend(_at(node, settings))
         for backend, found in access.items():
             closed_to.setdefault(backend, []).extend(_at(node, found))
+    return None
 
 
 def _at(node: str, faults: Iterable[InputFault]) -> list[InputFault]:
