@@ -15,7 +15,7 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -61,7 +61,6 @@ class RunFolder:
         *,
         must_exist: bool = False,
         replaces_other: bool = False,
-        ours: Collection[str] = (),
     ) -> RunFolder:
         """The folder, made or continued, and locked.
 
@@ -71,8 +70,6 @@ class RunFolder:
             must_exist: demand that it holds a run.
             replaces_other: a run of another identity in it gives way: for the folders inside the
                 folder of a larger job, whose own identity was compared.
-            ours: files that may stand there before a run does; whoever writes them looks whether
-                they are.
 
         Raises:
             InputError: it holds another run (with what differs), holds files of somebody else,
@@ -87,7 +84,7 @@ class RunFolder:
             )
         is_new = _make(path)
         if not (path / RUN_FILE).exists():
-            _refuse_foreign(path, ours)  # before a lock is put among somebody else's files
+            _refuse_foreign(path)  # before a lock is put among somebody else's files
         folder = cls(path, _locked(path), None, is_new=is_new)
         try:
             # Read under the lock: a process that has just ended here has written its session.
@@ -229,10 +226,9 @@ def _sweep(path: Path) -> None:
                 part.unlink()
 
 
-def _refuse_foreign(path: Path, ours: Collection[str]) -> None:
+def _refuse_foreign(path: Path) -> None:
     # Parts of a run that was killed start with a dot; they are ours and hold nothing that counts.
-    names = sorted(entry.name for entry in path.iterdir())
-    found = [name for name in names if not name.startswith(".") and name not in ours]
+    found = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
     if found:
         shown = ", ".join(found[:5]) + (" …" if len(found) > 5 else "")
         raise InputError(

@@ -228,7 +228,7 @@ def test_somebody_elses_responses_in_the_folder_are_not_overwritten(
 ) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "responses.csv").write_text("mine\n1\n", encoding="utf-8")
-    with Panel() as panel, pytest.raises(InputError, match="no table of responses of ours"):
+    with Panel() as panel, pytest.raises(InputError, match="holds other files"):
         score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
     assert (tmp_path / "run" / "responses.csv").read_text(encoding="utf-8") == "mine\n1\n"
     assert targets.counts.total == 0
@@ -296,6 +296,11 @@ def test_killed_while_targets_answer_and_while_judges_judge_nothing_is_paid_twic
         while server.counts.total < number:
             time.sleep(0.005)
         killed(process)
+        if server is targets:
+            unfinished = Run(tmp_path / "run")
+            assert (unfinished.state, unfinished.n_planned) == ("running", 80)
+            assert unfinished.record["answers"]["counts"]["planned"] == 8
+            assert unfinished.record["sessions"][-1]["stage"] == "answers"
     paid = settled(targets) + settled(judges)
     kept = stored(tmp_path / "home" / "ledger.sqlite")
     ended(started(given, tmp_path, tmp_path / "home"), tmp_path)

@@ -20,10 +20,11 @@ from .judges.desk import Desk
 from .loop import run_stoppable
 from .records.judgment import STATUSES
 from .records.responses import ResponseRow, text_key
-from .records.run_folder import RUN_FORMAT, RunFolder
+from .records.run_folder import RunFolder
 from .records.run_tables import TableWriter
 from .records.run_texts import TextWriter
 from .run import Run, RunInterrupted
+from .run_record import RunState, run_record, session_record
 from .scoring import Scored, matter_of
 from .spending import Spending
 from .standing import Standing
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from .judges.backend import Backend
     from .panel import Panel
     from .records.responses import ResponseSource, SourceSummary
-
-RunState = Literal["running", "complete", "interrupted", "budget"]
 
 
 @dataclass(slots=True)
@@ -269,53 +268,24 @@ class ScoreJob:
         self._on_progress(progress)
 
     def _record(self, state: RunState, standing: Standing) -> dict[str, Any]:
-        panel, begun = self.panel, self._beginning
-        respondents, total = standing.means()
+        begun = self._beginning
         earlier = (self.folder.existing or {}).get("sessions", [])
-        sessions = [*earlier, self._session(state)]
-        return {
-            "format": RUN_FORMAT,
-            "kind": "panel",
-            "state": state,
-            "demonstration": panel.is_demonstration
-            or (begun is not None and begun.is_demonstration),
-            "identity": self.identity,
-            "versions": versions(),
-            "source": self.summary.name,
-            "notices": [*self.summary.notices, *(begun.notices if begun else ())],
-            "responses": {
-                "n": self.summary.n_responses,
-                "prompts": self.summary.n_prompts,
-                "respondents": self.summary.n_respondents,
-            },
-            **({"answers": begun.answers} if begun else {}),
-            "panel": panel.describe(),
-            "ledger": panel.ledger.place,
-            "n_planned": self.progress.planned,
-            "counts": dict(self.progress.counts),
-            "verdicts": dict(standing.verdicts),
-            "faults": dict(standing.faults),
-            "flags": dict(standing.flags),
-            "cost": {
-                "replies_usd": standing.cost_usd,
-                "judgments_with_unknown_price": standing.unknown_price,
-                "note": "what the replies in these tables cost when they were paid, whoever paid",
-                **cost_record(sessions),
-            },
-            "respondents": [item.to_json() for item in respondents],
-            "total": total.to_json(),
-            "sessions": sessions,
-        }
+        return run_record(
+            self.panel,
+            state=state,
+            identity=self.identity,
+            source=self.summary,
+            standing=standing,
+            counts=self.progress.counts,
+            sessions=[*earlier, self._session(state)],
+            notices=begun.notices if begun else (),
+            answers=begun.answers if begun else None,
+            is_demonstration=begun is not None and begun.is_demonstration,
+        )
 
     def _session(self, state: RunState) -> dict[str, Any]:
         spending = Spending.of(self._desk).since(self._before) if self._desk else Spending()
-        return {
-            "started": self._started.isoformat(timespec="seconds"),
-            "ended": None if state == "running" else _now(),
-            "state": state,
-            **spending.to_json(),
-            "max_cost_usd": self._budget.cap,
-        }
+        return session_record(spending, started=self._started, state=state, cap=self._budget.cap)
 
 
 def run_job(job: ScoreJob) -> Run:
@@ -337,20 +307,3 @@ def default_folder(name: str, identity: dict[str, Any]) -> Path:
 
     stem = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in name)[:60]
     return Path("runs") / f"{stem.strip('-') or 'responses'}-{run_identity_hash(identity)[:8]}"
-
-
-def versions() -> dict[str, str]:
-    """The versions of what shaped the numbers."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    found: dict[str, str] = {}
-    for name in ("areopagus", "litellm", "langgraph", "langchain-core", "pydantic", "numpy"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -6,30 +6,36 @@ answer is a response of the run: one that did not come has no text, which the pa
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from .access import prepare_all
 from .asking import read_answer
-from .errors import InputError
+from .cost_record import NOTE_EVERY_S
+from .errors import InputError, StoreError
 from .estimate import Estimate, estimate
 from .job import Beginning, ScoreJob, default_folder
 from .job_options import JobOptions, seated
 from .loop import run_async, run_stoppable
 from .named_models import settings_of
 from .panel import Panel
+from .records.judgment import STATUSES
 from .records.responses import open_responses
 from .records.run_folder import ANSWERS_FILE, RunFolder
 from .respond_protocol import Track
 from .responding import USUAL_WORDS, RespondJob
 from .run import Run, RunInterrupted
+from .run_record import RunState, run_record, session_record
+from .standing import Standing
 from .text_lines import units
 
 if TYPE_CHECKING:
-    from .respond_results import RespondEstimate, RespondResult
+    from .respond_results import RespondEstimate, RespondResult, ResponseCounts
 
 
 def score_prompts(
@@ -114,6 +120,10 @@ class PromptScoreJob:
         Raises:
             InputError: everything wrong with the input.
         """
+        self._on_answers = on_answers or (lambda result: None)
+        self._folder: RunFolder | None = None
+        self._noted = 0.0
+        self._started = datetime.now(UTC)
         self._seated = seated(panel, options)
         self.panel = self._seated.panel
         self._options = options
@@ -130,7 +140,7 @@ class PromptScoreJob:
             limit=options.get("limit"),
             ledger=panel.ledger,
             max_cost=self._cap,
-            on_progress=on_answers,
+            on_progress=self._tell,
         )
         summary, protocol = self.answering.summary, self.answering.protocol
         if "response_text" in summary.columns_carried:
@@ -189,7 +199,6 @@ class PromptScoreJob:
                 self.path,
                 self.identity,
                 must_exist=self._options.get("resume", False),
-                ours=(ANSWERS_FILE,),
             )
         except BaseException:
             self.answering.source.close()
@@ -208,13 +217,15 @@ class PromptScoreJob:
             # The judges must be there before the first answer is paid for.
             capped = self._cap is not None
             await self._seated.engine.require_access(panel, lambda _: False, capped=capped)
-        started = datetime.now(UTC)
         if self._stop_early:
             answering.stop()
-        result = await answering.run()
-        earlier = folder.existing or {}
-        session = _session(result, started, self._cap)
-        folder.existing = {**earlier, "sessions": [*earlier.get("sessions", []), session]}
+        self._folder, self._started = folder, datetime.now(UTC)
+        try:
+            result = await answering.run()
+        finally:
+            self._folder = None
+        state = _state(result)
+        folder.existing = {"sessions": self._sessions(folder, state or "complete")}
         left = None
         if self._cap is not None:
             left = max(0.0, self._cap - result.spent_usd - result.possibly_spent_usd)
@@ -222,41 +233,71 @@ class PromptScoreJob:
             open_responses(result.path),
             folder.path,
             max_cost=left,
-            beginning=self._beginning(folder, result),
+            beginning=Beginning(
+                folder,
+                self.identity,
+                self._answers(),
+                _notices(result.counts),
+                self._is_demonstration,
+                state,
+            ),
         )
         if self._stop_early or result.interrupted:
             job.stop()
         return await job.run()
 
-    def _beginning(self, folder: RunFolder, result: RespondResult) -> Beginning:
-        counts = result.counts
-        absent = {
-            "failed": counts.failed,
-            "came empty": counts.empty,
-            "refused by the endpoint": counts.refused,
-            "not asked": counts.not_asked,
-            "cut off at the token limit": counts.cut_off,
-        }
-        told = ", ".join(f"{number} {what}" for what, number in absent.items() if number)
-        answered = f"{counts.answered} answered of {units(counts.planned, 'planned response')}"
-        return Beginning(
-            folder,
-            self.identity,
-            {
-                "prompts": self.answering.summary.name,
-                "file": ANSWERS_FILE,
-                "counts": asdict(counts),
-                "faults": dict(result.faults),
-                "asked": self._protocol,
-                "effective_parameters": {
-                    backend.spec.name: backend.effective_parameters()
-                    for backend in self.answering.backends
-                },
-            },
-            (f"{answered}: {told}",) if told else (),
-            any(backend.spec.is_offline for backend in self.answering.backends),
-            "interrupted" if result.interrupted else "budget" if result.over_budget else None,
+    def _tell(self, result: RespondResult) -> None:
+        """Keeps run.json up to date while targets answer, and hands the state on."""
+        folder, now = self._folder, time.monotonic()
+        if folder is not None and (not self._noted or now - self._noted >= NOTE_EVERY_S):
+            self._noted = now
+            with suppress(OSError, StoreError):  # the last record says so if it cannot be written
+                folder.write_run_file(self._record(folder))
+        self._on_answers(result)
+
+    def _record(self, folder: RunFolder) -> dict[str, Any]:
+        """run.json while there are no responses to score yet."""
+        answering = self.answering
+        source = replace(
+            answering.summary,
+            n_responses=answering.result.counts.planned,
+            n_respondents=len(answering.backends),
         )
+        return run_record(
+            self.panel,
+            state="running",
+            identity=self.identity,
+            source=source,
+            standing=Standing(self.panel.criteria),
+            counts=dict.fromkeys(STATUSES, 0),
+            sessions=self._sessions(folder, "running"),
+            answers=self._answers(),
+            is_demonstration=self._is_demonstration,
+        )
+
+    def _sessions(self, folder: RunFolder, state: RunState) -> list[dict[str, Any]]:
+        earlier = (folder.existing or {}).get("sessions", [])
+        spending = self.answering.spending()
+        newest = session_record(spending, started=self._started, state=state, cap=self._cap)
+        return [*earlier, {"stage": "answers", **newest}]
+
+    def _answers(self) -> dict[str, Any]:
+        result = self.answering.result
+        return {
+            "prompts": self.answering.summary.name,
+            "file": ANSWERS_FILE,
+            "counts": asdict(result.counts),
+            "faults": dict(result.faults),
+            "asked": self._protocol,
+            "effective_parameters": {
+                backend.spec.name: backend.effective_parameters()
+                for backend in self.answering.backends
+            },
+        }
+
+    @property
+    def _is_demonstration(self) -> bool:
+        return any(backend.spec.is_offline for backend in self.answering.backends)
 
     def _rehearsed(self) -> Iterator[Mapping[str, str]]:
         words = self.answering.protocol.words or USUAL_WORDS
@@ -267,14 +308,22 @@ class PromptScoreJob:
             yield self.answering.row_of(question, text)
 
 
-def _session(result: RespondResult, started: datetime, cap: float | None) -> dict[str, Any]:
-    """The answers' part of run.json's sessions; the judging's follows it."""
-    state = "interrupted" if result.interrupted else "budget" if result.over_budget else "complete"
-    return {
-        "stage": "answers",
-        "started": started.isoformat(timespec="seconds"),
-        "ended": datetime.now(UTC).isoformat(timespec="seconds"),
-        "state": state,
-        **result.spending.to_json(),
-        "max_cost_usd": cap,
+def _state(result: RespondResult) -> Literal["interrupted", "budget"] | None:
+    """Why questions were left unasked; None where none was."""
+    if result.interrupted:
+        return "interrupted"
+    return "budget" if result.over_budget else None
+
+
+def _notices(counts: ResponseCounts) -> tuple[str, ...]:
+    """What is missing of the answers, or of one of them."""
+    absent = {
+        "failed": counts.failed,
+        "came empty": counts.empty,
+        "refused by the endpoint": counts.refused,
+        "not asked": counts.not_asked,
+        "cut off at the token limit": counts.cut_off,
     }
+    told = ", ".join(f"{number} {what}" for what, number in absent.items() if number)
+    answered = f"{counts.answered} answered of {units(counts.planned, 'planned response')}"
+    return (f"{answered}: {told}",) if told else ()

@@ -179,8 +179,9 @@ class RespondJob:
             )
             if self._stop_early:
                 desk.stop()
+            self._tell()
             await self._ask_all(desk)
-            self.result.spending = Spending.of(desk)
+            self.result.spending = self.spending()
             self.result.interrupted = desk.stopped
             self.result.over_budget = self.result.counts.not_asked > 0 and not desk.stopped
             self._tell()
@@ -191,6 +192,10 @@ class RespondJob:
             self.source.close()
             if ledger is not given:
                 ledger.close()
+
+    def spending(self) -> Spending:
+        """What was sent and paid until now."""
+        return Spending.of(self._desk) if self._desk is not None else Spending()
 
     def estimate(self, ledger: Ledger) -> RespondEstimate:
         """Calls and cost, without sending anything.

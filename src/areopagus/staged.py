@@ -207,7 +207,7 @@ class StagedJob(ABC):
         return "budget" if self.stopped_by_budget() else "complete"
 
     def _record(self, state: StagedState, folder: RunFolder) -> dict[str, Any]:
-        from .job import versions
+        from .run_record import versions
 
         earlier = (folder.existing or {}).get("sessions", [])
         spending = Spending.of(self._desk) if self._desk else Spending()

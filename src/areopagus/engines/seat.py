@@ -62,8 +62,8 @@ class PanelPlan:
         Raises:
             InputError: this process would ask something else than the driver.
         """
-        from ..job import versions
         from ..panel import Panel
+        from ..run_record import versions
 
         mine = versions()
         faults = [
@@ -93,7 +93,7 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
         InputError: a backend that is an object of this process, or a password in the address of
             the ledger.
     """
-    from ..job import versions
+    from ..run_record import versions
 
     objects = [
         InputFault(
