@@ -25,6 +25,7 @@ from areopagus import (
     respond,
     score_prompts,
 )
+from areopagus.loop import run_sync
 from areopagus.prompt_scoring import PromptScoreJob
 from areopagus.reports import write_report
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent
@@ -178,7 +179,7 @@ def test_a_stop_while_targets_answer_keeps_what_came(
 
         stopper = threading.Thread(target=stop_it, daemon=True)
         stopper.start()
-        run = asyncio.run(job.run())
+        run = run_sync(job.run())
         stopper.join()
         counts = run.record["answers"]["counts"]
         assert run.state == "interrupted"

@@ -47,7 +47,7 @@ def test_what_somebody_else_has_frozen_stays_frozen() -> None:
     before = gc.get_freeze_count()
     with standing_heap():
         pass
-    assert gc.get_freeze_count() >= before - 100  # some objects have died meanwhile
+    assert gc.get_freeze_count() > 0.9 * before  # some objects have died meanwhile
 
 
 def test_a_collector_that_is_off_stays_as_it_is() -> None:
