@@ -143,6 +143,16 @@ class ScoreJob:
         self._noted: dict[str, Any] = {}
         self._noted_at = 0.0
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return self.summary.notices
+
+    @property
+    def path(self) -> Path:
+        """The run's folder."""
+        return self.folder.path
+
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
         self._stop_early = True

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from .panel import Panel
     from .records.responses import SourceSummary
 
+OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
+"""Parts of a run's identity that say what was judged; all others say by whom and how."""
+
 RunState = Literal["running", "complete", "interrupted", "budget"]
 
 

@@ -22,6 +22,7 @@ from ..records.humans import (
 from ..records.responses import open_responses
 from ..records.run_folder import TEXTS_FILE
 from ..run import Run
+from ..run_record import OF_RESPONSES
 from .material import (
     CalibrationRatings,
     Material,
@@ -248,10 +249,8 @@ def panel_of_judgments(
 
 def identity_of(run: Run) -> dict[str, Any]:
     """Returns what makes the panel of a run this panel: its identity without its responses."""
-    identity = dict(run.record.get("identity", {}))
-    for name in ("responses_sha256", "prompts_sha256", "targets", "asked"):
-        identity.pop(name, None)
-    return identity
+    identity = run.record.get("identity", {})
+    return {name: value for name, value in identity.items() if name not in OF_RESPONSES}
 
 
 def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:

@@ -9,7 +9,8 @@ import click
 
 from ..cap_stop import STOPPED_BY_CAP
 from .cost import echo_cost
-from .display import dollars, printable
+from .display import printable
+from .estimate import writing_cost
 from .options import models_from
 
 if TYPE_CHECKING:
@@ -95,13 +96,7 @@ def _show_estimate(job: ConstructionJob) -> int:
         f"Dry run: nothing is sent. {found.units:,} {job.construction.unit}, {found.calls:,} "
         f"calls, at most {found.most_calls:,}"
     )
-    if found.likely_usd is None or found.most_usd is None:
-        click.echo("Cost: unknown; give a price under prices in a --models-file")
-    else:
-        click.echo(
-            f"Cost: {dollars(found.likely_usd)} likely, reasoning apart; at most "
-            f"{dollars(found.most_usd)}"
-        )
+    click.echo(writing_cost(found.likely_usd, found.most_usd, file="--models-file"))
     return 0
 
 

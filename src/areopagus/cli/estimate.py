@@ -20,13 +20,14 @@ def show_answers_estimate(found: RespondEstimate) -> None:
         f"Dry run: nothing is sent. {found.planned:,} responses planned, {found.stored:,} stored, "
         f"{found.calls:,} calls to send"
     )
-    if found.likely_usd is None or found.most_usd is None:
-        out.print("Cost: unknown; give a price under prices in a --targets-file")
-    else:
-        out.print(
-            f"Cost: {dollars(found.likely_usd)} likely, reasoning apart; at most "
-            f"{dollars(found.most_usd)}"
-        )
+    out.print(writing_cost(found.likely_usd, found.most_usd, file="--targets-file"))
+
+
+def writing_cost(likely: float | None, most: float | None, *, file: str) -> str:
+    """What models that write at length cost, or the option by which a price can be given."""
+    if likely is None or most is None:
+        return f"Cost: unknown; give a price under prices in a {file}"
+    return f"Cost: {dollars(likely)} likely, reasoning apart; at most {dollars(most)}"
 
 
 def show_estimate(

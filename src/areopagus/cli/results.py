@@ -88,7 +88,7 @@ def _show_cost(sessions: Sequence[Mapping[str, Any]]) -> None:
     if len(sessions) > 1 and sessions[-2].get("stage") == "answers":
         parts = {"Answers": sessions[-2], "Judgments": sessions[-1]}
     for title, session in parts.items():
-        out.print(f"\n{title}")
+        out.print(f"\n{title}" if title else "")
         for line in cost_lines(session):
             out.print(line)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,12 @@ if TYPE_CHECKING:
     from ..engines import Engine
     from ..estimate import Estimate
     from ..graphs.state import Bench
+    from ..job import ScoreJob
     from ..panel import Panel
+    from ..prompt_scoring import PromptScoreJob
     from ..respond_results import RespondEstimate
     from ..run import Run
+    from .progress import ProgressLine
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -190,15 +194,24 @@ def score(
             if answering is None:
                 found = seated.estimate(responses, **options)
             else:
-                answers, found = _rehearsed(seated, responses, answering | options)
+                answers, found = _rehearsed(seated, responses, answering | options, quiet=quiet)
             _show_estimate(seated, found, max_cost, batches, answers, quiet=quiet)
             return 0
         options |= {
             "resume": resume, "max_cost": max_cost, "engine": chosen, "batch": batches or False
         }  # fmt: skip
-        if answering is None:
-            return _score(seated, responses, quiet=quiet, out=out, **options)
-        return _score_prompts(seated, responses, answering | options, out, quiet=quiet)
+
+        def job_of(line: ProgressLine, **listeners: Any) -> ScoreJob | PromptScoreJob:
+            if answering is None:
+                return seated.job(responses, out, **options, **listeners)
+            from ..prompt_scoring import PromptScoreJob
+
+            more = {**answering, **options, **listeners}
+            return PromptScoreJob(
+                seated, responses, out=out, on_answers=line.update_answers, **more
+            )
+
+        return _score(job_of, quiet=quiet, in_batches=batches is not None)
 
 
 def _answering(targets: list[Any], asked: dict[str, Any]) -> dict[str, Any] | None:
@@ -266,74 +279,40 @@ def _show_estimate(
         show_batch_costs(batch_costs(panel, found.least or found, discount=batches.discount))
 
 
-def _score(panel: Panel, responses: str, *, quiet: bool, **options: Any) -> int:
-    from ..batching import batch_sentence
-    from ..loop import run_stoppable
-    from .display import show_notices
-    from .progress import ProgressLine
-
-    with ProgressLine(unit="responses", quiet=quiet) as line:
-        job = panel.job(
-            responses,
-            on_progress=line.update,
-            on_batch=lambda progress: line.say(batch_sentence(progress)),
-            on_notice=lambda notice: show_notices([notice]),
-            **options,
-        )
-        if not quiet:
-            show_notices(job.summary.notices)
-            show_notices(about_rule(job.panel.bench))
-        if not options["batch"]:
-            warn_of_open_batches(job.folder.path)
-        run, was_interrupted = run_stoppable(job)
-    return show_outcome(run, was_interrupted, quiet=quiet)
-
-
 def _rehearsed(
-    panel: Panel, prompts: str, options: dict[str, Any]
+    panel: Panel, prompts: str, options: dict[str, Any], *, quiet: bool
 ) -> tuple[RespondEstimate, Estimate]:
     from ..prompt_scoring import PromptScoreJob
     from .display import show_notices
 
     job = PromptScoreJob(panel, prompts, **options)
-    show_notices(job.notices)
+    if not quiet:
+        show_notices(job.notices)
     return job.estimate()
 
 
-def _score_prompts(
-    panel: Panel, prompts: str, options: dict[str, Any], out: str | None, *, quiet: bool
-) -> int:
+def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_batches: bool) -> int:
+    """Runs the job that is made of what listens to it, and returns the exit code."""
     from ..batching import batch_sentence
     from ..loop import run_stoppable
-    from ..prompt_scoring import PromptScoreJob
     from .display import show_notices
+    from .main import terminated
     from .progress import ProgressLine
+    from .results import show_run
 
     with ProgressLine(unit="responses", quiet=quiet) as line:
-        job = PromptScoreJob(
-            panel,
-            prompts,
-            out=out,
-            on_answers=line.update_answers,
+        job = make(
+            line,
             on_progress=line.update,
             on_batch=lambda progress: line.say(batch_sentence(progress)),
             on_notice=lambda notice: show_notices([notice]),
-            **options,
         )
         if not quiet:
             show_notices(job.notices)
-            show_notices(about_rule(job.panel.bench))
-        if not options["batch"]:
-            warn_of_open_batches(job.path)
+            show_notices(_about_rule(job.panel.bench))
+        if not in_batches:
+            _warn_of_open_batches(job.path)
         run, was_interrupted = run_stoppable(job)
-    return show_outcome(run, was_interrupted, quiet=quiet)
-
-
-def show_outcome(run: Run, was_interrupted: bool, *, quiet: bool) -> int:
-    """Shows what came of a run, and returns the exit code."""
-    from .main import terminated
-    from .results import show_run
-
     if was_interrupted:
         _show_interruption(run)
         return 143 if terminated() else 130
@@ -342,7 +321,7 @@ def show_outcome(run: Run, was_interrupted: bool, *, quiet: bool) -> int:
     return run.exit_code
 
 
-def about_rule(bench: Bench) -> list[str]:
+def _about_rule(bench: Bench) -> list[str]:
     """What a person should know before a rule spares judges, or spares none."""
     from ..graphs.stopping import FIRST_BLOCK
 
@@ -356,7 +335,7 @@ def about_rule(bench: Bench) -> list[str]:
     return ["fewer judges than planned may be asked; what that saves and costs is said at the end"]
 
 
-def warn_of_open_batches(folder: Path) -> None:
+def _warn_of_open_batches(folder: Path) -> None:
     """Says that batches of an earlier run in the folder are still with their providers."""
     from ..batching import open_batches
     from .display import show_notices
@@ -387,10 +366,12 @@ def announce(panel: Panel) -> None:
 
 def _show_interruption(run: Run) -> None:
     from .display import same_command
+    from .respond import answer_lines
 
-    counts = run.counts
+    counts, answers = run.counts, run.record.get("answers")
+    answered = "; ".join(answer_lines(answers["counts"])) + "; " if answers else ""
     click.echo(
-        f"\nStopped: {counts['scored']} scored of {run.n_planned} planned, "
+        f"\nStopped: {answered}{counts['scored']} scored of {run.n_planned} planned judgments, "
         f"{counts['not_asked']} not asked. What was paid is kept in the ledger.\n"
         f"To go on, give the same command again: {same_command()}",
         err=True,

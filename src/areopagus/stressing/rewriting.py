@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..graphs.rewriters import Assignment, assign_rewriters
 from ..judges.backend import Backend
 from ..judges.desk import Desk
 from ..loop import run_async
+from ..ordered import in_order
 from ..records.responses import PromptRow
 from ..records.variants import VariantSet, write_variants
 from .hand_edits import refuse_edited
@@ -49,37 +49,21 @@ async def reframe_each(
     Raises:
         StoreError: the ledger cannot be written.
     """
-    slots = asyncio.Semaphore(at_once)
-    queue: deque[tuple[PromptRow, asyncio.Task[Reframed]]] = deque()
 
     async def one(row: PromptRow) -> Reframed:
         who = assigned[row.prompt_id]
-        try:
-            return await reframe(
-                desk,
-                row.prompt_id,
-                row.prompt_text,
-                framings=framings,
-                rewriter=who.rewriter,
-                reviewer=who.reviewer,
-            )
-        finally:
-            slots.release()
+        return await reframe(
+            desk,
+            row.prompt_id,
+            row.prompt_text,
+            framings=framings,
+            rewriter=who.rewriter,
+            reviewer=who.reviewer,
+        )
 
-    try:
-        for row in prompts.rows:
-            await slots.acquire()
-            queue.append((row, asyncio.create_task(one(row))))
-            while queue and queue[0][1].done():
-                first, task = queue.popleft()
-                yield first, await task
-        while queue:
-            first, task = queue.popleft()
-            yield first, await task
-    finally:
-        for _, task in queue:
-            task.cancel()
-        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+    async with aclosing(in_order(prompts.rows, one, at_once=at_once)) as each:
+        async for pair in each:
+            yield pair
 
 
 async def reframe_one(panel: Panel, prompt_id: str, prompt_text: str) -> Reframed:
