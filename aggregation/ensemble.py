@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -130,20 +131,12 @@ def aggregate_panel(
     values = np.asarray(scores, dtype=np.float64)
     persona_of = np.asarray(persona)
     model_of = np.asarray(model)
-    labels = np.asarray([str(label) for label in axis])
+    labels = tuple(str(label) for label in axis)
     check_panel(values, persona_of, model_of, labels, scale, quorum, trim, level)
     rows, _, criteria = values.shape
-    persona_of = persona_of.astype(np.int64)
-    model_of = model_of.astype(np.int64)
     n_planned = np.array(np.broadcast_to(np.asarray(planned, dtype=np.int64), (rows,)))
 
-    axes, axis_of = np.unique(labels, return_inverse=True)
-    columns = _Columns(
-        to_persona=indicator(persona_of, int(persona_of.max()) + 1),
-        to_model=indicator(model_of, int(model_of.max()) + 1),
-        to_axis=indicator(np.asarray(axis_of, dtype=np.int64), len(axes)),
-        cells=cell_layout(persona_of, model_of),
-    )
+    columns = _columns_of(tuple(persona_of.tolist()), tuple(model_of.tolist()), labels)
     out = _empty(rows, criteria, columns)
     for start in range(0, rows, CHUNK_ROWS):
         part = slice(start, start + CHUNK_ROWS)
@@ -188,7 +181,7 @@ def aggregate_panel(
         by_persona=out["by_persona"],
         by_model=out["by_model"],
         by_axis=out["by_axis"],
-        axes=tuple(str(label) for label in axes),
+        axes=columns.axes,
         disagreement=out["disagreement"],
         inconclusive=inconclusive,
         reason=_quorum_reasons(n_scored, n_planned, inconclusive, quorum),
@@ -203,6 +196,28 @@ class _Columns:
     to_model: FloatArray
     to_axis: FloatArray
     cells: tuple[IntArray, IntArray, FloatArray]
+    cell_axis: FloatArray
+    axes: tuple[str, ...]
+
+
+@lru_cache(maxsize=32)
+def _columns_of(
+    persona: tuple[int, ...], model: tuple[int, ...], axis: tuple[str, ...]
+) -> _Columns:
+    """The columns of a panel: one and the same for every response, which may come one by one."""
+    persona_of = np.array(persona, dtype=np.int64)
+    model_of = np.array(model, dtype=np.int64)
+    axes, axis_of = np.unique(np.array(axis), return_inverse=True)
+    to_axis = indicator(np.asarray(axis_of, dtype=np.int64), len(axes))
+    cells = cell_layout(persona_of, model_of)
+    return _Columns(
+        to_persona=indicator(persona_of, max(persona) + 1),
+        to_model=indicator(model_of, max(model) + 1),
+        to_axis=to_axis,
+        cells=cells,
+        cell_axis=np.asarray((cells[2].T @ to_axis) > 0, dtype=np.float64),
+        axes=tuple(str(label) for label in axes),
+    )
 
 
 def _empty(rows: int, criteria: int, columns: _Columns) -> dict[str, Any]:
@@ -269,18 +284,16 @@ def _fill(
     out["disagreement"][part] = disagreement_labels(
         cells[:, 0],
         present,
-        np.asarray((to_cell.T @ columns.to_axis) > 0, dtype=np.float64),
+        columns.cell_axis,
         width=scale[1] - scale[0],
     )
 
 
 def _share(top: ArrayLike, bottom: ArrayLike) -> FloatArray:
     """Returns top / bottom, nan where the bottom is not positive, without a warning."""
-    above, below = np.broadcast_arrays(
-        np.asarray(top, dtype=np.float64), np.asarray(bottom, dtype=np.float64)
-    )
-    out = np.full(above.shape, np.nan)
-    np.divide(above, below, out=out, where=below > 0)
+    below = np.asarray(bottom, dtype=np.float64)
+    out = np.full(np.broadcast_shapes(np.shape(top), below.shape), np.nan)
+    np.divide(top, below, out=out, where=below > 0)
     return out
 
 

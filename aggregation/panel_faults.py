@@ -21,7 +21,7 @@ def check_panel(
     values: FloatArray,
     persona: NDArray[Any],
     model: NDArray[Any],
-    axis: NDArray[Any],
+    axis: tuple[str, ...],
     scale: tuple[float, float],
     quorum: float,
     trim: float,
@@ -49,18 +49,17 @@ def check_panel(
     if values.ndim != 3 or values.shape[1] == 0 or values.shape[2] == 0:
         wrong("scores", f"must have shape (responses, judgments, criteria), got {values.shape}")
     else:
-        for name, array in (("persona", persona), ("model", model), ("axis", axis)):
+        for name, array in (("persona", persona), ("model", model)):
             if array.shape != values.shape[1:2]:
                 wrong(name, f"must have one entry a judgment column, got shape {array.shape}")
-            elif name != "axis" and (array.dtype.kind not in "iu" or array.min() < 0):
+            elif array.dtype.kind not in "iu" or array.min() < 0:
                 wrong(name, "must be whole numbers from 0")
+        if len(axis) != values.shape[1]:
+            wrong("axis", f"must have one entry a judgment column, got shape {(len(axis),)}")
         _check_scores(values, low, high, wrong)
         if not faults:
-            pairs = {(int(p), int(m)) for p, m in zip(persona, model, strict=True)}
-            triples = {
-                (int(p), int(m), str(a)) for p, m, a in zip(persona, model, axis, strict=True)
-            }
-            if len(triples) > len(pairs):
+            judges = list(zip(persona.tolist(), model.tolist(), strict=True))
+            if len(set(zip(judges, axis, strict=True))) > len(set(judges)):
                 wrong("axis", "must be the same for every repeat of a judge")
     if faults:
         raise InputError(faults)

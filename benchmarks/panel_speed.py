@@ -5,8 +5,8 @@
 A provider on loopback, in a process of its own, answers after 200 ms (or at once). Everything is
 included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median of some
 rounds, every round a process of its own; the roads take turns. Ideal is calls x latency / calls in
-flight; the number in flight starts at eight and doubles each round of answers, which alone costs
-0.6 s at 128 and 0.8 s at 256.
+flight; the number in flight starts at an eighth and doubles each round of answers, which alone
+costs 0.4 s.
 
 `graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
 same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it

@@ -66,7 +66,9 @@ async def convene_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelSta
     return {"planned": planned, "order": order, "called": called + block, "block": block}
 
 
-def ask_all(state: PanelState) -> list[Send] | str:
+# The roads between nodes await nothing, and are coroutines all the same: LangGraph sends plain
+# functions to a thread, which costs more than the whole node.
+async def ask_all(state: PanelState) -> list[Send] | str:
     """A Send for every backend with its planned judgments that are still open; keys travel."""
     by_model: dict[str, list[str]] = {}
     for key in _open_keys(state):
@@ -74,7 +76,7 @@ def ask_all(state: PanelState) -> list[Send] | str:
     return [Send("judge", JudgeTask(judgments=keys)) for keys in by_model.values()] or "aggregate"
 
 
-def ask_each(state: PanelState) -> list[Send] | str:
+async def ask_each(state: PanelState) -> list[Send] | str:
     """The same with a Send for every judgment, for a checkpointer to save one by one."""
     return [Send("judge", JudgeTask(judgments=[key])) for key in _open_keys(state)] or "aggregate"
 
@@ -136,7 +138,7 @@ async def _vote(
         detail = without_echo(judgment.detail, matter.prompt, matter.response)
         judgment = replace(judgment, detail=detail)
     write({"judgment": key, "status": judgment.status})
-    return judgment.to_json()
+    return sitting.row(key, judgment)
 
 
 async def aggregate_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
@@ -147,20 +149,18 @@ async def aggregate_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelS
     if state["called"]:
         if _wanted(sitting, state, state["order"], state["called"]):
             return {"verdict": {}}
-        told = bench.why_enough(_composites(state, state["called"]))
+        told = bench.why_enough(_composites(sitting, state, state["called"]))
         called = frozenset(state["called"])
         rest = [key for key in state["planned"] if key not in called]
         closed = _not_asked(sitting, rest, reason="precision", detail=told)
         rows = rows | closed
-    judgments = tuple(Judgment.from_json(rows[key]) for key in state["planned"])
+    judgments = tuple(sitting.judgment(key, rows[key]) for key in state["planned"])
     verdict = deliberate(judgments, bench=bench, matter=sitting.matter, flags=tuple(state["flags"]))
-    plain = verdict.to_json()
-    # They are in the state already; a second copy would double it.
-    plain["judgments"] = []
-    return {"verdict": plain, "judgments": closed}
+    # The judgments are in the state already; a second copy would double it.
+    return {"verdict": replace(verdict, judgments=()).to_json(), "judgments": closed}
 
 
-def more_or_end(state: PanelState) -> str:
+async def more_or_end(state: PanelState) -> str:
     """Back to `convene` where there is no verdict yet."""
     return END if state["verdict"] else "convene"
 
@@ -174,12 +174,12 @@ def _wanted(
         # The cap or a stop came before the rule: what it would have wanted is not known, and
         # nothing is sent any more. Each of the rest says so itself, or is in the ledger.
         return sitting.bench.rest_after(order, len(called))
-    return sitting.bench.next_calls(order, _composites(state, called))
+    return sitting.bench.next_calls(order, _composites(sitting, state, called))
 
 
-def _composites(state: PanelState, keys: Sequence[str]) -> list[float | None]:
+def _composites(sitting: Sitting, state: PanelState, keys: Sequence[str]) -> list[float | None]:
     rows = state.get("judgments", {})
-    return [Judgment.from_json(rows[key]).composite for key in keys]
+    return [sitting.judgment(key, rows[key]).composite for key in keys]
 
 
 def _not_asked(
@@ -191,7 +191,7 @@ def _not_asked(
         judgment = judge.not_asked(
             sitting.bench.brief, sitting.matter, repeat=repeat, reason=reason, detail=detail
         )
-        closed[key] = judgment.to_json()
+        closed[key] = sitting.row(key, judgment)
     return closed
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypedDict
 from ..judges.brief import Brief
 from ..judges.desk import Desk
 from ..judges.judge import Judge, Matter
+from ..records.judgment import Judgment
 from .screen import MAX_RESPONSE_CHARACTERS
 from .stopping import FIRST_BLOCK, PlannedSeat, StoppingRule, balanced_order, next_block, why_enough
 
@@ -156,7 +157,23 @@ class Sitting:
     bench: Bench
     desk: Desk
     repeated_text: bool = False
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    _heard: dict[str, tuple[JudgmentRow, Judgment]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def row(self, key: str, judgment: Judgment) -> JudgmentRow:
+        """The judgment as the state carries it."""
+        row = judgment.to_json()
+        self._heard[key] = row, judgment
+        return row
+
+    def judgment(self, key: str, row: JudgmentRow) -> Judgment:
+        """The judgment that a row of the state stands for.
+
+        Rows that nobody has stored and read again need not be read here either.
+        """
+        heard = self._heard.get(key)
+        return heard[1] if heard is not None and heard[0] is row else Judgment.from_json(row)
 
 
 def judge_id(judge: Judge) -> str:

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 START_IN_FLIGHT = 8
+_START_SHARE = 8
+"""Of the most that may be in flight: whoever allows 256 has three rounds of answers to wait for
+them, and not five, and a backend that was named too much for still shows it with few calls."""
 _HOLD_AFTER_SERVER_ERROR_S = 10.0
 _AHEAD_SHARE = 8
 _AHEAD_LEAST = 2
@@ -64,7 +67,7 @@ class Limiter:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self.most = concurrency
-        self.allowed = float(min(START_IN_FLIGHT, concurrency))
+        self.allowed = float(min(max(START_IN_FLIGHT, concurrency // _START_SHARE), concurrency))
         self.in_flight = 0
         self.peak_in_flight = 0
         self.throttled_times = 0
@@ -110,7 +113,7 @@ class Limiter:
                 raise
         else:
             self._inside += 1
-        return self._buckets == (None, None) and self._clock() >= self._not_before
+        return self._buckets == (None, None) and not self._waits()
 
     def leave(self) -> None:
         """Lets the next one approach."""
@@ -139,10 +142,11 @@ class Limiter:
         """An answer came: room for more, unless a server error was seen just now."""
         if used_tokens is not None and self._buckets[1] is not None:
             self._buckets[1].correct(used_tokens - estimated_tokens)
-        if self._clock() < self._hold_until or self.allowed >= self.most:
+        if self.allowed >= self.most or self._clock() < self._hold_until:
             return
-        # Only a backend that is kept busy shows that it can take more.
-        if self.in_flight >= self.allowed - 1:
+        # Only a backend that is kept busy shows that it can take more. Where answers come in a
+        # burst the places are empty for a moment, although many wait to be let in.
+        if self._outside or self.in_flight >= self.allowed - 1:
             step = 1.0 if self._slow_start else 1.0 / self.allowed
             self.allowed = min(float(self.most), self.allowed + step)
             self._admit()
@@ -226,7 +230,8 @@ class Limiter:
                 future.set_result(None)
 
     async def _rates(self, tokens: float) -> None:
-        await self._until_allowed()
+        if self._not_before:
+            await self._until_allowed()
         if self._buckets != (None, None):
             # The lock keeps the order of arrival: a large request is not starved by small ones.
             async with self._rate_lock:
@@ -236,6 +241,10 @@ class Limiter:
             await self._until_allowed()  # a 429 may have come meanwhile
         if self._stopped:
             raise StoppedError
+
+    def _waits(self) -> bool:
+        """Whether a 429 named a time that has not come yet."""
+        return self._not_before > 0.0 and self._clock() < self._not_before
 
     async def _until_allowed(self) -> None:
         # Timers may go off a nanosecond early: what is left then is no reason to sleep again.

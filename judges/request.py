@@ -71,7 +71,7 @@ class Request:
             "purpose": self.purpose,
             "params": dict(self.params),
             "structured": self.structured,
-            "schema_sha256": _schema_sha256(self.schema) if self.schema else None,
+            "schema_sha256": _written(self.schema).sha256 if self.schema else None,
             "order": self.order,
             "template": self.template,
             "repeat": self.repeat,
@@ -85,24 +85,22 @@ class Request:
     @cached_property
     def _key(self) -> str:
         said = ",".join(_said(message, self.nonce) for message in self.messages)
-        before = {"backend": self.backend, "endpoint": self.endpoint}
-        after = {
-            "order": self.order,
-            "params": dict(self.params),
-            "repeat": self.repeat,
-            # As text: the order of the properties is part of what is asked.
-            "schema": _schema_text(self.schema) if self.schema else None,
-            "structured": self.structured,
-            "template": self.template,
-        }
-        # One object with its keys in order, put together: most of it is what other calls say too.
-        text = f'{_CANONICAL(before)[:-1]},"messages":[{said}],{_CANONICAL(after)[1:]}'
+        schema = _written(self.schema).quoted if self.schema else "null"
+        # One object with its keys in order, put together: a writer that walks all of it takes
+        # longer than the hash, and most of it is what other calls say too.
+        text = (
+            f'{{"backend":{_CANONICAL(self.backend)},"endpoint":{_CANONICAL(self.endpoint)},'
+            f'"messages":[{said}],"order":{_CANONICAL(self.order)},'
+            f'"params":{_CANONICAL(dict(self.params))},"repeat":{_CANONICAL(self.repeat)},'
+            f'"schema":{schema},"structured":{_CANONICAL(self.structured)},'
+            f'"template":{_CANONICAL(self.template)}}}'
+        )
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
     def _size(self) -> int:
         texts = sum(_bytes_in(message["content"]) for message in self.messages)
-        return texts + (len(_schema_text(self.schema)) if self.schema else 0)
+        return texts + (len(_written(self.schema).text) if self.schema else 0)
 
 
 # One writer for all: `json.dumps` with settings makes a new one at every call.
@@ -114,7 +112,8 @@ def _said(message: Message, nonce: str) -> str:
     role, content = message["role"], message["content"]
     if role == "system" and not (nonce and nonce in content):
         return _said_to_all(content)
-    return _CANONICAL([role, content.split(nonce) if nonce else [content]])
+    parts = content.split(nonce) if nonce else [content]
+    return f"[{_CANONICAL(role)},[{','.join(map(_CANONICAL, parts))}]]"
 
 
 @lru_cache(maxsize=64)
@@ -122,27 +121,34 @@ def _said_to_all(content: str) -> str:
     return _CANONICAL(["system", [content]])
 
 
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """A schema as JSON text, that text as a JSON string, and the hash of its compact form.
+
+    As text: the order of the properties is part of what is asked.
+    """
+
+    schema: Mapping[str, Any]
+    text: str
+    quoted: str
+    sha256: str
+
+
 _MOST_SCHEMAS = 64
-_texts: dict[int, tuple[Mapping[str, Any], str, str]] = {}
+_schemas: dict[int, _Schema] = {}
 
 
-def _schema_text(schema: Mapping[str, Any]) -> str:
-    return _written(schema)[1]
-
-
-def _schema_sha256(schema: Mapping[str, Any]) -> str:
-    return _written(schema)[2]
-
-
-def _written(schema: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, str]:
-    """A schema, as JSON, and the hash of it: a panel sends one and the same some thousand times."""
-    known = _texts.get(id(schema))
-    if known is None or known[0] is not schema:
-        compact = json.dumps(schema, separators=(",", ":"))
-        known = (schema, json.dumps(schema), hashlib.sha256(compact.encode()).hexdigest())
-        if len(_texts) >= _MOST_SCHEMAS:
-            _texts.clear()
-        _texts[id(schema)] = known  # which holds it, so that its id is not used again
+def _written(schema: Mapping[str, Any]) -> _Schema:
+    """What is known of a schema: a panel sends one and the same some thousand times."""
+    known = _schemas.get(id(schema))
+    if known is None or known.schema is not schema:
+        text, compact = json.dumps(schema), json.dumps(schema, separators=(",", ":"))
+        known = _Schema(
+            schema, text, _CANONICAL(text), hashlib.sha256(compact.encode()).hexdigest()
+        )
+        if len(_schemas) >= _MOST_SCHEMAS:
+            _schemas.clear()
+        _schemas[id(schema)] = known  # which holds it, so that its id is not used again
     return known
 
 

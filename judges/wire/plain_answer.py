@@ -25,7 +25,7 @@ _MOST_BYTES = 100_000
 _MOST_DEPTH = 6
 _MOST_ENTRIES = 64
 # JSON can spell half a character, which litellm's objects refuse.
-_HALF_CHARACTERS = (b"\\ud", b"\\uD")
+_HALF, _OTHER_HALF = b"\\ud", b"\\uD"
 
 ReadAnswer = Callable[[Any], Reply]
 
@@ -45,10 +45,11 @@ class PlainAnswers:
             read: makes the Reply of an answer object.
         """
         body = received.body
-        if len(body) > _MOST_BYTES or any(half in body for half in _HALF_CHARACTERS):
+        if len(body) > _MOST_BYTES or _HALF in body or _OTHER_HALF in body:
             return None
-        if any(name.lower() == b"content-encoding" for name, _ in received.headers):
-            return None
+        for name, _ in received.headers:
+            if name.lower() == b"content-encoding":
+                return None
         try:
             said = json.loads(body)
             outline = _outline(said, 0)

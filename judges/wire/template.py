@@ -76,6 +76,8 @@ def template_of(sent: Sent, texts: Sequence[str]) -> Template | None:
 
 def margins(text: str) -> tuple[str, str]:
     """The white space at both ends, which a translation may have reason to take away."""
+    if text and not (text[0].isspace() or text[-1].isspace()):
+        return "", ""  # most texts: a long one is not copied to see it
     body = text.strip()
     start = text.find(body)
     return text[:start], text[start + len(body) :]

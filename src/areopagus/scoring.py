@@ -7,7 +7,7 @@ import contextlib
 import gc
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .graphs.deliberation import deliberate
@@ -74,18 +74,23 @@ async def sit(sitting: Sitting, *, graph: Any = None, config: Any = None) -> Ver
     # Whatever the environment says, a run's texts go to the endpoints named and nowhere else.
     with tracing_context(enabled=False):
         state = await runner.ainvoke(
-            {"response_id": sitting.matter.response_id}, config, context=sitting
+            {"response_id": sitting.matter.response_id},
+            config,
+            context=sitting,
+            output_keys=_OF_A_VERDICT,
         )
-    return verdict_of(state)
+    return verdict_of(state, sitting)
 
 
-def verdict_of(state: Mapping[str, Any]) -> Verdict:
+_OF_A_VERDICT = ("planned", "judgments", "verdict")
+"""What `verdict_of` reads of a final state: LangGraph copies what is asked for after every step."""
+
+
+def verdict_of(state: Mapping[str, Any], sitting: Sitting) -> Verdict:
     """The verdict in a final state, with its judgments in the order of the plan."""
     rows = state["judgments"]
-    planned = state["planned"]
-    verdict = dict(state["verdict"])
-    verdict["judgments"] = [rows[key] for key in planned]
-    return Verdict.from_json(verdict)
+    judgments = tuple(sitting.judgment(key, rows[key]) for key in state["planned"])
+    return replace(Verdict.from_json(state["verdict"]), judgments=judgments)
 
 
 async def score_rows(

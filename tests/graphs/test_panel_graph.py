@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import importlib
 import json
 from pathlib import Path
@@ -279,10 +280,14 @@ def test_the_graph_draws_itself_without_a_network() -> None:
 
 async def test_the_verdict_in_a_final_state_has_its_judgments_in_the_order_of_the_plan() -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
-        state = await panel_graph().ainvoke(START, context=sitting_of(panel))
-        verdict = verdict_of(state)
+        sitting = sitting_of(panel)
+        state = await panel_graph().ainvoke(START, context=sitting)
+        verdict = verdict_of(state, sitting)
+        # As it comes back from a checkpointer, whose rows are others with the same in them.
+        stored = verdict_of(copy.deepcopy(state), sitting)
         planned = panel.bench.planned()
     assert [f"{j.persona}|{j.model}|{j.repeat}" for j in verdict.judgments] == planned
+    assert stored == verdict
 
 
 @pytest.fixture

@@ -316,3 +316,31 @@ def test_a_backend_that_answers_grows_and_one_that_throttles_settles() -> None:
     settled = peaks[len(peaks) // 2 :]
     assert min(settled) > START_IN_FLIGHT
     assert max(settled) < 75
+
+
+def test_the_number_in_flight_doubles_a_round_where_all_answers_come_at_once() -> None:
+    """As from a server that takes 200 ms to each, while each call is noted for 10 ms before."""
+    most: list[int] = []
+
+    async def run() -> None:
+        limiter = Limiter(concurrency=256)
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+
+        async def one() -> None:
+            await limiter.approach()
+            await asyncio.sleep(0.01)
+            await limiter.acquire(1)
+            rounds = int((loop.time() - started) / 0.2)
+            most.extend([0] * (rounds + 1 - len(most)))
+            most[rounds] = max(most[rounds], limiter.in_flight)
+            await asyncio.sleep(0.2)
+            limiter.succeeded(estimated_tokens=1, used_tokens=None)
+            limiter.release()
+            limiter.leave()
+
+        await asyncio.gather(*(one() for _ in range(1500)))
+        assert limiter.in_flight == 0
+
+    in_simulated_time(run())
+    assert most[:4] == [32, 64, 128, 256]

@@ -43,7 +43,7 @@ async def test_places_are_given_in_the_order_of_arrival() -> None:
 
 
 async def test_the_number_in_flight_doubles_a_round_until_the_first_429() -> None:
-    limiter = Limiter(concurrency=1000)
+    limiter = Limiter(concurrency=64)
     waiting = [asyncio.create_task(limiter.acquire(1)) for _ in range(500)]
     for expected in (START_IN_FLIGHT, 2 * START_IN_FLIGHT, 4 * START_IN_FLIGHT):
         await asyncio.sleep(0)
@@ -55,8 +55,15 @@ async def test_the_number_in_flight_doubles_a_round_until_the_first_429() -> Non
     await asyncio.gather(*waiting, return_exceptions=True)
 
 
+@pytest.mark.parametrize(("most", "first"), [(3, 3), (8, 8), (64, 8), (128, 16), (256, 32)])
+def test_the_number_in_flight_starts_at_eight_or_an_eighth_of_the_most(
+    most: int, first: int
+) -> None:
+    assert Limiter(concurrency=most).allowed == first
+
+
 async def test_a_backend_that_is_not_busy_is_not_given_more() -> None:
-    limiter = Limiter(concurrency=1000)
+    limiter = Limiter(concurrency=64)
     for _ in range(100):
         await limiter.acquire(1)
         limiter.succeeded(estimated_tokens=1, used_tokens=None)
