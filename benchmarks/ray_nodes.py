@@ -48,7 +48,7 @@ class Case:
     concurrency: int
 
 
-CASES = (Case("endpoint", 0.2, 16, 64), Case("processor", 0.0, 4096, 64))
+CASES = (Case("endpoint", 0.2, 16, 64), Case("processor", 0.0, 4096, 256))
 
 
 def serve(delay_s: float, at_once: int) -> None:

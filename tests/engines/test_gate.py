@@ -250,7 +250,9 @@ def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:
     backend = ScriptedBackend({"overall": 7}, concurrency=40)
     panel = Panel(backend, mode="holistic")
     # Ten judges on forty places: four responses a round, ten at once, forty in a shard.
-    assert shard_size(panel.bench) == 40
+    assert shard_size(panel.bench, 1) == 40
+    # The places are those of all processors together.
+    assert [shard_size(panel.bench, number) for number in (2, 3, 4, 100)] == [20, 16, 12, 4]
 
 
 def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -> None:

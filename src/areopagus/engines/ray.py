@@ -70,7 +70,7 @@ class RayEngine:
         Args:
             address: of the cluster's head, as HOST:PORT; a cluster on this machine when left out.
             processors: of the cluster on this machine; all when left out.
-            responses_per_shard: chosen by the panel's limits when left out.
+            responses_per_shard: chosen by the panel's limits and the processors when left out.
             driver_ip: which of this machine's addresses the driver uses, where there are several.
         """
         self._address = address
@@ -145,7 +145,8 @@ class RayEngine:
         gate = self._new_gate(cluster, panel, plan)
         run = _Run(plan, cluster.ray.put(plan), gate)
         watching = asyncio.create_task(self._watch(cluster, run, desk))
-        shards = cut(rows, size=self._size or shard_size(panel.bench), is_repeated=is_repeated)
+        size = self._size or shard_size(panel.bench, cluster.processors())
+        shards = cut(rows, size=size, is_repeated=is_repeated)
         queue: deque[_Sent] = deque()
         try:
             for shard in shards:

@@ -31,10 +31,14 @@ class Shard:
     questions: frozenset[bytes]
 
 
-def shard_size(bench: Bench) -> int:
+def shard_size(bench: Bench, processors: int) -> int:
     """Responses in a shard: four times what a process keeps in flight, so that starts and ends
-    of shards, at which it has less to do, are a small part."""
-    return min(LARGEST, 4 * window_for(bench))
+    of shards, at which it has less to do, are a small part.
+
+    Limits are those of the run, so that each of many processes keeps its part of them in flight:
+    shards for all of it would be too few to go round.
+    """
+    return min(LARGEST, 4 * -(-window_for(bench) // processors))
 
 
 def cut(
