@@ -262,6 +262,9 @@ class PostgresWriter(PostgresReader):
                 " WHERE id = :session",
                 session=self.session,
             )
+            # The server would let the lock go by itself, a moment after the connection is closed:
+            # whoever looks within that moment would take this session for a living one.
+            self._link.run("SELECT pg_advisory_unlock_all()")
         self._link.close()
 
     def _claim(self) -> bool:
