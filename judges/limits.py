@@ -113,7 +113,7 @@ class Limiter:
                 raise
         else:
             self._inside += 1
-        return self._buckets == (None, None) and not self._waits()
+        return self._buckets == (None, None) and not self._pause_left()
 
     def leave(self) -> None:
         """Lets the next one approach."""
@@ -230,8 +230,7 @@ class Limiter:
                 future.set_result(None)
 
     async def _rates(self, tokens: float) -> None:
-        if self._not_before:
-            await self._until_allowed()
+        await self._until_allowed()
         if self._buckets != (None, None):
             # The lock keeps the order of arrival: a large request is not starved by small ones.
             async with self._rate_lock:
@@ -242,11 +241,11 @@ class Limiter:
         if self._stopped:
             raise StoppedError
 
-    def _waits(self) -> bool:
-        """Whether a 429 named a time that has not come yet."""
-        return self._not_before > 0.0 and self._clock() < self._not_before
+    def _pause_left(self) -> float:
+        """Seconds until the time that a 429 named; 0.0 where it has come, or none was named."""
+        return max(0.0, self._not_before - self._clock()) if self._not_before else 0.0
 
     async def _until_allowed(self) -> None:
         # Timers may go off a nanosecond early: what is left then is no reason to sleep again.
-        while (wait := self._not_before - self._clock()) > 1e-6:
+        while (wait := self._pause_left()) > 1e-6:
             await self.pause(wait)

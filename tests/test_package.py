@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import subprocess
 import sys
 import tomllib
+import types
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import areopagus
+import areopagus.aggregation
+import areopagus.calibration
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = tuple(
@@ -97,23 +101,27 @@ def test_making_a_panel_loads_no_provider_library() -> None:
     assert not loaded & {"litellm", "langgraph", "pandas", "scipy", "openai"}
 
 
-def test_every_public_name_resolves_and_stands_in_the_stub() -> None:
-    stub = ast.parse((ROOT / "src" / "areopagus" / "__init__.pyi").read_text())
-    listed = next(
-        [ast.literal_eval(item) for item in node.value.elts]
+@pytest.mark.parametrize("package", [areopagus, areopagus.aggregation, areopagus.calibration])
+def test_every_public_name_resolves_to_what_the_stub_says(package: types.ModuleType) -> None:
+    stub = ast.parse(Path(str(package.__file__)).with_suffix(".pyi").read_text())
+    listed = [
+        ast.literal_eval(item)
         for node in stub.body
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.List)
-    )
-    assert listed == areopagus.__all__
-    for name in areopagus.__all__:
-        assert getattr(areopagus, name) is not None
-    imported = {
-        alias.asname
+        for item in node.value.elts
+    ]
+    homes = {
+        str(alias.asname): "." * node.level + str(node.module)
         for node in stub.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert imported | {"__version__"} == set(listed)
+    assert listed == package.__all__
+    assert {*homes} == {*listed} - {"__version__"}
+    assert {*package.__all__} <= {*dir(package)}
+    for name, module in homes.items():
+        home = importlib.import_module(module, package.__name__)
+        assert getattr(package, name) is getattr(home, name), name
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

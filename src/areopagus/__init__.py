@@ -5,8 +5,9 @@ Names are resolved when they are first used, so that `import areopagus` loads no
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from .late_names import late_names
 
 _HOME = {
     "AreopagusError": ".errors",
@@ -100,17 +101,12 @@ __all__ = [
 ]
 
 
+_find, __dir__ = late_names(__name__, _HOME)
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("areopagus")
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name], __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return _find(name)

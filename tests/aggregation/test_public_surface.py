@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import types
 from pathlib import Path
@@ -18,17 +17,3 @@ def test_every_name_resolves_to_what_it_names_whatever_was_imported_before() -> 
     for _ in range(2):
         for name in aggregation.__all__:
             assert not isinstance(getattr(aggregation, name), types.ModuleType), name
-
-
-def test_the_stub_says_the_same() -> None:
-    stub = ast.parse((FOLDER / "__init__.pyi").read_text())
-    imported = {
-        alias.asname: node.module
-        for node in stub.body
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
-    assert sorted(imported) == sorted(aggregation.__all__)
-    for name, module in imported.items():
-        home = importlib.import_module(f"areopagus.aggregation.{module}")
-        assert getattr(aggregation, name) is getattr(home, name)

@@ -5,22 +5,21 @@ Names are resolved when they are first used: the report of a run needs a corner 
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from ..late_names import late_names
 
 _HOME = {
-    "RESULT_FORMAT": "result",
-    "SAVED_FORMAT": "saved",
-    "AgreementReport": "result",
-    "Applied": "saved",
-    "Calibration": "result",
-    "Number": ".number",
-    "agreement": "api",
-    "apply": "saved",
-    "calibrate": "api",
-    "load": "saved",
-    "save": "saved",
-    "write_figures": "figures",
+    "RESULT_FORMAT": ".result",
+    "SAVED_FORMAT": ".saved",
+    "AgreementReport": ".result",
+    "Applied": ".saved",
+    "Calibration": ".result",
+    "Number": "..number",
+    "agreement": ".api",
+    "apply": ".saved",
+    "calibrate": ".api",
+    "load": ".saved",
+    "save": ".saved",
+    "write_figures": ".figures",
 }
 
 __all__ = [
@@ -38,14 +37,4 @@ __all__ = [
     "write_figures",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = late_names(__name__, _HOME)
