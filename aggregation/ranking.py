@@ -12,6 +12,7 @@ from scipy.sparse import csgraph
 
 Floats = npt.NDArray[np.float64]
 
+_ROUNDING = 1e-12
 MAX_SUBSETS = 200_000
 """Choice sets of one stage that are still enumerated (20 items in ties of five: 21,699)."""
 
@@ -259,7 +260,8 @@ def _newton(
         while size > 1e-10:
             trial = theta + size * step
             trial_value = objective(trial)
-            if trial_value >= value:
+            # A loss within the rounding of the sum is none: the last steps change it by less.
+            if trial_value >= value - _ROUNDING * max(abs(value), 1.0):
                 break
             size /= 2
         else:

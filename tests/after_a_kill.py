@@ -31,3 +31,12 @@ def stored_twice(ledger: Path) -> int:
     with closing(sqlite3.connect(ledger)) as opened:
         (found,) = opened.execute("SELECT SUM(duplicates) FROM calls").fetchone()
     return int(found)
+
+
+def repeated(ledger: Path) -> tuple[int, int]:
+    """Calls that a kill cut off and that were made again, and those that are still only noted."""
+    with closing(sqlite3.connect(ledger)) as opened:
+        ((again, noted),) = opened.execute(
+            "SELECT sum(repeats), (SELECT count(*) FROM intents) FROM calls"
+        )
+    return int(again), int(noted)

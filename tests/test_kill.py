@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -17,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from after_a_kill import repeated
 from forked_command import ended, killed, started
 
 from areopagus import Run
@@ -112,10 +111,7 @@ def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Pat
     assert _tables(tmp_path / "killed") == _tables(tmp_path / "calm")
     run = Run(tmp_path / "killed")
     assert run.n_scored == planned
-    with contextlib.closing(sqlite3.connect(tmp_path / "killed-home" / "ledger.sqlite")) as file:
-        ((repeats, left),) = file.execute(
-            "SELECT sum(repeats), (SELECT count(*) FROM intents) FROM calls"
-        )
+    repeats, left = repeated(tmp_path / "killed-home" / "ledger.sqlite")
     # Calls that were in flight at a kill are paid again, and counted, and no others.
     assert planned <= paid <= planned + repeats
     # An eighth of those may have been noted and not sent yet; they count as repeated, to be safe.
