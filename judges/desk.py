@@ -239,6 +239,7 @@ class Desk:
                 return await self._try_again(call, limiter, error)
         except ProviderError as error:
             self.counts.failed += 1
+            error.attempts = call.attempts
             if error.fault in CLOSES_BACKEND:
                 self._closed.setdefault(spec.name, error)
             await self._record_failure(call, error)

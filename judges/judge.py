@@ -225,7 +225,9 @@ class _Case:
                 answers.append(second)
                 vote = read_vote(second.reply, self.brief.contract, judged=judged)
         except ProviderError as error:
-            return self._closed("failed", error.fault, error.detail, answers, rung)
+            return self._closed(
+                "failed", error.fault, error.detail, answers, rung, in_vain=error.attempts
+            )
         except BudgetSpentError as error:
             return self._closed("not_asked", "budget", str(error), answers, rung)
         except StoppedError:
@@ -281,6 +283,7 @@ class _Case:
         answers: list[Answer],
         rung: Rung | None,
         *,
+        in_vain: int = 0,
         scores: Mapping[str, float] | None = None,
         rationale: str | None = None,
     ) -> Judgment:
@@ -297,7 +300,8 @@ class _Case:
             answered_by=replies[-1].answered_by if replies else None,
             repaired=len(replies) > 1,
             calls=len(replies),
-            attempts=sum(answer.reply.attempts for answer in answers if not answer.from_ledger),
+            attempts=in_vain
+            + sum(answer.reply.attempts for answer in answers if not answer.from_ledger),
             from_ledger=bool(answers) and all(answer.from_ledger for answer in answers),
             input_tokens=_sum(reply.usage.input_tokens for reply in replies),
             cached_input_tokens=_sum(reply.usage.cached_input_tokens for reply in replies),

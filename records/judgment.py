@@ -47,7 +47,7 @@ class Judgment:
         answered_by: the model name in the answer.
         repaired: whether a second ask was needed to read a vote.
         calls: replies this vote rests on (0, 1, or 2 with a repair).
-        attempts: HTTP attempts made for it, in the session that paid.
+        attempts: HTTP attempts made for it, in the session that paid; those in vain included.
         from_ledger: whether every reply came from the ledger, so that nothing was paid now.
         input_tokens, cached_input_tokens, output_tokens, reasoning_tokens: sums over its replies.
         cost_usd: what its replies cost when they were paid; None where a price is unknown.

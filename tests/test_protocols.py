@@ -170,9 +170,12 @@ def ask(server: ProviderServer, fault: Fault) -> Verdict:
 def test_a_call_that_brings_no_reply_fails_with_the_class_of_its_fault(
     server: ProviderServer, fault: Fault
 ) -> None:
-    for judgment in ask(server, fault).judgments:
+    judgments = ask(server, fault).judgments
+    for judgment in judgments:
         assert (judgment.status, judgment.reason) == ("failed", FAILED[fault]), judgment.model
         assert judgment.scores == {}
+        assert judgment.attempts >= 1
+    assert sum(judgment.attempts for judgment in judgments) == server.counts.total
 
 
 @pytest.mark.parametrize("fault", sorted(BROKEN))
@@ -182,6 +185,7 @@ def test_a_broken_answer_is_tried_again_and_then_failed(
     for judgment in ask(server, fault).judgments:
         assert judgment.status == "failed"
         assert judgment.reason in ("connection", "server"), judgment.model
+        assert judgment.attempts == 2
     assert server.counts.total >= 6  # two attempts each
 
 

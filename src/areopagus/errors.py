@@ -98,6 +98,9 @@ class ProviderError(AreopagusError):
         status: HTTP status where there was one.
         retry_after_s: seconds the endpoint asked us to wait, where it did.
         may_be_billed: whether the endpoint may have done the work all the same.
+
+    Attributes:
+        attempts: HTTP attempts that were made for the call, once it is given up.
     """
 
     def __init__(
@@ -115,3 +118,4 @@ class ProviderError(AreopagusError):
         self.status = status
         self.retry_after_s = retry_after_s
         self.may_be_billed = may_be_billed
+        self.attempts = 0

@@ -173,6 +173,12 @@ async def test_an_unreadable_reply_is_repaired_once_and_that_is_counted(ledger: 
     assert judgment.input_tokens is not None
 
 
+async def test_attempts_in_vain_are_told_beside_those_that_brought_a_reply(ledger: Ledger) -> None:
+    backend = ScriptedBackend(["no json here", ProviderError("server", "500")], max_attempts=1)
+    judgment = await vote(ledger, backend)
+    assert (judgment.status, judgment.calls, judgment.attempts) == ("failed", 1, 2)
+
+
 async def test_there_is_no_second_repair(ledger: Ledger) -> None:
     backend = ScriptedBackend("still no json")
     judgment = await vote(ledger, backend)
