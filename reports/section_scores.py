@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..aggregation.interval import Interval
 from .asked import Cost
 from .numbers import count, dollars, limits, shown, span
 from .panel_figures import MOST_LINES, MOST_MARKED, draw_distribution, draw_ranking, draw_scorecard
@@ -138,8 +139,9 @@ def ranking(
     parts: list[Part] = []
     if figures is not None and order:
         parts += _ranking_figures(order, by_name, values, scale, figures)
+    whys = [_why_no_interval(row.estimates[0], by_name.get(row.name)) for row in order]
     lines: list[list[Any]] = []
-    for row in order:
+    for row, why in zip(order, whys, strict=True):
         rank, first = by_name.get(row.name), row.estimates[0]
         spread = np.asarray(values.get(row.name, ()), dtype=float)
         quarters = np.quantile(spread, [0.25, 0.5, 0.75]) if spread.size else [None] * 3
@@ -152,6 +154,7 @@ def ranking(
                     note=limits(_finite(rank.low), _finite(rank.high)) if rank else "",
                 ),
                 *(None if quarter is None else float(quarter) for quarter in quarters),
+                *([why] if any(whys) else []),
             ]
         )
     explained = (
@@ -173,11 +176,18 @@ def ranking(
                 Column("lower quartile", "number"),
                 Column("median", "number"),
                 Column("upper quartile", "number"),
+                *([Column("why no interval", "wide")] if any(whys) else []),
             ],
             rows=lines,
         )
     )
     return Section("ranking", "Ranking and spread", parts)
+
+
+def _why_no_interval(composite: Estimate, rank: Interval | None) -> str:
+    """Of the composite and of the mean rank, which may rest on fewer prompts; else ""."""
+    of_rank = rank.reason if rank is not None else None
+    return "; ".join(filter(None, [composite.reason, of_rank and f"rank: {of_rank}"]))
 
 
 def _scorecard_figure(

@@ -39,7 +39,9 @@ from areopagus.reports import write_report
 from areopagus.reports.bench import agreement_of, cell_means, groups_of, worth_of
 from areopagus.reports.judgment_table import read_judgment_table
 from areopagus.reports.numbers import dollars, shown
-from areopagus.reports.scorecard import respondent_rows
+from areopagus.reports.parts import Table
+from areopagus.reports.scorecard import Estimate, RespondentRow, respondent_rows
+from areopagus.reports.section_scores import ranking
 from areopagus.reports.standings import standings
 from areopagus.reports.visible import visible, visible_plain
 
@@ -218,6 +220,34 @@ def test_without_figures_the_tables_stand_and_nothing_is_drawn(plain_run: Path) 
     assert "Mean rank" in page.text or "No mean ranks" in page.text
     assert "No pictures: this report was asked for without" in page.text
     assert "The run is complete: everything planned was taken up." in page.text
+
+
+@pytest.mark.parametrize(
+    ("n_prompts", "reason", "told"),
+    [
+        (3, "fewer than 6 prompts", "fewer than 6 prompts; rank: 3 prompts: an interval needs"),
+        (8, None, "rank: "),  # always first and second: ranks that do not vary have none either
+    ],
+)
+def test_the_ranking_says_why_an_interval_is_missing(
+    n_prompts: int, reason: str | None, told: str
+) -> None:
+    limit = None if reason else 4.5
+    estimate = Estimate(4.0, limit and 3.5, limit, reason)
+    rows = [RespondentRow(name, 8, 8, 8, (estimate,), reason or "") for name in "ab"]
+    table = np.column_stack([np.arange(n_prompts) + 5.0, np.arange(n_prompts) + 1.0])
+    section = ranking(rows, standings("ab", table), {}, scale=(1, 10), figures=None)
+    (shown_table,) = (part for part in section.parts if isinstance(part, Table))
+    assert shown_table.columns[-1].title == "why no interval"
+    assert all(str(line[-1]).startswith(told) for line in shown_table.rows)
+
+
+def test_the_ranking_needs_no_reasons_where_every_interval_is_there() -> None:
+    rows = [RespondentRow(name, 8, 8, 8, (Estimate(4.0, 3.5, 4.5, None),), "") for name in "ab"]
+    table = np.array([[5.0, 1.0], [1.0, 5.0]] * 4)
+    section = ranking(rows, standings("ab", table), {}, scale=(1, 10), figures=None)
+    (shown_table,) = (part for part in section.parts if isinstance(part, Table))
+    assert shown_table.columns[-1].title == "upper quartile"
 
 
 def test_a_stage_says_where_its_pictures_are(plain_run: Path) -> None:
