@@ -159,11 +159,12 @@ def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path
 def test_a_writer_that_fails_leaves_a_gap_and_no_scenario(tmp_path: Path) -> None:
     with ProviderServer(lambda request: ServedReply("no"), record=False) as server:
         found = generated(server, tmp_path)
+    # First of all, so that a failure of another kind shows its reason.
+    (batch,) = found.read_outcomes()
+    assert batch["unanswered"]["write"][0] == "unreadable", batch["unanswered"]
     assert (found.counts["scenarios"], found.counts["unusable"]) == (0, 4)
     assert found.counts["batches_unreadable"] == 1
     assert (found.state, found.exit_code) == ("complete", 3)
-    (batch,) = found.read_outcomes()
-    assert batch["unanswered"]["write"][0] == "unreadable"
     assert found.table.read_text(encoding="utf-8") == "scenario_id,base,topic,other,text\n"
 
 
