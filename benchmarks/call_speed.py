@@ -2,7 +2,7 @@
 
     python benchmarks/call_speed.py [--calls N] [--at-once N] [--rounds N] [--models …]
 
-A provider on loopback, in a process of its own, answers at once. Each road makes the same judge
+A provider on loopback, on a processor of its own, answers at once. Each road makes the same judge
 calls in a process of its own, some rounds over; printed is the median of CPU milliseconds a call,
 its ratio to the ideal (aiohttp, a body written once) and to plain litellm, and calls a second.
 """
@@ -18,6 +18,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+from loopback import provider
 
 ROADS = ("ideal", "httpx", "litellm", "lane: litellm", "lane: auto")
 MODELS = ("openai/judge", "hosted_vllm/judge", "anthropic/claude-sonnet-4-5", "ollama_chat/judge")
@@ -155,15 +157,10 @@ def main() -> None:
         found = asyncio.run(measure(road, model, base, options.calls, options.at_once))
         print(json.dumps(found), flush=True)
         return
-    command = [sys.executable, "-m", "areopagus.testing.server"]
     print(f"{'model':28}{'road':16}{'CPU ms':>8}{'to ideal':>10}{'to litellm':>12}{'calls/s':>9}")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        bases = json.loads(server.stdout.readline()) if server.stdout else {}
-        try:
-            for model in options.models:
-                compare(model, bases, options)
-        finally:
-            server.terminate()
+    with provider() as bases:
+        for model in options.models:
+            compare(model, bases, options)
 
 
 def compare(model: str, bases: dict[str, str], options: argparse.Namespace) -> None:

@@ -18,6 +18,8 @@ import subprocess
 import sys
 from typing import Any
 
+from loopback import provider
+
 MODELS = ("openai/judge", "hosted_vllm/judge", "aiohttp_openai/judge")
 SETTINGS = (
     "as it comes",
@@ -81,15 +83,10 @@ def main() -> None:
     if options.one:
         print(json.dumps(asyncio.run(measured(*options.one, options.calls, options.at_once))))
         return
-    command = [sys.executable, "-m", "areopagus.testing.server"]
     print(f"{'model':24}{'setting':26}{'CPU ms':>8}{'to litellm as it comes':>24}")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        base = json.loads(server.stdout.readline())["openai"] if server.stdout else ""
-        try:
-            for model in options.models:
-                compare(model, base, options)
-        finally:
-            server.terminate()
+    with provider() as bases:
+        for model in options.models:
+            compare(model, bases["openai"], options)
 
 
 def compare(model: str, base: str, options: argparse.Namespace) -> None:

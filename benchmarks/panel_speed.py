@@ -2,7 +2,7 @@
 
     python benchmarks/panel_speed.py [--responses N] [--rounds N] [--only WORD]
 
-A provider on loopback, in a process of its own, answers after 200 ms (or at once). Everything is
+A provider on loopback, on a processor of its own, answers after 200 ms (or at once). Everything is
 included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median of some
 rounds, every round a process of its own; the roads take turns. Ideal is calls x latency / calls in
 flight; the number in flight starts at an eighth and doubles each round of answers, which alone
@@ -26,9 +26,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from loopback import provider
 
 from areopagus import Panel
 from areopagus.judges.desk import Desk
@@ -62,19 +63,6 @@ CASES: tuple[Case, ...] = (
     ("lane litellm, 200 ms", "litellm", 128, 0.2),
     ("plain litellm, 200 ms", "plain-litellm", 128, 0.2),
 )
-
-
-@contextmanager
-def provider(delay_s: float) -> Iterator[str]:
-    """A server in a process of its own; its base for OpenAI's protocol."""
-    command = [sys.executable, "-m", "areopagus.testing.server", "--delay", str(delay_s)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        if process.stdout is None:
-            raise RuntimeError("the server says nothing")
-        try:
-            yield json.loads(process.stdout.readline())["openai"]
-        finally:
-            process.terminate()
 
 
 def rows(count: int) -> Iterator[ResponseRow]:
@@ -183,7 +171,8 @@ def main() -> None:
     }
     for _ in range(options.rounds):
         for name, kind, in_flight, delay_s in cases:
-            with provider(delay_s) as base:
+            with provider("--delay", str(delay_s)) as bases:
+                base = bases["openai"]
                 command = [sys.executable, __file__, "--one", kind, str(in_flight), base]
                 command += ["--responses", str(options.responses)]
                 done = subprocess.run(command, check=True, capture_output=True, text=True)

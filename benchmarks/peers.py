@@ -2,7 +2,7 @@
 
     python benchmarks/peers.py [--responses N] [--rounds N] [--peer NAME=PYTHON …]
 
-A provider on loopback, in a process of its own, answers after 20 ms. Each system has 64 calls in
+A provider on loopback, on a processor of its own, answers after 20 ms. Each system has 64 calls in
 flight and judges the same responses in a process of its own; printed are medians of CPU
 milliseconds a call and their ratio to ours, calls a second, peak memory and seconds to import. A
 peer is measured with the interpreter of an environment that it is installed in:
@@ -29,6 +29,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
+
+from loopback import provider
 
 AT_ONCE = 64
 FIRST_CALL = "areopagus, with what its first call loads"
@@ -240,26 +242,21 @@ def main() -> None:
 
 def compare(systems: dict[str, str], responses: int, rounds: int) -> None:
     """Prints the lines; the systems take turns, so that a busy moment hits all."""
-    command = [sys.executable, "-m", "areopagus.testing.server", "--delay", "0.02"]
     found: dict[str, list[dict[str, float]]] = {system: [] for system in systems}
     failed: dict[str, str] = {}
     first_calls: list[float] = []
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        base = json.loads(server.stdout.readline())["openai"] if server.stdout else ""
-        try:
-            for _ in range(rounds):
-                for system, python in systems.items():
-                    if system not in failed:
-                        told = _alone(system, python, base, responses)
-                        if isinstance(told, str):
-                            failed[system] = told
-                            continue
-                        told["import"] = import_seconds(system, python)
-                        if system == "areopagus":
-                            first_calls.append(import_seconds(FIRST_CALL, python))
-                        found[system].append(told)
-        finally:
-            server.terminate()
+    with provider("--delay", "0.02") as bases:
+        for _ in range(rounds):
+            for system, python in systems.items():
+                if system not in failed:
+                    told = _alone(system, python, bases["openai"], responses)
+                    if isinstance(told, str):
+                        failed[system] = told
+                        continue
+                    told["import"] = import_seconds(system, python)
+                    if system == "areopagus":
+                        first_calls.append(import_seconds(FIRST_CALL, python))
+                    found[system].append(told)
     calls = CALLS * responses
     print(f"{responses} responses x {CALLS} calls, {AT_ONCE} in flight, medians of {rounds} rounds")
     print(f"{'':14}{'CPU ms a call':>14}{'to ours':>9}{'calls/s':>9}{'peak MB':>9}{'import s':>10}")

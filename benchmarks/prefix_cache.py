@@ -2,7 +2,7 @@
 
     python benchmarks/prefix_cache.py [RESPONSES] [--limit N] [--delay S]
 
-A provider on loopback, in a process of its own, counts as OpenAI (whole steps of 128 tokens) and
+A provider on loopback, on a processor of its own, counts as OpenAI (whole steps of 128 tokens) and
 Anthropic (marked blocks) count: a prompt enters the cache once it has been answered, from 1,024
 tokens up, a token being four characters. Ten personas judge each response through the whole panel.
 Prompts are sent as they are: those below the minimum are counted apart, never made longer.
@@ -11,31 +11,16 @@ Prompts are sent as they are: those below the minimum are counted apart, never m
 from __future__ import annotations
 
 import argparse
-import json
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from loopback import provider
 
 from areopagus import Panel
 
 LEAST = 1024
 MODELS = {"openai/gpt-4o-mini": "openai", "anthropic/claude-sonnet-4-5": "anthropic"}
-
-
-@contextmanager
-def provider(delay_s: float) -> Iterator[dict[str, Any]]:
-    """A server in a process of its own; its bases by protocol."""
-    command = [sys.executable, "-m", "areopagus.testing.server", "--delay", str(delay_s)]
-    command += ["--prefix-cache", str(LEAST)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        if process.stdout is None:
-            raise RuntimeError("the server says nothing")
-        yield json.loads(process.stdout.readline())
-        process.terminate()
 
 
 def score(model: str, base: str, source: str, limit: int, **settings: Any) -> list[dict[str, Any]]:
@@ -70,11 +55,13 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=50)
     parser.add_argument("--delay", type=float, default=0.1, help="seconds to an answer")
     options = parser.parse_args()
+    server = ("--delay", str(options.delay), "--prefix-cache", str(LEAST))
     print(f"{'':44}{'long':>7}{'short':>7}{'tokens in':>12}{'cached':>12}{'share':>8}{'USD':>10}")
     for model, protocol in MODELS.items():
         for order in ("response_first", "persona_first"):
             for wish in ("auto", "off") if order == "response_first" else ("auto",):
-                with provider(options.delay) as bases:  # a cache that knows nothing yet
+                # Each with a cache that knows nothing yet.
+                with provider(*server) as bases:
                     found = score(
                         model,
                         bases[protocol],

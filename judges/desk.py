@@ -282,12 +282,14 @@ class Desk:
         try:
             self._refuse_if_closed(call)  # it may have closed while this call waited
             if may_note:
-                await self._note(call)
+                await self._note(call, soon=not limiter.has_next)
             await limiter.acquire(call.likely_tokens)
             try:
                 reply = await self._sent(call, limiter)
             finally:
                 limiter.release()
+                if limiter.is_short:
+                    self.ledger.hurry()  # a note made ahead is not ahead any more
         finally:
             limiter.leave()
         from ..records.ledger import CallRecord
@@ -304,9 +306,10 @@ class Desk:
         self.counts.answered += 1
         return reply
 
-    async def _note(self, call: Call) -> Intent:
+    async def _note(self, call: Call, *, soon: bool = True) -> Intent:
         if call.intent is None:
-            call.intent = await self.ledger.begin(call.key, backend=call.backend.spec.name)
+            backend = call.backend.spec.name
+            call.intent = await self.ledger.begin(call.key, backend=backend, soon=soon)
         return call.intent
 
     async def _sent(self, call: Call, limiter: Limiter) -> Reply:

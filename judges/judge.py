@@ -303,20 +303,17 @@ class _Case:
             attempts=in_vain
             + sum(answer.reply.attempts for answer in answers if not answer.from_ledger),
             from_ledger=bool(answers) and all(answer.from_ledger for answer in answers),
-            input_tokens=_sum(reply.usage.input_tokens for reply in replies),
-            cached_input_tokens=_sum(reply.usage.cached_input_tokens for reply in replies),
-            output_tokens=_sum(reply.usage.output_tokens for reply in replies),
-            reasoning_tokens=_sum(reply.usage.reasoning_tokens for reply in replies),
-            cost_usd=_sum(reply.cost_usd for reply in replies),
+            input_tokens=_sum([reply.usage.input_tokens for reply in replies]),
+            cached_input_tokens=_sum([reply.usage.cached_input_tokens for reply in replies]),
+            output_tokens=_sum([reply.usage.output_tokens for reply in replies]),
+            reasoning_tokens=_sum([reply.usage.reasoning_tokens for reply in replies]),
+            cost_usd=_sum([reply.cost_usd for reply in replies]),
             ledger_key=answers[0].key if answers else "",
             scores=scores or {},
             rationale=rationale,
         )
 
 
-def _sum(values: Any) -> Any:
+def _sum(values: list[Any]) -> Any:
     """The sum; None where a value is unknown or there is none: unknown is not 0."""
-    listed = list(values)
-    if not listed or None in listed:
-        return None
-    return sum(listed)
+    return None if not values or None in values else sum(values)

@@ -87,6 +87,16 @@ class Limiter:
         self._wake = asyncio.Event()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
 
+    @property
+    def has_next(self) -> bool:
+        """Whether a call waits that takes the next place that comes free."""
+        return bool(self._waiting)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a place is free and no call waits that takes it."""
+        return not self._waiting and self.in_flight < int(self.allowed)
+
     async def approach(self) -> bool:
         """Waits until a call is about to be its backend's next; `leave` ends what this begins.
 

@@ -12,18 +12,19 @@ import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 from pydantic import ValidationError
 
 from ..errors import InputError, InputFault, ProviderError
-from ..records.reply import Reply
+from ..records.reply import Reply, Usage
 from .faults import classify, redact
 from .listed_cost import NO_PRICE, StraightPrice, is_usual, stated_price, straight_price
 from .prefix import prefix_minimum, with_marks
 from .prices import FREE, TokenPrices, cost_of, prices_of
 from .quiet_litellm import litellm_module
-from .reply_parts import reply_of, usage_of
+from .reply_parts import reply_of
 from .reply_secrets import without_secrets
 from .request import Request
 from .spec import BackendSpec
@@ -101,11 +102,14 @@ class LitellmBackend:
         litellm = litellm_module()
         _make_known(self.spec)
         arguments = self.arguments(request)
-        clock = asyncio.get_running_loop().time
-        started = clock()
+        started = perf_counter()
 
         def read(answer: Any) -> Reply:
-            reply = reply_of(answer, cost_usd=self._cost(answer), latency_s=clock() - started)
+            reply = reply_of(
+                answer,
+                latency_s=perf_counter() - started,
+                cost_of=lambda usage: self._cost(answer, usage),
+            )
             return without_secrets(reply, self._secrets())
 
         try:
@@ -298,8 +302,7 @@ class LitellmBackend:
             self._prices_known = True
         return self._prices
 
-    def _cost(self, answer: Any) -> float | None:
-        usage = usage_of(answer)
+    def _cost(self, answer: Any, usage: Usage) -> float | None:
         if self.spec.prices is not None:
             return cost_of(usage, self.spec)
         prices = self._token_prices()

@@ -274,9 +274,10 @@ def _vote(value: object, contract: Contract) -> Vote:
     if not isinstance(value, dict):
         raise Unreadable("wrong_type", f"the reply must be a JSON object, got {_kind(value)}")
     abstained = contract.abstained and value.get(ABSTAINED) is True
-    faults = _key_faults(value, contract, abstained=abstained)
+    keys = contract.keys
+    faults = _key_faults(value, contract, keys, abstained=abstained)
     scores: dict[str, int] = {}
-    for key in contract.keys:
+    for key in keys:
         if key not in value:
             continue
         given = value[key]
@@ -306,12 +307,12 @@ def _vote(value: object, contract: Contract) -> Vote:
 
 
 def _key_faults(
-    value: Mapping[str, object], contract: Contract, *, abstained: bool
+    value: Mapping[str, object], contract: Contract, keys: Sequence[str], *, abstained: bool
 ) -> list[tuple[Problem, str]]:
     # Numbers for a response that declined mean nothing, so a judge may leave them out.
     optional = contract.criteria if abstained else ()
-    missing = [key for key in contract.keys if key not in value and key not in optional]
-    extra = [key for key in value if key not in contract.keys]
+    missing = [key for key in keys if key not in value and key not in optional]
+    extra = [key for key in value if key not in keys]
     faults: list[tuple[Problem, str]] = []
     if missing:
         faults.append(("missing_key", f"missing: {', '.join(missing)}"))

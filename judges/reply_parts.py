@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from ..records.reply import Reply, Usage
@@ -12,8 +13,17 @@ TOOL_CALLS = "tool_calls"
 MOST_TOKENS = 2**53
 
 
-def reply_of(answer: Any, *, cost_usd: float | None, latency_s: float) -> Reply:
-    """What stands in the answer; a missing piece is None, never an error."""
+def reply_of(
+    answer: Any, *, latency_s: float, cost_of: Callable[[Usage], float | None] | None = None
+) -> Reply:
+    """What stands in the answer; a missing piece is None, never an error.
+
+    Args:
+        answer: the object.
+        latency_s: seconds that it took.
+        cost_of: what its tokens cost; left out where nobody knows.
+    """
+    usage = usage_of(answer)
     choices = getattr(answer, "choices", None) or []
     first = choices[0] if choices else None
     message = getattr(first, "message", None)
@@ -30,8 +40,8 @@ def reply_of(answer: Any, *, cost_usd: float | None, latency_s: float) -> Reply:
         refusal=refusal if isinstance(refusal, str) else None,
         answered_by=_text(getattr(answer, "model", None)),
         request_id=_text(getattr(answer, "id", None)),
-        usage=usage_of(answer),
-        cost_usd=cost_usd,
+        usage=usage,
+        cost_usd=None if cost_of is None else cost_of(usage),
         latency_s=round(latency_s, 4),
         logprobs=_logprobs(first),
         created_at=time.time(),

@@ -27,10 +27,13 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
         secrets: keys that were sent with the call, beside those of the environment's variables
             that are named as secrets; a value under eight characters is taken for a word.
     """
+    known = {*secrets, *_secrets_in(environment_state())}
+    if not known:
+        return reply
     texts = {name: text for name in _TEXTS if (text := getattr(reply, name))}
     found = [
         secret
-        for secret in {*secrets, *_secrets_in(environment_state())}
+        for secret in known
         if len(secret) >= _SHORTEST and any(secret in text for text in texts.values())
     ]
     if not found:

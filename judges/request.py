@@ -84,18 +84,22 @@ class Request:
 
     @cached_property
     def _key(self) -> str:
-        said = ",".join(_said(message, self.nonce) for message in self.messages)
-        schema = _written(self.schema).quoted if self.schema else "null"
         # One object with its keys in order, put together: a writer that walks all of it takes
         # longer than the hash, and most of it is what other calls say too.
-        text = (
-            f'{{"backend":{_CANONICAL(self.backend)},"endpoint":{_CANONICAL(self.endpoint)},'
-            f'"messages":[{said}],"order":{_CANONICAL(self.order)},'
+        said = [_said(message, self.nonce) for message in self.messages]
+        is_to_all = bool(said) and self.messages[0]["role"] == "system"
+        first = said.pop(0) + "," * bool(said) if is_to_all else ""
+        hashed = _hashed_until(self.backend, self.endpoint, first).copy()
+        schema = _written(self.schema).quoted if self.schema else "null"
+        rest = (
+            f'{",".join(said)}],"order":{_quoted(self.order)},'
             f'"params":{_CANONICAL(dict(self.params))},"repeat":{_CANONICAL(self.repeat)},'
-            f'"schema":{schema},"structured":{_CANONICAL(self.structured)},'
-            f'"template":{_CANONICAL(self.template)}}}'
+            f'"schema":{schema},"structured":{_quoted(self.structured)},'
+            f'"template":{_quoted(self.template)}}}'
         )
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        hashed.update(rest.encode("ascii"))
+        digest: str = hashed.hexdigest()
+        return digest
 
     @cached_property
     def _size(self) -> int:
@@ -119,6 +123,18 @@ def _said(message: Message, nonce: str) -> str:
 @lru_cache(maxsize=64)
 def _said_to_all(content: str) -> str:
     return _CANONICAL(["system", [content]])
+
+
+@lru_cache(maxsize=64)
+def _hashed_until(backend: str, endpoint: str, said: str) -> Any:
+    """The hash up to the end of what is said to all: with a persona's text most of a request."""
+    text = f'{{"backend":{_quoted(backend)},"endpoint":{_quoted(endpoint)},"messages":[{said}'
+    return hashlib.sha256(text.encode("ascii"))
+
+
+@lru_cache(maxsize=256)
+def _quoted(word: str) -> str:
+    return _CANONICAL(word)
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,8 +156,13 @@ class Ledger:
         """
         return await self._lookups.find(key)
 
-    async def begin(self, key: str, *, backend: str) -> Intent:
+    async def begin(self, key: str, *, backend: str, soon: bool = True) -> Intent:
         """Notes durably that a call is about to be sent.
+
+        Args:
+            key: the key of its request.
+            backend: the backend's name.
+            soon: whether it could be sent now. A note made ahead may share a later commit.
 
         Raises:
             StoreError: it cannot be stored, so the call must not be sent.
@@ -166,13 +171,17 @@ class Ledger:
         number = (writer.session << SESSION_SHIFT) | next(self._numbers)
         row = (number, key, plain_text(backend), time.time())
         try:
-            orphans = await writer.write("begin", row)
+            orphans = await writer.write("begin", row, soon=soon)
         except asyncio.CancelledError:
             # The note is handed over already, and nobody will ever know its number: nothing was
             # sent, so it must not look like a call in flight.
             writer.post("fail", (None, [number]))
             raise
         return Intent(number, key, backend, orphans)
+
+    def hurry(self) -> None:
+        """Notes made ahead are wanted now."""
+        self._writable().hurry()
 
     async def finish(self, intent: Intent, record: CallRecord) -> None:
         """Stores the reply and ends the note, in one transaction.

@@ -15,6 +15,10 @@ from .ledger_rows import apply
 from .ledger_session import HEARTBEAT_S
 from .ledger_store import Store
 
+APART_S = 0.010
+"""From one commit to the next where nobody is held up. Answers that come one by one would else be
+committed one by one, each with its hand-over between the threads."""
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -32,7 +36,8 @@ class _Waiting:
 class LedgerWriter:
     """Owns the connection that writes; commits all that is pending at once.
 
-    While one commit runs, the next batch gathers. After an error that cannot pass, such as a full
+    While one commit runs, the next batch gathers, and for `APART_S` after it began unless somebody
+    cannot go on without what is waiting. After an error that cannot pass, such as a full
     disk, everybody who waits and everybody who comes later gets the same StoreError.
     """
 
@@ -41,6 +46,8 @@ class LedgerWriter:
         self._connection = store.writer()
         self._condition = threading.Condition()
         self._queue: list[_Waiting] = []
+        self._hurried = False
+        self._idle = False
         self._closing = False
         self._broken: StoreError | None = None
         self.session = self._connection.session
@@ -52,24 +59,29 @@ class LedgerWriter:
         """Starts the thread."""
         self._thread.start()
 
-    async def write(self, kind: str, row: Any) -> Any:
+    async def write(self, kind: str, row: Any, *, soon: bool = False) -> Any:
         """The result for this row, when it is committed.
 
         The row is handed over before the first await: a caller that is cancelled while it waits
         does not take the row with it.
+
+        Args:
+            kind: what the row is; see `ledger_rows`.
+            row: its values.
+            soon: whether something is held up until it is committed.
 
         Raises:
             StoreError: it could not be stored.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self._hand_over(_Waiting(kind, row, loop, future))
+        self._hand_over(_Waiting(kind, row, loop, future), soon=soon)
         return await future
 
     def write_now(self, kind: str, row: Any) -> Any:
         """The same for callers without an event loop."""
         waiting = _Waiting(kind, row, None, None, event=threading.Event())
-        self._hand_over(waiting)
+        self._hand_over(waiting, soon=True)
         if waiting.event is not None:
             waiting.event.wait()
         if waiting.error is not None:
@@ -80,6 +92,13 @@ class LedgerWriter:
         """Hands a row over that nobody waits for; a ledger that is closed or broken drops it."""
         with contextlib.suppress(StoreError):
             self._hand_over(_Waiting(kind, row, None, None))
+
+    def hurry(self) -> None:
+        """What is waiting now holds somebody up."""
+        with self._condition:
+            if self._queue and not self._hurried:
+                self._hurried = True
+                self._condition.notify()
 
     def close(self) -> None:
         """Writes what is pending, marks the session ended, and closes the connection."""
@@ -95,25 +114,41 @@ class LedgerWriter:
         else:
             self._connection.close()
 
-    def _hand_over(self, waiting: _Waiting) -> None:
+    def _hand_over(self, waiting: _Waiting, *, soon: bool = False) -> None:
         with self._condition:
             if self._broken is not None:
                 raise self._broken
             if self._closing:
                 raise StoreError(f"{self._place}: the ledger is closed")
             self._queue.append(waiting)
-            if len(self._queue) == 1:
+            if self._idle or (soon and not self._hurried):
                 self._condition.notify()
+            self._hurried |= soon
+
+    def _next_batch(self, gather_until: float) -> list[_Waiting]:
+        """All that is waiting, when it is to be written; empty after a while without anything."""
+        with self._condition:
+            while not (self._hurried or self._closing):
+                left = gather_until - time.monotonic()
+                if left <= 0:
+                    break
+                self._condition.wait(timeout=left)
+            if not (self._queue or self._closing):
+                self._idle = True
+                self._condition.wait(timeout=HEARTBEAT_S)
+                self._idle = False
+            batch, self._queue = self._queue, []
+            self._hurried = False
+            return batch
 
     def _run(self) -> None:
         heartbeat = time.monotonic()
+        began = heartbeat - APART_S  # nothing was committed yet: the first row waits for nobody
         while True:
-            with self._condition:
-                if not self._queue and not self._closing:
-                    self._condition.wait(timeout=HEARTBEAT_S)
-                batch, self._queue = self._queue, []
-                if not batch and self._closing:
-                    return
+            batch = self._next_batch(began + APART_S)
+            if not batch and self._closing:
+                return
+            began = time.monotonic()
             try:
                 if time.monotonic() - heartbeat >= HEARTBEAT_S:
                     heartbeat = time.monotonic()

@@ -66,6 +66,23 @@ async def test_the_same_request_at_once_is_one_call(ledger: Ledger) -> None:
     assert {answer.reply.text for answer in answers} == {"yes"}
 
 
+@pytest.mark.parametrize("at_once", [1, 8, 64])
+async def test_no_call_waits_for_a_commit_that_waits_for_others(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    backend, desk = Slow("yes", concurrency=at_once), Desk(ledger)
+    number = 4 * at_once
+    asking = [
+        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(number)
+    ]
+    async with asyncio.timeout(30):
+        while len(backend.requests) < number:
+            await asyncio.wait(asking, timeout=0.01)
+        ledger.close()  # the last answers wait for the minute to end, or for this
+        await asyncio.gather(*asking)
+
+
 async def test_when_the_first_of_two_alike_fails_the_second_asks_for_itself(
     ledger: Ledger,
 ) -> None:

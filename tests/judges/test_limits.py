@@ -206,6 +206,19 @@ async def test_an_eighth_more_calls_may_be_noted_than_may_be_in_flight() -> None
         await limiter.approach()
 
 
+async def test_a_place_that_comes_free_is_promised_while_somebody_waits_for_it() -> None:
+    limiter = Limiter(concurrency=1)
+    assert not limiter.has_next
+    await limiter.acquire(1)
+    assert not limiter.has_next
+    second = asyncio.create_task(limiter.acquire(1))
+    await asyncio.sleep(0)
+    assert limiter.has_next
+    limiter.release()
+    assert not limiter.has_next
+    await second
+
+
 async def test_whoever_gives_up_on_the_way_lets_the_next_one_in() -> None:
     limiter = Limiter(concurrency=1)
     first = [await limiter.approach() for _ in range(3)]

@@ -47,7 +47,7 @@ USUAL: dict[str, Any] = {
 
 
 def read(answer: Any) -> Reply:
-    return reply_of(answer, cost_usd=None, latency_s=0.0)
+    return reply_of(answer, latency_s=0.0)
 
 
 class CountingReader:

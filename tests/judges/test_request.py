@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from typing import Any
@@ -88,6 +89,32 @@ texts = st.text(max_size=60) | st.text("<>0123456789abcdef#{}\n", max_size=60)
 @given(prompt=texts, response=texts)
 def test_the_key_of_any_texts_is_the_same_under_every_secret(prompt: str, response: str) -> None:
     assert about(prompt, response).key() == about(prompt, response, secret=b"two").key()
+
+
+@given(
+    said=st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), texts), max_size=4),
+    nonce=st.sampled_from(["", "0123"]),
+    schema=st.sampled_from([None, SCHEMA]),
+    word=st.text(max_size=9),
+)
+def test_the_key_is_the_hash_of_one_json_object_whatever_is_said(
+    said: list[tuple[str, str]], nonce: str, schema: dict[str, Any] | None, word: str
+) -> None:
+    messages = tuple({"role": role, "content": text} for role, text in said)
+    asked = replace(BASE, messages=messages, nonce=nonce, schema=schema, endpoint=word, order=word)
+    described = {
+        "backend": asked.backend,
+        "endpoint": word,
+        "messages": [[role, text.split(nonce) if nonce else [text]] for role, text in said],
+        "params": asked.params,
+        "structured": asked.structured,
+        "schema": schema and json.dumps(schema),
+        "order": word,
+        "repeat": asked.repeat,
+        "template": asked.template,
+    }
+    written = json.dumps(described, sort_keys=True, separators=(",", ":"))
+    assert asked.key() == hashlib.sha256(written.encode()).hexdigest()
 
 
 @given(first=st.tuples(texts, texts), second=st.tuples(texts, texts))

@@ -52,6 +52,12 @@ def record(number: int, text: str = "yes", **changes: Any) -> CallRecord:
     return CallRecord(**{**values, **changes})
 
 
+async def all_done(tasks: list[asyncio.Task[Any]]) -> list[bool]:
+    """Which of them have ended, after a while in which all could have."""
+    await asyncio.wait(tasks, timeout=0.3)
+    return [task.done() for task in tasks]
+
+
 async def pay(ledger: Ledger, number: int, text: str = "yes", **changes: Any) -> int:
     intent = await ledger.begin(key(number), backend="openai/x")
     await ledger.finish(intent, record(number, text, **changes))
@@ -528,3 +534,38 @@ def test_reading_never_waits_for_a_writer(path: Path) -> None:
         finally:
             lock.execute("ROLLBACK")
             lock.close()
+
+
+async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    with Ledger.open(path) as ledger:
+        commits: list[int] = []
+        commit = ledger._writer._commit  # type: ignore[union-attr]
+        monkeypatch.setattr(
+            ledger._writer, "_commit", lambda batch: (commits.append(len(batch)), commit(batch))
+        )
+        first = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
+        paying = asyncio.create_task(ledger.finish(first, record(1)))
+        ahead = [
+            asyncio.create_task(ledger.begin(key(number), backend="b", soon=False))
+            for number in (2, 3)
+        ]
+        assert await all_done([paying, *ahead]) == [False] * 3
+        await asyncio.wait_for(ledger.begin(key(4), backend="b"), 10)
+        assert await all_done([paying, *ahead]) == [True] * 3
+        assert commits == [1, 4]
+
+
+async def test_a_ledger_that_closes_writes_what_it_had_gathered(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    with Ledger.open(path) as ledger:
+        intent = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
+        paying = asyncio.create_task(ledger.finish(intent, record(1)))
+        assert await all_done([paying]) == [False]
+    await asyncio.wait_for(paying, 10)
+    with Ledger.open(path, read_only=True) as ledger:
+        assert set(ledger.lookup([key(1)])) == {key(1)}

@@ -161,7 +161,7 @@ class AnswerDesk:
         return reply
 
     def _read(self, answer: Any) -> Reply:
-        reply = reply_of(answer, cost_usd=None, latency_s=0.0)
+        reply = reply_of(answer, latency_s=0.0)
         # Nobody waited for this answer: there is no latency.
         return replace(reply, cost_usd=self._cost(reply.usage), latency_s=None)
 
