@@ -1,8 +1,8 @@
 """The provider of a benchmark: a server on loopback, in a process and on a processor of its own.
 
 A provider is no work of the machine that asks it. Where both moved freely over two processors, a
-panel's judgment took 0.75 ms of processor time, and 0.66 where each had its own, in turns of one hour:
-an eighth of the figure was the benchmark's own doing.
+panel's judgment took 0.75 ms of processor time, and 0.66 where each had its own, in turns within
+one hour: an eighth of the figure was the benchmark's own doing.
 """
 
 from __future__ import annotations
