@@ -14,13 +14,16 @@ MOST_TOKENS = 2**53
 
 
 def reply_of(
-    answer: Any, *, latency_s: float, cost_of: Callable[[Usage], float | None] | None = None
+    answer: Any,
+    *,
+    latency_s: float | None = None,
+    cost_of: Callable[[Usage], float | None] | None = None,
 ) -> Reply:
     """What stands in the answer; a missing piece is None, never an error.
 
     Args:
         answer: the object.
-        latency_s: seconds that it took.
+        latency_s: seconds that somebody waited for it; left out where nobody did.
         cost_of: what its tokens cost; left out where nobody knows.
     """
     usage = usage_of(answer)
@@ -42,7 +45,7 @@ def reply_of(
         request_id=_text(getattr(answer, "id", None)),
         usage=usage,
         cost_usd=None if cost_of is None else cost_of(usage),
-        latency_s=round(latency_s, 4),
+        latency_s=None if latency_s is None else round(latency_s, 4),
         logprobs=_logprobs(first),
         created_at=time.time(),
     )

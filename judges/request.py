@@ -87,9 +87,11 @@ class Request:
         # One object with its keys in order, put together: a writer that walks all of it takes
         # longer than the hash, and most of it is what other calls say too.
         said = [_said(message, self.nonce) for message in self.messages]
-        is_to_all = bool(said) and self.messages[0]["role"] == "system"
-        first = said.pop(0) + "," * bool(said) if is_to_all else ""
-        hashed = _hashed_until(self.backend, self.endpoint, first).copy()
+        to_all = ""
+        if said and self.messages[0]["role"] == "system":
+            first = said.pop(0)
+            to_all = f"{first}," if said else first
+        hashed = _hashed_until(self.backend, self.endpoint, to_all).copy()
         schema = _written(self.schema).quoted if self.schema else "null"
         rest = (
             f'{",".join(said)}],"order":{_quoted(self.order)},'

@@ -37,8 +37,8 @@ class LedgerWriter:
     """Owns the connection that writes; commits all that is pending at once.
 
     While one commit runs, the next batch gathers, and for `APART_S` after it began unless somebody
-    cannot go on without what is waiting. After an error that cannot pass, such as a full
-    disk, everybody who waits and everybody who comes later gets the same StoreError.
+    cannot go on without what is waiting. After an error that cannot pass, such as a full disk,
+    everybody who waits and everybody who comes later gets the same StoreError.
     """
 
     def __init__(self, store: Store) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ..errors import ProviderError
@@ -161,9 +160,7 @@ class AnswerDesk:
         return reply
 
     def _read(self, answer: Any) -> Reply:
-        reply = reply_of(answer, latency_s=0.0)
-        # Nobody waited for this answer: there is no latency.
-        return replace(reply, cost_usd=self._cost(reply.usage), latency_s=None)
+        return reply_of(answer, cost_of=self._cost)
 
     def _shape(self, arguments: Mapping[str, Any]) -> Shape:
         parameters = {k: v for k, v in arguments.items() if k not in _NOT_SHAPE}
