@@ -10,8 +10,9 @@ costs 0.4 s.
 
 `graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
 same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
-by hand. Through litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
-`hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones.
+by hand. Out of litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
+`hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones;
+`lane litellm` passes the first two by once it has seen what they send.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ CASES: tuple[Case, ...] = (
     ("lane auto, 200 ms", "auto", 128, 0.2),
     ("lane auto, 200 ms", "auto", 256, 0.2),
     ("lane litellm, 200 ms", "litellm", 128, 0.2),
+    ("lane litellm, vllm, 200 ms", f"litellm:{OTHER_MODEL}", 128, 0.2),
+    ("lane litellm, aiohttp, 200 ms", f"litellm:{LIGHT_MODEL}", 128, 0.2),
     ("plain litellm, 200 ms", "plain-litellm", 128, 0.2),
 )
 
@@ -163,7 +166,7 @@ def main() -> None:
         print(json.dumps(measure(kind, int(in_flight), base, options.responses)), flush=True)
         return
     print(f"{options.responses} responses x 30 judgments, medians of {options.rounds} rounds")
-    head = f"{'':26}{'in flight':>10}{'CPU ms':>8}{'/litellm':>9}{'/httpx':>9}"
+    head = f"{'':30}{'in flight':>10}{'CPU ms':>8}{'/litellm':>9}{'/httpx':>9}"
     print(f"{head}{'calls/s':>9}{'wall s':>8}{'ideal s':>9}{'to ideal':>10}{'peak MB':>9}")
     cases = [case for case in CASES if options.only in case[0]]
     found: dict[tuple[str, int], list[dict[str, float]]] = {
@@ -188,7 +191,7 @@ def main() -> None:
         ideal = calls * delay_s / in_flight
         against = f"{ideal:9.2f}{told['wall_s'] / ideal:10.3f}" if ideal else f"{'':19}"
         print(
-            f"{name:26}{in_flight:10}{told['cpu_ms']:8.3f}"
+            f"{name:30}{in_flight:10}{told['cpu_ms']:8.3f}"
             f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>9}"
             f"{calls / told['wall_s']:9.0f}{told['wall_s']:8.2f}{against}{told['peak_mb']:9.0f}"
         )

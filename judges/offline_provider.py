@@ -28,6 +28,9 @@ def register_offline() -> None:
         *others,
         {"provider": PROVIDER, "custom_handler": handler_class()},
     ]
+    if PROVIDER not in litellm.provider_list:
+        # litellm would add it at the end, and look through all of the list at every call.
+        litellm.provider_list.insert(0, PROVIDER)
     # A price of nothing, so that the cost of a call is 0.0 and not unknown.
     # The cache prices are there because litellm warns of their absence.
     prices = ("input_cost_per_token", "output_cost_per_token")

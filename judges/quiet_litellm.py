@@ -2,7 +2,7 @@
 
 On import litellm would otherwise fetch its price map and read `.env` files, on later calls fetch
 headers and tokenizers, and send a request again by itself when its connection broke
-(`wire.passage` keeps it from that).
+(`wire.watch` keeps it from that).
 """
 
 from __future__ import annotations

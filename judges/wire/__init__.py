@@ -1,9 +1,11 @@
 """The wire: litellm's requests watched on their way out, and a lane that writes them itself."""
 
 from .lane import Lane, ReadAnswer, RedirectedError
-from .passage import Passage, Received, Sent, passing, watch_litellm
+from .passage import Passage, Received, Sent, passing
 from .shape import Shape, is_ordinary, same_reading
 from .template import Template, template_of
+from .watch import watch_litellm
+from .written import Written
 
 __all__ = [
     "Lane",
@@ -14,6 +16,7 @@ __all__ = [
     "Sent",
     "Shape",
     "Template",
+    "Written",
     "is_ordinary",
     "passing",
     "same_reading",

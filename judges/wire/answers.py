@@ -32,12 +32,7 @@ class _Raw:
             name.decode("latin-1").lower(): value.decode("latin-1")
             for name, value in received.headers
         }
-        self.content = received.body
-        if "content-encoding" in self.headers:
-            import httpx
-
-            packed = list(received.headers)
-            self.content = httpx.Response(200, headers=packed, content=received.body).content
+        self.content = received.content
 
     @property
     def text(self) -> str:

@@ -15,8 +15,6 @@ litellm's own call as if that had received it. So a fault has one reading, which
 
 from __future__ import annotations
 
-import json
-import marshal
 import os
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
@@ -24,9 +22,10 @@ from typing import Any
 from ...environment import environment_state
 from ...records.reply import Reply
 from .answers import AnswerReader
+from .outline import outline_of, texts_of
 from .passage import Passage, passing
 from .shape import Shape, is_ordinary
-from .template import margins
+from .short_way import ShortWays
 
 MOST_SHAPES = 256
 CALLBACKS = (
@@ -61,6 +60,7 @@ class Lane:
         self._api_base = api_base
         self._enabled = enabled
         self._shapes: dict[tuple[Any, ...], Shape] = {}
+        self._ways = ShortWays()
         self._taken: tuple[Hashable, tuple[str | None, ...]] | None = None
         prefix = model.partition("/")[0].upper().removesuffix("_CHAT")
         self._environment = (
@@ -79,7 +79,7 @@ class Lane:
         Raises:
             Exception: whatever litellm's own call raises.
         """
-        texts = _texts(arguments["messages"][-1]["content"])
+        texts = texts_of(arguments["messages"][-1])
         is_untold = _is_untold(litellm)
         shape = self._shape_of(litellm, arguments, texts) if is_untold else None
         body = None if shape is None else shape.body(texts)
@@ -92,7 +92,9 @@ class Lane:
             with passing(received, is_untold=True) as passage:
                 return read(await _through(litellm, arguments, passage))
         self.plain += 1
-        with passing(is_untold=is_untold) as passage:
+        # A shape is learned from what litellm itself sends.
+        ways = self._ways if shape is None or shape.closed else None
+        with passing(is_untold=is_untold, ways=ways) as passage:
             try:
                 reply = read(await _through(litellm, arguments, passage))
             finally:
@@ -106,22 +108,17 @@ class Lane:
         self, litellm: Any, arguments: dict[str, Any], texts: Sequence[str]
     ) -> Shape | None:
         """The shape of this call; None where it must go through litellm's own call."""
-        messages = arguments["messages"]
-        # A repair quotes the reply that it is about: no two are of one shape.
-        if not self._enabled or len(messages) > 2 or messages[-1]["role"] != "user":
+        if not self._enabled:
             return None
-        if any(not text or text.isspace() for text in texts):
-            return None  # translations have their own ways with empty texts
         parameters = {k: v for k, v in arguments.items() if k not in _NO_PARAMETERS}
+        outline = outline_of(arguments["messages"], texts, parameters)
+        if outline is None:
+            return None
         key = (
             arguments.get("api_key"),
             *self._in_environment(),
-            *map(_told, messages[:-1]),
-            _outline(messages[-1]["content"]),
-            *map(margins, texts),
             arguments["timeout"],
-            # By value, at a quarter of what JSON takes; version 2 knows no references.
-            marshal.dumps(parameters, 2),
+            *outline,
         )
         shape = self._shapes.get(key)
         if shape is None:
@@ -142,23 +139,6 @@ class Lane:
             return AnswerReader(litellm, self._model, self._api_base, parameters)
         except Exception:
             return None  # litellm's own call says what is wrong, if anything is
-
-
-def _texts(content: Any) -> list[str]:
-    """The texts of a message: one, or one a block."""
-    return [content] if isinstance(content, str) else [block["text"] for block in content]
-
-
-def _told(message: Mapping[str, Any]) -> tuple[str, str]:
-    content = message["content"]
-    return message["role"], content if isinstance(content, str) else json.dumps(content)
-
-
-def _outline(content: Any) -> str:
-    """All of a message but its texts."""
-    if isinstance(content, str):
-        return ""
-    return json.dumps([{**block, "text": ""} for block in content])
 
 
 def _is_untold(litellm: Any) -> bool:

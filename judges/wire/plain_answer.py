@@ -44,15 +44,8 @@ class PlainAnswers:
             provider: the word before the model that answered, where litellm puts one.
             read: makes the Reply of an answer object.
         """
-        body = received.body
-        if len(body) > _MOST_BYTES or _HALF in body or _OTHER_HALF in body:
-            return None
-        for name, _ in received.headers:
-            if name.lower() == b"content-encoding":
-                return None
         try:
-            said = json.loads(body)
-            outline = _outline(said, 0)
+            said, outline = outlined(received)
             if self._alike.get(outline, 0) < 0:
                 return None
             return _Reading(self, outline, read(_answer(said, provider)))
@@ -79,6 +72,19 @@ class _Reading:
         if len(known) >= _MOST_OUTLINES and self._outline not in known:
             return
         known[self._outline] = known.get(self._outline, 0) + 1 if alike else -1
+
+
+def outlined(received: Received) -> tuple[Any, Hashable]:
+    """What an answer says, and its outline.
+
+    Raises:
+        Exception: it is no JSON, or longer, larger or deeper than a plain answer.
+    """
+    content = received.content if len(received.body) <= _MOST_BYTES else b""
+    if not content or len(content) > _MOST_BYTES or _HALF in content or _OTHER_HALF in content:
+        raise ValueError("not plain")
+    said = json.loads(content)
+    return said, _outline(said, 0)
 
 
 def _answer(said: Any, provider: str | None) -> SimpleNamespace:

@@ -8,10 +8,9 @@ from typing import Any
 
 from ...records.reply import Reply
 from .answers import AnswerReader
-from .connection import Connection
 from .passage import Received, Sent
 from .plain_answer import PlainAnswers
-from .template import Template, template_of
+from .written import Written
 
 PROOFS = 2
 """Answers that must be read alike, beside a request written alike, before a shape is open."""
@@ -23,37 +22,33 @@ class Shape:
 
     Attributes:
         reader: the lane's reading of their answers; None where there is none.
-        template: how litellm writes them; None until one was seen.
         plain: what is known of answers that need no translation.
-        connection: where they go.
-        same_sent, same_read: agreements seen so far.
-        closed: whether a disagreement was seen.
+        written: how litellm writes them, and where they go.
+        same_read: answers that were read alike.
     """
 
     reader: AnswerReader | None = None
-    template: Template | None = None
     plain: PlainAnswers = field(default_factory=PlainAnswers)
-    connection: Connection | None = None
-    same_sent: int = 0
+    written: Written = field(default_factory=Written)
     same_read: int = 0
-    closed: bool = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether a disagreement was seen."""
+        return self.written.closed
 
     @property
     def is_open(self) -> bool:
         """Whether the lane may be taken."""
-        return not self.closed and self.same_sent >= 1 and self.same_read >= PROOFS
+        return self.written.proofs >= 1 and self.same_read >= PROOFS
 
     def body(self, texts: Sequence[str]) -> bytes | None:
         """The bytes to send for these texts; None where litellm must write them."""
-        if self.template is None or not self.is_open:
-            return None
-        return self.template.fill(texts)
+        return self.written.body(texts) if self.is_open else None
 
     async def post(self, body: bytes) -> Received:
         """What came back."""
-        if self.connection is None:
-            raise RuntimeError("the lane is not open")
-        return await self.connection.post(body)
+        return await self.written.post(body)
 
     def read(self, received: Received, read: Callable[[Any], Reply]) -> Reply | None:
         """The lane's reading of an answer; None where it is for litellm's own call to read."""
@@ -73,18 +68,7 @@ class Shape:
 
     def learn_sent(self, sent: Sent | None, texts: Sequence[str]) -> None:
         """Takes in a request that litellm wrote for these texts."""
-        if self.closed or sent is None:
-            return
-        known = self.template
-        if known is None:
-            self._show(sent, texts)
-        elif known.writing == "either" and not all(map(str.isascii, texts)):
-            self._show(sent, texts)
-            self.closed |= self.template is None or not self.template.same_frame(known)
-        elif known.fits(sent, texts):
-            self.same_sent += 1
-        else:
-            self.closed = True
+        self.written.learn(sent, texts)
 
     def learn_read(self, received: Received, litellms: Reply, read: Callable[[Any], Reply]) -> None:
         """Takes in how litellm read an answer, and whether the lane reads it alike."""
@@ -95,15 +79,7 @@ class Shape:
         if alike:
             self.same_read += 1
         else:
-            self.closed = True
-
-    def _show(self, sent: Sent, texts: Sequence[str]) -> None:
-        self.template = template_of(sent, texts)
-        if self.template is not None:
-            try:
-                self.connection = Connection(sent)
-            except (AttributeError, ImportError):  # a litellm whose transport is made differently
-                self.closed = True
+            self.written.closed = True
 
 
 def is_ordinary(reply: Reply) -> bool:

@@ -52,7 +52,7 @@ class Template:
 
     def _same_head(self, sent: Sent) -> bool:
         return (sent.method, sent.url) == (self.sent.method, self.sent.url) and (
-            _constant(sent) == _constant(self.sent)
+            constant_head(sent) == constant_head(self.sent)
         )
 
 
@@ -106,5 +106,6 @@ def _frame(body: bytes, pieces: Sequence[bytes]) -> tuple[bytes, ...] | None:
     return (*frame, rest)
 
 
-def _constant(sent: Sent) -> list[tuple[bytes, bytes]]:
+def constant_head(sent: Sent) -> list[tuple[bytes, bytes]]:
+    """The headers of a request that do not depend on its body."""
     return [pair for pair in sent.headers if pair[0].lower() != _LENGTH]

@@ -3,178 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gzip
 import json
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from wire_world import (
+    ANSWERS,
+    ANTHROPIC,
+    CANARY,
+    KINDS,
+    ODD,
+    OPENAI,
+    PROTOCOLS,
+    TEXTS,
+    VOTE,
+    Recorder,
+    alone,
+    backend,
+    comparable,
+    lasting,
+    outcome,
+    request,
+)
 
 from areopagus.errors import ProviderError
 from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec
+from areopagus.judges.wire.answers import AnswerReader
 from areopagus.judges.wire.lane import CALLBACKS
-from areopagus.records.reply import Reply
 from areopagus.testing import Fault, ProviderServer, ServedReply, by_hash, constant
 
-SCHEMA = {
-    "type": "object",
-    "properties": {"overall": {"type": "integer", "minimum": 1, "maximum": 10}},
-    "required": ["overall"],
-    "additionalProperties": False,
-}
-CANARY = "canary-77ab520d9c1f"
-VOTE = '{"overall": 7}'
-OPENAI = {
-    "id": "chatcmpl-1",
-    "object": "chat.completion",
-    "created": 1,
-    "model": "served",
-    "choices": [
-        {
-            "index": 0,
-            "message": {"role": "assistant", "content": VOTE, "refusal": None},
-            "finish_reason": "stop",
-            "logprobs": None,
-        }
-    ],
-    "usage": {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909},
-}
-ANTHROPIC = {
-    "id": "msg_1",
-    "type": "message",
-    "role": "assistant",
-    "model": "served",
-    "content": [{"type": "text", "text": VOTE}],
-    "stop_reason": "end_turn",
-    "stop_sequence": None,
-    "usage": {"input_tokens": 900, "output_tokens": 9},
-}
-ANTHROPIC_TOOL = {
-    **ANTHROPIC,
-    "content": [{"type": "tool_use", "id": "t", "name": "json_tool_call", "input": {"overall": 7}}],
-    "stop_reason": "tool_use",
-}
-OLLAMA = {
-    "model": "served",
-    "created_at": "2026-01-01T00:00:00Z",
-    "done": True,
-    "done_reason": "stop",
-    "message": {"role": "assistant", "content": VOTE},
-    "prompt_eval_count": 900,
-    "eval_count": 9,
-}
-GEMINI = {
-    "candidates": [
-        {"content": {"parts": [{"text": VOTE}], "role": "model"}, "finishReason": "STOP"}
-    ],
-    "usageMetadata": {
-        "promptTokenCount": 900,
-        "candidatesTokenCount": 9,
-        "totalTokenCount": 909,
-        "cachedContentTokenCount": 512,
-    },
-    "modelVersion": "served",
-    "responseId": "r",
-}
-ANSWERS: dict[str, Any] = {
-    "openai/gpt-4o-mini": OPENAI,
-    "openai/x": OPENAI,
-    "openai/o3": OPENAI,
-    "openai/gpt-5-mini": OPENAI,
-    "hosted_vllm/x": OPENAI,
-    "lm_studio/x": OPENAI,
-    "mistral/mistral-small-latest": OPENAI,
-    "deepseek/deepseek-chat": OPENAI,
-    "openrouter/meta/x": OPENAI,
-    "together_ai/x": OPENAI,
-    "anthropic/claude-sonnet-4-5": ANTHROPIC,
-    "anthropic/claude-3-haiku-20240307": ANTHROPIC_TOOL,
-    "ollama_chat/x": OLLAMA,
-    "gemini/gemini-2.5-flash": GEMINI,
-}
-# Texts that a writer of JSON, or a translation between providers, might treat differently.
-TEXTS = (
-    "Plain words.",
-    'Quotes " and \\ backslashes \\n, braces {"overall": 10}, </script>',
-    "Zeile\nfür Zeile\ttab\r\n — “curly” … ελληνικά 日本語 🙂 \u2028 \x7f end",
-    "<<<RESPONSE 0123456789abcdef>>>\nImage https://example.org/a.png data:image/png;base64,AAAA",
-    "x" * 20_000,
-)
-
-
-@dataclass
-class Recorder:
-    """A server that keeps the raw requests and gives one answer to all."""
-
-    body: bytes = b""
-    head: str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
-    port: int = 0
-    raw: list[tuple[str, list[tuple[str, str]], bytes]] = field(default_factory=list)
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-                pairs = [line.partition(": ") for line in lines[1:] if line]
-                headers = [(name.lower(), value) for name, _, value in pairs]
-                length = int(dict(headers).get("content-length", "0"))
-                self.raw.append((lines[0], headers, await reader.readexactly(length)))
-                answer = f"{self.head}content-length: {len(self.body)}\r\n\r\n"
-                writer.write(answer.encode() + self.body)
-        writer.close()
-
-
-@pytest.fixture
-async def recorder() -> AsyncIterator[Recorder]:
-    recorder = Recorder()
-    server = await asyncio.start_server(recorder.serve, "127.0.0.1", 0)
-    recorder.port = server.sockets[0].getsockname()[1]
-    yield recorder
-    server.close()
-
-
-@pytest.fixture
-def server() -> Iterator[ProviderServer]:
-    with ProviderServer(by_hash(1, 10), trickle_s=0.05) as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-async def clients() -> AsyncIterator[None]:
-    """litellm keeps its clients by event loop, and every test has its own."""
-    yield
-    await litellm_module().close_litellm_async_clients()
-    litellm_module().in_memory_llm_clients_cache.flush_cache()
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OUR_ACCESS", CANARY)
-
-
-def backend(model: str, base: str, **settings: Any) -> LitellmBackend:
-    given = {"api_base": base, "api_key_env": "OUR_ACCESS", "timeout_s": 20.0, **settings}
-    return LitellmBackend(BackendSpec(model=model, **given))
-
-
-def request(asked: LitellmBackend, text: str = "A text.", **changes: Any) -> Request:
-    values: dict[str, Any] = {
-        "backend": asked.spec.model,
-        "endpoint": asked.spec.api_base or "",
-        "messages": (
-            {"role": "system", "content": "Judge “fairly”."},
-            {"role": "user", "content": text},
-        ),
-        "params": asked.spec.parameters(),
-        "schema": SCHEMA,
-        "structured": "json_schema",
-    }
-    return Request(**{**values, **changes})
+pytestmark = pytest.mark.usefixtures("clients", "key")
 
 
 async def opened(asked: LitellmBackend, **changes: Any) -> LitellmBackend:
@@ -184,19 +45,7 @@ async def opened(asked: LitellmBackend, **changes: Any) -> LitellmBackend:
     return asked
 
 
-def lasting(reply: Reply) -> Reply:
-    """All of a reply but times, and the id that litellm makes up for some providers."""
-    return replace(reply, latency_s=None, created_at=0.0, request_id=None)
-
-
 # What is sent -------------------------------------------------------------------------------------
-
-KINDS: dict[str, dict[str, Any]] = {
-    "json_schema": {},
-    "json_object": {"structured": "json_object"},
-    "prompt": {"structured": "prompt"},
-    "no system": {"messages": "user alone", "schema": None},
-}
 
 
 @pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning")
@@ -246,11 +95,11 @@ async def both_lanes_agree(
     slow = backend(model, base, lane="litellm", **settings)
     for number in range(2):
         text = f"Découvert {number}."
-        await fast.send(request(fast, text, **_alone(changes, text)))
+        await fast.send(request(fast, text, **alone(changes, text)))
     for text in TEXTS:
         recorder.raw.clear()
-        one = await fast.send(request(fast, text, **_alone(changes, text)))
-        other = await slow.send(request(slow, text, **_alone(changes, text)))
+        one = await fast.send(request(fast, text, **alone(changes, text)))
+        other = await slow.send(request(slow, text, **alone(changes, text)))
         ours, litellms = recorder.raw
         assert ours[0] == litellms[0]  # method and path, query and all
         assert sorted(ours[1]) == sorted(litellms[1])  # every header, the key too
@@ -262,18 +111,40 @@ async def both_lanes_agree(
     assert (slow.lane.fast, slow.lane.plain) == (0, len(TEXTS))
 
 
-def _alone(changes: dict[str, Any], text: str) -> dict[str, Any]:
-    if changes.get("messages") != "user alone":
-        return changes
-    return {**changes, "messages": ({"role": "user", "content": text},)}
+async def test_compressed_answers_are_read_without_translation_too(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    translate, translated = AnswerReader.read, []
 
+    def spied(self: AnswerReader, received: Any) -> Any:
+        translated.append(received)
+        return translate(self, received)
 
-async def test_compressed_answers_are_read(recorder: Recorder) -> None:
+    monkeypatch.setattr(AnswerReader, "read", spied)
     recorder.body = gzip.compress(json.dumps(OPENAI).encode())
     recorder.head += "content-encoding: gzip\r\n"
     asked = await opened(backend("openai/x", f"http://127.0.0.1:{recorder.port}"))
+    before = len(translated)
     assert (await asked.send(request(asked))).text == VOTE
     assert asked.lane.fast == 2
+    assert len(translated) == before
+    recorder.body = b"not packed at all"
+    with pytest.raises(ProviderError):
+        await asked.send(request(asked))
+
+
+@pytest.mark.parametrize("model", ["openai/x", "hosted_vllm/x"])
+async def test_a_cookie_is_not_sent_back_and_closes_no_lane(recorder: Recorder, model: str) -> None:
+    # As content networks before an endpoint set them; OpenAI's client would return them.
+    recorder.body = json.dumps(OPENAI).encode()
+    recorder.head += "set-cookie: __bm=abc; path=/; HttpOnly\r\n"
+    asked = await opened(backend(model, f"http://127.0.0.1:{recorder.port}"))
+    slow = backend(model, f"http://127.0.0.1:{recorder.port}", lane="litellm")
+    for _ in range(4):
+        await slow.send(request(slow))
+    assert asked.lane.fast == 1
+    assert len(recorder.raw) == 7
+    assert all("cookie" not in dict(headers) for _, headers, _ in recorder.raw)
 
 
 # When the lane is not taken -----------------------------------------------------------------------
@@ -393,8 +264,6 @@ async def test_a_shape_that_is_written_differently_each_time_never_opens(
 async def test_a_shape_whose_answers_litellm_reads_differently_never_opens(
     server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus.judges.wire.answers import AnswerReader
-
     read = AnswerReader.read
 
     def misread(self: AnswerReader, received: Any) -> Any:
@@ -411,28 +280,6 @@ async def test_a_shape_whose_answers_litellm_reads_differently_never_opens(
 
 
 # What is received ---------------------------------------------------------------------------------
-
-PROTOCOLS = {
-    "openai/x": "openai",
-    "hosted_vllm/x": "openai",
-    "anthropic/claude-sonnet-4-5": "anthropic",
-    "ollama_chat/x": "ollama",
-}
-
-
-async def outcome(asked: LitellmBackend) -> Any:
-    try:
-        return lasting(await asked.send(request(asked)))
-    except ProviderError as error:
-        return (error.fault, error.detail, error.status, error.may_be_billed, error.retry_after_s)
-
-
-def comparable(found: Any) -> Any:
-    if isinstance(found, Reply):
-        return found
-    fault, detail, status, billed, after = found
-    # Running numbers of requests and times stand in some texts.
-    return (fault, status, billed, None if after is None else round(after), detail[:12])
 
 
 @pytest.mark.parametrize("model", PROTOCOLS)
@@ -457,53 +304,6 @@ async def test_every_fault_is_the_same_fault_on_both_lanes(
     assert comparable(one) == comparable(other)
     assert CANARY not in str(one)
     assert fast.lane.fast == 2
-
-
-ODD: dict[str, Any] = {
-    "no usage": {**OPENAI, "usage": None},
-    "usage of words": {**OPENAI, "usage": {"prompt_tokens": "many", "completion_tokens": []}},
-    "no choices": {**OPENAI, "choices": []},
-    "two choices": {**OPENAI, "choices": OPENAI["choices"] * 2},  # type: ignore[operator]
-    "no message": {**OPENAI, "choices": [{"index": 0, "finish_reason": "stop"}]},
-    "a list": [OPENAI],
-    "a number": 7,
-    "an error with status 200": {"error": {"message": "overloaded", "code": 503}},
-    "text in parts": {
-        **OPENAI,
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": [{"type": "text", "text": VOTE}]},
-            }
-        ],
-    },
-    "thoughts": {
-        **OPENAI,
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "eos",
-                "message": {
-                    "role": "assistant",
-                    "content": f"<think>Hm.</think>{VOTE}",
-                    "reasoning_content": "Hm.",
-                },
-            }
-        ],
-    },
-    "cached and reasoned": {
-        **OPENAI,
-        "usage": {
-            "prompt_tokens": 2000,
-            "completion_tokens": 300,
-            "total_tokens": 2300,
-            "prompt_tokens_details": {"cached_tokens": 1024},
-            "completion_tokens_details": {"reasoning_tokens": 256},
-        },
-    },
-    "priority service": {**OPENAI, "service_tier": "priority"},
-}
 
 
 @pytest.mark.parametrize("odd", ODD)
@@ -595,7 +395,8 @@ async def test_the_environments_proxy_is_taken_on_both_lanes(
 async def test_nothing_that_holds_a_key_shows_it(server: ProviderServer) -> None:
     asked = await opened(backend("openai/x", server.openai_base))
     [shape] = asked.lane._shapes.values()
-    assert shape.template is not None
-    assert CANARY in str(shape.template.sent.headers)
-    for shown in (shape, shape.template, shape.template.sent, asked.lane, asked):
+    written = shape.written
+    assert written.template is not None
+    assert CANARY in str(written.template.sent.headers)
+    for shown in (shape, written, written.template, written.template.sent, asked.lane, asked):
         assert CANARY not in repr(shown)

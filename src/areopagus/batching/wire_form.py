@@ -22,7 +22,7 @@ from ..judges.llm import LitellmBackend
 from ..judges.quiet_litellm import litellm_module
 from ..judges.reply_parts import reply_of
 from ..judges.request import Request
-from ..judges.wire import Received, Sent, Shape, Template, is_ordinary, passing, template_of
+from ..judges.wire import Received, Sent, Shape, Written, is_ordinary, passing
 from ..judges.wire.answers import AnswerReader
 from ..judges.wire.shape import PROOFS
 from ..judges.wire.template import margins
@@ -99,35 +99,21 @@ class RequestWriter:
 
 
 class _Pattern:
-    """Requests that differ in their texts only."""
+    """Requests that differ in their texts only, seen again from time to time."""
 
     def __init__(self) -> None:
-        self.template: Template | None = None
-        self.proofs = 0
+        self.written = Written()
         self.since_check = 0
-        self.is_closed = False
 
     def fill(self, texts: Sequence[str]) -> bytes | None:
-        if self.is_closed or self.template is None or self.proofs < PROOFS:
+        if self.written.proofs < PROOFS or self.written.closed:
             return None
         self.since_check += 1
-        if self.since_check >= CHECKED_EVERY:
-            return None
-        return self.template.fill(texts)
+        return self.written.body(texts) if self.since_check < CHECKED_EVERY else None
 
     def learn(self, sent: Sent, texts: Sequence[str]) -> None:
         self.since_check = 0
-        if self.is_closed:
-            return
-        known = self.template
-        if known is None or (known.writing == "either" and not all(map(str.isascii, texts))):
-            made = template_of(sent, texts)
-            self.is_closed = made is None or (known is not None and not made.same_frame(known))
-            self.template = made
-        elif known.fits(sent, texts):
-            self.proofs += 1
-        else:
-            self.is_closed = True
+        self.written.learn(sent, texts)
 
 
 class AnswerDesk:
@@ -171,7 +157,7 @@ class AnswerDesk:
                 reader = AnswerReader(litellm_module(), spec.model, spec.api_base, parameters)
             except Exception:
                 reader = None  # litellm's own call reads them all
-            self._shapes[kind] = Shape(reader, closed=reader is None)
+            self._shapes[kind] = Shape(reader, written=Written(closed=reader is None))
         return self._shapes[kind]
 
 

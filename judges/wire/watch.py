@@ -1,0 +1,157 @@
+"""The watch on litellm's way out: requests are looked at, sent at most once, or not sent at all.
+
+litellm hands every request, whichever client built it, to its aiohttp transport. Within `passing`
+the request that arrives there is noted, and a second one is refused: litellm would send again when
+a connection broke, and follow redirects with the key. With an answer to replay nothing is sent:
+litellm reads what was received elsewhere. No cookie that an answer brought goes out with the next
+request: litellm's own client keeps none either, OpenAI's does. Where nobody is to be told of the
+call, litellm does not work out what it would tell (a cost by its own list, records for callbacks):
+that is a fifth to a half of what a call through it takes. Calls that others make through litellm in
+the same process keep its behaviour, and so does what listeners send of a call that they are told of.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import AsyncIterator
+from typing import Any
+
+from .doors import shorten_clients
+from .passage import Passage, Received, Sent, current_passage
+
+_KEPT_BYTES = 1_000_000
+"""Most bytes of an answer that are kept to be read a second time."""
+
+
+def watch_litellm() -> None:
+    """Puts the watch on litellm's transport and HTTP handler; to be called once a process."""
+    from litellm import utils
+    from litellm.litellm_core_utils.litellm_logging import Logging
+    from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
+    from litellm.llms.openai.openai import OpenAIChatCompletion
+
+    _watch_transport(LiteLLMAiohttpTransport)
+    shorten_clients(AsyncHTTPHandler, OpenAIChatCompletion)
+    _send_once(AsyncHTTPHandler)
+    _only_where_told(Logging, "response_cost_calculator")  # the backend prices its own calls
+    _only_where_told(utils, "update_response_metadata")  # times and addresses, in the answer
+
+
+def _watch_transport(transport: Any) -> None:
+    import httpx
+
+    send = transport.handle_async_request
+
+    async def watched(self: Any, request: Any) -> Any:
+        passage = current_passage()
+        if passage is None or _is_aside(passage, request):
+            return await send(self, request)
+        if passage.sent is not None:
+            raise httpx.RemoteProtocolError("a second request of one call is not sent")
+        request.headers.pop("cookie", None)
+        passage.sent = Sent(
+            self,
+            request.method,
+            str(request.url),
+            tuple(request.headers.raw),
+            await request.aread(),
+        )
+        if passage.replay is not None:
+            response = _replayed(passage.replay, request)
+        else:
+            response = await send(self, request)
+        location = response.headers.get("location")
+        if location is not None and 300 <= response.status_code < 400:
+            passage.moved_to = str(location)
+            await response.aclose()
+            raise httpx.RemoteProtocolError("the address redirects; redirects are not followed")
+        if passage.replay is None:
+            response.stream = _noted_stream(response, passage)
+        return response
+
+    transport.handle_async_request = watched
+
+
+def _is_aside(passage: Passage, request: Any) -> bool:
+    """Whether it is what a listener sends on, in the middle of the call that it is told of."""
+    if passage.is_untold or passage.sent is None:
+        return False
+    return bool(str(request.url) != passage.sent.url)
+
+
+def _replayed(answer: Received, request: Any) -> Any:
+    import httpx
+    from litellm.llms.custom_httpx.aiohttp_transport import map_aiohttp_exceptions
+
+    class Replay(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield answer.body
+            if answer.broken is not None:
+                with map_aiohttp_exceptions():
+                    raise answer.broken
+
+    if not answer.status and answer.broken is not None:
+        with map_aiohttp_exceptions():
+            raise answer.broken
+    return httpx.Response(
+        answer.status, headers=list(answer.headers), stream=Replay(), request=request
+    )
+
+
+def _noted_stream(response: Any, passage: Passage) -> Any:
+    """The stream of an answer, which notes what goes by once it has ended."""
+    import httpx
+
+    inner = response.stream
+
+    class Noted(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            parts: list[bytes] = []
+            size = 0
+            async for part in inner:
+                size += len(part)
+                if size <= _KEPT_BYTES:
+                    parts.append(part)
+                yield part
+            if size <= _KEPT_BYTES:
+                passage.received = Received(
+                    response.status_code, tuple(response.headers.raw), b"".join(parts)
+                )
+
+        async def aclose(self) -> None:
+            await inner.aclose()
+
+    return Noted()
+
+
+def _send_once(handler: Any) -> None:
+    """Stops litellm's HTTP handler from sending a request again after a broken connection.
+
+    The provider may have done the work, and been paid, when the connection breaks; whether to ask
+    again is decided, counted and stored by the desk.
+    """
+    again = getattr(handler, "single_connection_post_request", None)
+    if again is None:  # a litellm that does not send again
+        return
+
+    async def not_again(self: Any, *given: Any, **named: Any) -> Any:
+        if current_passage() is not None:
+            raise  # noqa: PLE0704 - what the first attempt met: litellm calls this in its handler
+        return await again(self, *given, **named)
+
+    handler.single_connection_post_request = not_again
+
+
+def _only_where_told(owner: Any, name: str) -> None:
+    """Passes over a step of litellm's that serves only those who are told of a call."""
+    step = getattr(owner, name, None)
+    if step is None:
+        return
+
+    @functools.wraps(step)
+    def taken(*given: Any, **named: Any) -> Any:
+        passage = current_passage()
+        return None if passage is not None and passage.is_untold else step(*given, **named)
+
+    setattr(owner, name, taken)
