@@ -13,6 +13,7 @@ import logging
 import os
 import sys
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from ..loop import submit
@@ -28,9 +29,18 @@ _SWITCHES = {
 }
 
 
+_one_at_a_time = Lock()
+
+
 @cache
 def litellm_module() -> Any:
     """The litellm module, with everything off that talks to anybody by itself."""
+    with _one_at_a_time:  # two threads may ask for it first
+        return _quieted()
+
+
+@cache
+def _quieted() -> Any:
     # Some are read on import, some at a later call: they are set even where it is loaded already.
     os.environ.update(_SWITCHES)
     atexit.register(_close_clients)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from .passage import Received, Sent
@@ -16,6 +17,7 @@ class Connection:
 
     def __init__(self, sent: Sent) -> None:
         from aiohttp import ClientTimeout
+        from httpx import Request
         from multidict import CIMultiDict
         from yarl import URL
 
@@ -32,16 +34,15 @@ class Connection:
         self._options: dict[str, Any] = {}
         if self._transport._ssl_verify is not None:
             self._options["ssl"] = self._transport._ssl_verify
-        self._proxy: str | None = None
-        self._proxy_known = False
+        # litellm's transport looks up at every request whether there is a proxy to take.
+        self._request = Request(sent.method, sent.url)
 
     async def post(self, body: bytes) -> Received:
         """What came back, whole or broken off."""
         session = self._transport.get_valid_client_session()
-        if not self._proxy_known:
-            await self._find_proxy()
         status, headers = 0, ()
         received = b""
+        proxy = await self._transport._get_proxy_settings(self._request)
         try:
             async with session.request(
                 self._method,
@@ -51,18 +52,17 @@ class Connection:
                 allow_redirects=False,
                 auto_decompress=False,
                 timeout=self._no_timers,
-                proxy=self._proxy,
+                proxy=proxy,
                 **self._options,
             ) as response:
                 status, headers = response.status, response.raw_headers
                 received = await response.read()
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            # A connector that is closed cancels what waits for it, which nobody here had cancelled.
+            return Received(status, headers, received, error)
         except Exception as error:
             return Received(status, headers, received, error)
         return Received(status, headers, received)
-
-    async def _find_proxy(self) -> None:
-        import httpx
-
-        request = httpx.Request(self._method, str(self._url))
-        self._proxy = await self._transport._get_proxy_settings(request)
-        self._proxy_known = True

@@ -25,6 +25,14 @@ Asked = tuple[Way[Any], Any]
 
 _POSTED = frozenset({"url", "data", "json", "headers", "timeout", "stream", "logging_obj"})
 _ASKED = frozenset({"openai_aclient", "data", "timeout", "logging_obj"})
+# From these OpenAI's library takes a key when it sends, another one each time it may be.
+_LATER_KEYS = (
+    "workload_identity",
+    "_workload_identity_auth",
+    "_api_key_provider",
+    "_provider_runtime",
+    "custom_auth",
+)
 
 
 def shorten_clients(handler: Any, openai_calls: Any) -> None:
@@ -42,13 +50,17 @@ def shorten_clients(handler: Any, openai_calls: Any) -> None:
 def _shorten(
     owner: Any,
     name: str,
-    asked_of: Callable[[ShortWays, Any, Sequence[Any], Mapping[str, Any]], Asked | None],
+    asked_of: Callable[[Passage, ShortWays, Any, Sequence[Any], Mapping[str, Any]], Asked | None],
 ) -> None:
     door: Door | None = getattr(owner, name, None)
     if door is None:  # a litellm that goes another way
         return
     # Around the door litellm counts its time, and starts a task to tell of it.
-    inner: Door = getattr(door, "__wrapped__", door)
+    count: Any = getattr(_logging_utils(), "track_llm_api_timing", None)
+    is_timed = count is not None and _file(door) == _file(count)
+    inner: Door = getattr(door, "__wrapped__", door) if is_timed else door
+    if hasattr(inner, "__wrapped__"):  # somebody looks on here, and is to see every call
+        return
 
     @functools.wraps(inner)
     async def short(self: Any, *given: Any, **named: Any) -> Any:
@@ -56,14 +68,14 @@ def _shorten(
         asked = None
         if passage is not None and passage.ways is not None and passage.sent is None:
             try:
-                asked = asked_of(passage.ways, self, given, named)
-            except (KeyError, TypeError, ValueError):
-                asked = None  # no plain question
+                asked = asked_of(passage, passage.ways, self, given, named)
+            except Exception:
+                asked = None  # no plain question: the client says what is wrong, if anything is
         if passage is None or asked is None:
             return await inner(self, *given, **named)
         return await _by(*asked, passage, lambda: inner(self, *given, **named))
 
-    told = _timed(short) if inner is not door else short
+    told: Door = count()(short) if is_timed else short
 
     @functools.wraps(door)
     async def shortened(self: Any, *given: Any, **named: Any) -> Any:
@@ -75,12 +87,14 @@ def _shorten(
     setattr(owner, name, shortened)
 
 
-def _timed(short: Door) -> Door:
+def _logging_utils() -> Any:
     from litellm.litellm_core_utils import logging_utils
 
-    count: Any = logging_utils.track_llm_api_timing
-    timed: Door = count()(short)
-    return timed
+    return logging_utils
+
+
+def _file(function: Any) -> str | None:
+    return getattr(getattr(function, "__code__", None), "co_filename", None)
 
 
 async def _by(
@@ -92,11 +106,12 @@ async def _by(
         back = await whole()
         way.learn(given, passage.sent, passage.received, back)
         return back
+    passage.sent = way.sent(body)  # from here on nothing else is sent in this call
     started = perf_counter()
     received = await way.post(body)
     back = way.read(received, perf_counter() - started)
     if back is not None:
-        passage.sent, passage.received = way.sent(body), received
+        passage.received = received
         return back
     passage.replay = received
     back = await whole()
@@ -105,12 +120,16 @@ async def _by(
 
 
 def _posted(
-    ways: ShortWays, handler: Any, given: Sequence[Any], named: Mapping[str, Any]
+    passage: Passage, ways: ShortWays, handler: Any, given: Sequence[Any], named: Mapping[str, Any]
 ) -> Asked | None:
     """A body that litellm gives to httpx: a text of its own, or what httpx is to write as JSON."""
     if len(given) > 1 or not named.keys() <= _POSTED or named.get("stream"):
         return None
     url = given[0] if given else named["url"]
+    headers = named.get("headers") or {}
+    client = handler.client  # another one, where the last was closed
+    if passage.is_aside(url, headers.items()) or _is_looked_at(client):
+        return None
     text, value = named.get("data"), named.get("json")
     if value is None and isinstance(text, str):
         body = text.encode()
@@ -118,19 +137,33 @@ def _posted(
         body = _as_json(value).encode()
     else:
         return None
-    headers = named.get("headers") or {}
-    return ways.posted((handler, url, named.get("timeout"), *headers.items())), body
+    # By its kind httpx says what a body is.
+    key = (value is None, url, named.get("timeout"), *headers.items())
+    return ways.posted(client, key), body
+
+
+def _is_looked_at(client: Any) -> bool:
+    """Whether something of an httpx client's owner sees, or signs, each request."""
+    return client.auth is not None or any(client.event_hooks.values())
 
 
 # As httpx writes it; not so written, the first requests show it.
 _as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def _asked(ways: ShortWays, _: Any, given: Sequence[Any], named: Mapping[str, Any]) -> Asked | None:
+def _asked(
+    passage: Passage, ways: ShortWays, _: Any, given: Sequence[Any], named: Mapping[str, Any]
+) -> Asked | None:
     """A question that litellm gives to OpenAI's library."""
     if given or named.keys() != _ASKED:
         return None
     client, question = named["openai_aclient"], dict(named["data"])
+    if client.is_closed() or any(getattr(client, name, None) for name in _LATER_KEYS):
+        return None
+    if _is_looked_at(client._client):
+        return None
+    if passage.is_aside(str(client.base_url), (("authorization", client.api_key),)):
+        return None
     messages = question.pop("messages")
     texts = texts_of(messages[-1])
     outline = outline_of(messages, texts, question)
@@ -138,4 +171,4 @@ def _asked(ways: ShortWays, _: Any, given: Sequence[Any], named: Mapping[str, An
         return None
     # A client may be given another key later.
     about = client.api_key, client.organization, client.project
-    return ways.asked((client, *about, named["timeout"], *outline)), texts
+    return ways.asked(client, (*about, named["timeout"], *outline)), texts

@@ -23,7 +23,7 @@ from ...environment import environment_state
 from ...records.reply import Reply
 from .answers import AnswerReader
 from .outline import outline_of, texts_of
-from .passage import Passage, passing
+from .passage import Elsewhere, Passage, origin_of, passing
 from .shape import Shape, is_ordinary
 from .short_way import ShortWays
 
@@ -39,8 +39,9 @@ CALLBACKS = (
 )
 """Where litellm keeps whom it tells of its calls."""
 # What litellm takes from the environment where the call does not say it.
-_ENVIRONMENT = ("{}_API_KEY", "{}_API_BASE", "{}_BASE_URL", "{}_ORGANIZATION", "{}_AUTH_TOKEN")
-_FURTHER = {"GEMINI": ("GOOGLE_API_KEY",)}
+_KEYS = ("{}_API_KEY", "{}_AUTH_TOKEN")
+_FURTHER_KEYS = {"GEMINI": ("GOOGLE_API_KEY",), "TOGETHER_AI": ("TOGETHERAI_API_KEY",)}
+_OTHERS = ("{}_API_BASE", "{}_BASE_URL", "{}_ORGANIZATION")
 _NO_PARAMETERS = frozenset({"model", "messages", "timeout", "max_retries", "api_base", "api_key"})
 
 ReadAnswer = Callable[[Any], Reply]
@@ -63,10 +64,9 @@ class Lane:
         self._ways = ShortWays()
         self._taken: tuple[Hashable, tuple[str | None, ...]] | None = None
         prefix = model.partition("/")[0].upper().removesuffix("_CHAT")
-        self._environment = (
-            *(name.format(prefix) for name in _ENVIRONMENT),
-            *_FURTHER.get(prefix, ()),
-        )
+        keys = (*(name.format(prefix) for name in _KEYS), *_FURTHER_KEYS.get(prefix, ()))
+        self._n_keys = len(keys)
+        self._environment = (*keys, *(name.format(prefix) for name in _OTHERS))
 
     async def call(self, litellm: Any, arguments: dict[str, Any], read: ReadAnswer) -> Reply:
         """The reply to one HTTP attempt.
@@ -94,7 +94,8 @@ class Lane:
         self.plain += 1
         # A shape is learned from what litellm itself sends.
         ways = self._ways if shape is None or shape.closed else None
-        with passing(is_untold=is_untold, ways=ways) as passage:
+        elsewhere = None if is_untold else _elsewhere(arguments)
+        with passing(is_untold=is_untold, ways=ways, elsewhere=elsewhere) as passage:
             try:
                 reply = read(await _through(litellm, arguments, passage))
             finally:
@@ -108,7 +109,9 @@ class Lane:
         self, litellm: Any, arguments: dict[str, Any], texts: Sequence[str]
     ) -> Shape | None:
         """The shape of this call; None where it must go through litellm's own call."""
-        if not self._enabled:
+        around = self._in_environment()
+        # A key that litellm fetches from elsewhere may be another one in an hour.
+        if not self._enabled or not (arguments.get("api_key") or any(around[: self._n_keys])):
             return None
         parameters = {k: v for k, v in arguments.items() if k not in _NO_PARAMETERS}
         outline = outline_of(arguments["messages"], texts, parameters)
@@ -116,7 +119,7 @@ class Lane:
             return None
         key = (
             arguments.get("api_key"),
-            *self._in_environment(),
+            *around,
             arguments["timeout"],
             *outline,
         )
@@ -139,6 +142,12 @@ class Lane:
             return AnswerReader(litellm, self._model, self._api_base, parameters)
         except Exception:
             return None  # litellm's own call says what is wrong, if anything is
+
+
+def _elsewhere(arguments: Mapping[str, Any]) -> Elsewhere | None:
+    """What is not bound for the endpoint; None where its address or its key is not known."""
+    address, key = arguments.get("api_base"), arguments.get("api_key")
+    return Elsewhere(origin_of(address), key) if address and key else None
 
 
 def _is_untold(litellm: Any) -> bool:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from .short_way import ShortWays
@@ -42,7 +44,8 @@ class Received:
     status: int
     headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
     body: bytes = field(repr=False)
-    broken: Exception | None = None
+    # An HTTP client's error may quote the request, and the key in its head.
+    broken: BaseException | None = field(default=None, repr=False)
 
     @property
     def content(self) -> bytes:
@@ -58,15 +61,43 @@ class Received:
         return httpx.Response(200, headers=list(self.headers), content=self.body).content
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What tells the requests of those who are told of a call from the call's own.
+
+    Attributes:
+        origin: scheme, host and port of the endpoint.
+        key: what its requests carry.
+    """
+
+    origin: tuple[str, str | None, int | None]
+    key: str = field(repr=False)
+
+    def is_bound_for(self, url: str, headers: Iterable[tuple[str, Any]]) -> bool:
+        """Whether a request neither goes to the endpoint nor carries its key."""
+        if origin_of(url) == self.origin or self.key in url:
+            return False
+        return not any(self.key in str(value) for _, value in headers)
+
+
+def origin_of(url: str) -> tuple[str, str | None, int | None]:
+    """Scheme, host and port of an address."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname, parts.port
+
+
 @dataclass(slots=True)
 class Passage:
     """What one call through litellm sends and receives; known to the watch within its block.
 
     Attributes:
-        replay: the answer that litellm is given instead of asking anybody.
+        replay: the answer that litellm is given instead of asking anybody; None once it has it.
         is_untold: whether litellm has nobody to tell of the call.
         ways: shorter ways to the wire that the call may take; None where it goes the whole one.
-        sent, received: what passed; None where nothing did, or more than is worth keeping.
+        elsewhere: what others send in the middle of the call; None where nobody is told of it, or
+            theirs cannot be told from its own.
+        sent: its one request; None as long as there is none.
+        received: what came; None where nothing did, or more than is worth keeping.
         moved_to: the address that a redirect named, which is not followed.
         has_ended: whether the block is left; tasks that began in it may go on and tell others.
     """
@@ -74,11 +105,16 @@ class Passage:
     replay: Received | None = None
     is_untold: bool = False
     ways: ShortWays | None = None
+    elsewhere: Elsewhere | None = None
     sent: Sent | None = None
     received: Received | None = None
     moved_to: str | None = None
     has_ended: bool = False
     _marks: list[tuple[ContextVar[Any], Token[Any]]] = field(default_factory=list)
+
+    def is_aside(self, url: str, headers: Iterable[tuple[str, Any]]) -> bool:
+        """Whether a request is not the call's own, but that of somebody who is told of it."""
+        return self.elsewhere is not None and self.elsewhere.is_bound_for(url, headers)
 
     def __enter__(self) -> Passage:
         self._marks.append((_passage, _passage.set(self)))
@@ -104,10 +140,14 @@ def current_passage() -> Passage | None:
 
 
 def passing(
-    replay: Received | None = None, *, is_untold: bool = False, ways: ShortWays | None = None
+    replay: Received | None = None,
+    *,
+    is_untold: bool = False,
+    ways: ShortWays | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> Passage:
     """A block in which litellm sends at most one request, or none where an answer is replayed."""
-    return Passage(replay, is_untold, ways)
+    return Passage(replay, is_untold, ways, elsewhere)
 
 
 @cache

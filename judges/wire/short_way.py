@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from .client_answer import FilledAnswers
 from .connection import Connection
@@ -25,6 +26,7 @@ PROOFS = 2
 _MOST_WAYS = 256
 
 Given_contra = TypeVar("Given_contra", contravariant=True)
+_Way = TypeVar("_Way")
 
 
 class Way(Protocol[Given_contra]):
@@ -55,7 +57,7 @@ class PostedBodies:
     Attributes:
         first: the first request seen; all others differ from it in their body alone.
         connection: where they go.
-        request: what httpx made of the first; an answer must name one.
+        request: the head alone of what httpx made of the first; an answer must name one.
         encoding: the last answer's content type, and how it says that texts are encoded.
         proofs: bodies that went out as they were given, by whether they were ASCII alone.
         closed: whether a request was another than foreseen.
@@ -99,6 +101,8 @@ class PostedBodies:
         except httpx.DecodingError:
             return None
         response.elapsed = timedelta(seconds=seconds)
+        if all(name.lower() != b"content-length" for name, _ in received.headers):
+            response.headers.pop("content-length", None)  # httpx counts where nobody has told it
         kind = response.headers.get("content-type")
         if self.encoding is None or self.encoding[0] != kind:
             self.encoding = kind, response.encoding or "utf-8"
@@ -110,12 +114,15 @@ class PostedBodies:
         if self.closed or sent is None or received is None:
             return
         if self.first is None:
+            import httpx
+
             try:
                 self.connection = Connection(sent)
             except (AttributeError, ImportError):  # a litellm whose transport is made differently
                 self.closed = True
                 return
-            self.first, self.request = sent, back.request
+            self.first = sent
+            self.request = httpx.Request(sent.method, sent.url, headers=back.request.headers)
         same_address = (sent.method, sent.url) == (self.first.method, self.first.url)
         if same_address and constant_head(sent) == constant_head(self.first) and sent.body == given:
             self.proofs[given.isascii()] += 1
@@ -165,28 +172,24 @@ class AskedClient:
 
 
 class ShortWays:
-    """The ways of one backend's requests."""
+    """The ways of one backend's requests, each known for as long as its client lives."""
 
     def __init__(self) -> None:
-        self._posted: dict[Hashable, PostedBodies] = {}
-        self._asked: dict[Hashable, AskedClient] = {}
+        self._known: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
 
-    def posted(self, key: Hashable) -> PostedBodies:
+    def posted(self, client: Any, key: Hashable) -> PostedBodies:
         """The way of bodies with this client, address and head."""
-        return _kept(self._posted, key, PostedBodies)
+        return self._way(client, ("posted", key), PostedBodies)
 
-    def asked(self, key: Hashable) -> AskedClient:
+    def asked(self, client: Any, key: Hashable) -> AskedClient:
         """The way of questions with this client and outline."""
-        return _kept(self._asked, key, AskedClient)
+        return self._way(client, ("asked", key), AskedClient)
 
-
-_Way = TypeVar("_Way")
-
-
-def _kept(known: dict[Hashable, _Way], key: Hashable, new: Callable[[], _Way]) -> _Way:
-    way = known.get(key)
-    if way is None:
-        if len(known) >= _MOST_WAYS:
-            del known[next(iter(known))]
-        way = known[key] = new()
-    return way
+    def _way(self, client: Any, key: Hashable, new: Callable[[], _Way]) -> _Way:
+        known = self._known.setdefault(client, {})
+        way: _Way | None = known.get(key)
+        if way is None:
+            if len(known) >= _MOST_WAYS:
+                del known[next(iter(known))]
+            way = known[key] = new()
+        return way

@@ -7,7 +7,7 @@ litellm reads what was received elsewhere. No cookie that an answer brought goes
 request: litellm's own client keeps none either, OpenAI's does. Where nobody is to be told of the
 call, litellm does not work out what it would tell (a cost by its own list, records for callbacks):
 that is a fifth to a half of what a call through it takes. Calls that others make through litellm in
-the same process keep its behaviour, and so does what listeners send of a call that they are told of.
+the same process keep its behaviour, and so does what listeners send on of a call.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ def _watch_transport(transport: Any) -> None:
 
     async def watched(self: Any, request: Any) -> Any:
         passage = current_passage()
-        if passage is None or _is_aside(passage, request):
+        if passage is None or passage.is_aside(str(request.url), request.headers.items()):
             return await send(self, request)
-        if passage.sent is not None:
-            raise httpx.RemoteProtocolError("a second request of one call is not sent")
         request.headers.pop("cookie", None)
-        passage.sent = Sent(
-            self,
-            request.method,
-            str(request.url),
-            tuple(request.headers.raw),
-            await request.aread(),
-        )
-        if passage.replay is not None:
-            response = _replayed(passage.replay, request)
+        body = await request.aread()
+        replay, passage.replay = passage.replay, None
+        if passage.sent is None:
+            headers = tuple(request.headers.raw)
+            passage.sent = Sent(self, request.method, str(request.url), headers, body)
+        elif replay is None or not _is_same(passage.sent, request, body):
+            # What a short way has sent may be replayed to its own request, and to no other.
+            passage.replay = replay
+            raise httpx.RemoteProtocolError("a second request of one call is not sent")
+        if replay is not None:
+            response = _replayed(replay, request)
         else:
             response = await send(self, request)
         location = response.headers.get("location")
@@ -66,18 +66,16 @@ def _watch_transport(transport: Any) -> None:
             passage.moved_to = str(location)
             await response.aclose()
             raise httpx.RemoteProtocolError("the address redirects; redirects are not followed")
-        if passage.replay is None:
+        if replay is None:
             response.stream = _noted_stream(response, passage)
         return response
 
     transport.handle_async_request = watched
 
 
-def _is_aside(passage: Passage, request: Any) -> bool:
-    """Whether it is what a listener sends on, in the middle of the call that it is told of."""
-    if passage.is_untold or passage.sent is None:
-        return False
-    return bool(str(request.url) != passage.sent.url)
+def _is_same(sent: Sent, request: Any, body: bytes) -> bool:
+    same_address = (sent.method, sent.url) == (request.method, str(request.url))
+    return same_address and bool(sent.body == body)
 
 
 def _replayed(answer: Received, request: Any) -> Any:

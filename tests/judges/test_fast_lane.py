@@ -31,6 +31,7 @@ from wire_world import (
 from areopagus.errors import ProviderError
 from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.spec import BackendSpec
 from areopagus.judges.wire.answers import AnswerReader
 from areopagus.judges.wire.lane import CALLBACKS
 from areopagus.testing import Fault, ProviderServer, ServedReply, by_hash, constant
@@ -247,6 +248,22 @@ async def test_another_key_is_another_shape(
         await asked.send(request(asked))
     assert "another-key" not in str(caught.value)
     assert asked.lane.fast == 1
+
+
+async def test_without_a_key_of_its_own_a_call_goes_through_litellm(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A key that litellm fetches from somebody else may be another one in an hour.
+    monkeypatch.setattr(litellm_module(), "api_base", server.openai_base)
+    monkeypatch.setattr(litellm_module(), "openai_key", "fetched")
+    asked = LitellmBackend(BackendSpec(model="openai/x"))
+    for _ in range(4):
+        await asked.send(request(asked))
+    assert (asked.lane.fast, asked.lane.plain) == (0, 4)
+    monkeypatch.setenv("OPENAI_API_KEY", "named")
+    for _ in range(4):
+        await asked.send(request(asked))
+    assert (asked.lane.fast, asked.lane.plain) == (2, 6)
 
 
 async def test_a_shape_that_is_written_differently_each_time_never_opens(

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
+import functools
+import gc
 import gzip
 import json
+import subprocess
+import sys
 from typing import Any
 
+import httpx
+import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +40,7 @@ from wire_world import (
 from areopagus.errors import ProviderError
 from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.wire import Received, Sent
+from areopagus.judges.wire import Received, Sent, doors, passing
 from areopagus.judges.wire.client_answer import PROOFS, FilledAnswers
 from areopagus.judges.wire.connection import Connection
 from areopagus.judges.wire.lane import CALLBACKS
@@ -215,7 +222,7 @@ def test_a_client_that_changes_the_body_or_its_head_closes_the_way() -> None:
         return Sent(Transport(), "POST", "http://127.0.0.1:1/", ((b"x-head", head),), body)
 
     class Back:
-        request = None
+        request = httpx.Request("POST", "http://127.0.0.1:1/")
 
     back, answer = Back(), Received(200, JSON, b"{}")
     for last in (sent(b"other"), sent(b"a", b"2")):
@@ -228,15 +235,87 @@ def test_a_client_that_changes_the_body_or_its_head_closes_the_way() -> None:
         assert way.body(b"a") is None
 
 
-async def test_ways_are_kept_by_client_address_head_and_outline_up_to_a_number() -> None:
-    ways = ShortWays()
-    first = ways.posted("0")
-    assert ways.posted("0") is first
+def test_ways_are_kept_up_to_a_number_and_as_long_as_their_client() -> None:
+    class Client:
+        pass
+
+    ways, client = ShortWays(), Client()
+    first = ways.posted(client, "0")
+    assert ways.posted(client, "0") is first
+    assert ways.posted(Client(), "0") is not first
     for number in range(1, 256):
-        ways.posted(str(number))
-    assert ways.posted("0") is first
-    ways.posted("256")
-    assert ways.posted("0") is not first
+        ways.posted(client, str(number))
+    assert ways.posted(client, "0") is first
+    ways.posted(client, "256")
+    assert ways.posted(client, "0") is not first
+    del client
+    gc.collect()
+    assert not ways._known
+
+
+async def test_a_text_and_json_are_not_one_way(recorder: Recorder) -> None:
+    from litellm.llms.custom_httpx.http_handler import get_async_httpx_client
+
+    recorder.body = b"{}"
+    handler = get_async_httpx_client(llm_provider="own")
+    url, ways = f"http://127.0.0.1:{recorder.port}", ShortWays()
+    for body in ({"json": {}}, {"data": "{}"}) * 4:
+        with passing(is_untold=True, ways=ways):
+            await handler.post(url, **body)
+    kinds = [dict(headers).get("content-type") for _, headers, _ in recorder.raw]
+    assert kinds == ["application/json", "application/octet-stream"] * 4
+
+
+async def test_a_client_that_fetches_its_key_is_not_passed_by() -> None:
+    async def fetch() -> str:
+        return "another each time"
+
+    client = openai.AsyncOpenAI(api_key="A", base_url="http://127.0.0.1:1")
+    with passing(is_untold=True, ways=ShortWays()) as passage:
+        assert passage.ways is not None
+        data = {"messages": [{"role": "user", "content": "A"}]}
+        asked = {"openai_aclient": client, "data": data, "timeout": 1, "logging_obj": None}
+        assert doors._asked(passage, passage.ways, None, (), asked) is not None
+        for name in ("_api_key_provider", "workload_identity"):
+            before = getattr(client, name, None)
+            setattr(client, name, fetch)
+            assert doors._asked(passage, passage.ways, None, (), asked) is None
+            setattr(client, name, before)
+    await client.close()
+
+
+async def test_the_proxy_that_is_switched_off_is_not_taken(
+    recorder: Recorder, server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{recorder.port}")
+    recorder.body = json.dumps(OPENAI).encode()
+    for lane in ("auto", "litellm"):
+        recorder.raw.clear()
+        server.reset()
+        asked = await shortened(backend("openai/x", server.openai_base, lane=lane))
+        assert (len(recorder.raw), server.counts.total) == (8, 0)
+        monkeypatch.setattr(litellm_module(), "disable_aiohttp_trust_env", True)
+        assert (await asked.send(request(asked))).text
+        assert (len(recorder.raw), server.counts.total) == (8, 1)
+        monkeypatch.setattr(litellm_module(), "disable_aiohttp_trust_env", False)
+
+
+async def test_a_client_that_is_closed_is_asked_itself(
+    server: ProviderServer, taken: list[bytes]
+) -> None:
+    for model in ("openai/x", "hosted_vllm/x"):
+        short = await shortened(by_litellm(model, server.openai_base))
+        await litellm_module().close_litellm_async_clients()
+        server.reset()
+        taken.clear()
+        one = await outcome(short)
+        assert taken == []
+        if server.counts.total == 0:  # a closed client of OpenAI's refuses
+            assert comparable(one)[0] in ("server", "connection")
+        litellm_module().in_memory_llm_clients_cache.flush_cache()
 
 
 # What is received ---------------------------------------------------------------------------------
@@ -352,9 +431,60 @@ async def test_nothing_that_holds_a_key_shows_it(server: ProviderServer) -> None
     ):
         asked = await shortened(by_litellm(model, base))
         ways = asked.lane._ways
-        for way in (*ways._posted.values(), *ways._asked.values()):
+        known = [way for of_client in ways._known.values() for way in of_client.values()]
+        assert known
+        for way in known:
             assert CANARY not in repr(way)
         assert CANARY not in repr(ways)
+
+
+async def test_a_broken_answer_shows_no_key(recorder: Recorder, taken: list[bytes]) -> None:
+    seen: list[Received] = []
+    recorder.body = json.dumps(OPENAI).encode()
+    asked = await shortened(by_litellm("openai/x", f"http://127.0.0.1:{recorder.port}"))
+    post = Connection.post
+
+    async def kept(self: Connection, body: bytes) -> Received:
+        seen.append(await post(self, body))
+        return seen[-1]
+
+    Connection.post = kept  # type: ignore[method-assign]
+    try:
+        recorder.head = "HTTP/1.1 200 OK\r\nnot a header\r\n"
+        assert CANARY not in str(await outcome(asked))
+    finally:
+        Connection.post = post  # type: ignore[method-assign]
+    [answer] = seen
+    assert answer.broken is not None
+    assert CANARY not in repr(answer)
+
+
+async def test_a_connector_that_closes_cancels_nobody(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder.body = json.dumps(OPENAI).encode()
+    asked = await shortened(by_litellm("hosted_vllm/x", f"http://127.0.0.1:{recorder.port}"))
+
+    async def closed(*_: Any, **__: Any) -> Any:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr("aiohttp.connector.BaseConnector.connect", closed)
+    found = await outcome(asked)
+    assert comparable(found)[0] == "connection"
+
+
+async def test_an_answer_without_a_length_is_told_without_one(
+    recorder: Recorder, taken: list[bytes]
+) -> None:
+    body = json.dumps(OPENAI).encode()
+    kind = (b"content-type", b"application/json")
+    way = PostedBodies(request=httpx.Request("POST", "http://127.0.0.1"))
+    for head in ((kind,), (kind, (b"Content-Length", b"%d" % len(body)))):
+        answer = way.read(Received(200, head, body), 0.1)
+        assert answer.json() == OPENAI
+        assert ("content-length" in answer.headers) == (len(head) == 2)
+        assert answer.elapsed.total_seconds() == 0.1
+    assert way.read(Received(500, (kind,), body), 0.1) is None
 
 
 # Who listens --------------------------------------------------------------------------------------
@@ -390,8 +520,8 @@ async def test_listeners_are_told_the_same(
         heard.append(last)
         assert len(taken) == (asked.lane._ways is not None)
     (one, answer), (other, other_answer) = heard
-    for passing in ("id", "created"):  # made up by litellm for some
-        setattr(answer, passing, getattr(other_answer, passing))
+    for name in ("id", "created"):  # made up by litellm for some
+        setattr(answer, name, getattr(other_answer, name))
     assert answer.model_dump() == other_answer.model_dump()
     assert one["response_cost"] == other["response_cost"]
     assert (
@@ -535,6 +665,7 @@ async def test_what_a_listener_sends_by_litellms_clients_is_sent(
     from litellm.types.llms.custom_http import httpxSpecialProvider
 
     sent: asyncio.Queue[int] = asyncio.Queue()
+    tasks: list[asyncio.Task[None]] = []
 
     class Sender(CustomLogger):
         async def async_log_success_event(self, *_: Any, **__: Any) -> None:
@@ -544,6 +675,13 @@ async def test_what_a_listener_sends_by_litellms_clients_is_sent(
             await sent.put(answer.status_code)
 
         async_log_failure_event = async_log_success_event
+
+        async def async_pre_call_deployment_hook(self, *_: Any, **__: Any) -> None:
+            await self.async_log_success_event()
+
+        def log_pre_api_call(self, *_: Any) -> None:
+            with contextlib.suppress(RuntimeError):  # some are told on a thread without a loop
+                tasks.append(asyncio.create_task(self.async_log_success_event()))
 
     for name in CALLBACKS:
         monkeypatch.setattr(litellm_module(), name, [])
@@ -555,8 +693,73 @@ async def test_what_a_listener_sends_by_litellms_clients_is_sent(
         for number in range(6):
             if number == 5 and fault is not None:
                 server.judge = constant(fault)
+            before = server.counts.total
             await outcome(asked)
-            assert await asyncio.wait_for(sent.get(), 20) == 200
-    assert server.counts.total == 12
-    assert len(recorder.raw) == 12
+            assert server.counts.total == before + 1
+            for _ in range(2 + len(tasks)):
+                assert await asyncio.wait_for(sent.get(), 20) == 200
+            tasks.clear()
+    assert len(recorder.raw) >= 24
     assert all(dict(headers)["cookie"] == "own=1" for _, headers, _ in recorder.raw)
+
+
+@pytest.mark.parametrize("model", ["openai/x", "hosted_vllm/x", "anthropic/claude-sonnet-4-5"])
+async def test_no_redirect_is_followed_whatever_a_listener_sends_first(
+    recorder: Recorder, server: ProviderServer, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    litellm_module()
+    from litellm.integrations.custom_logger import CustomLogger
+    from litellm.llms.custom_httpx.http_handler import get_async_httpx_client
+
+    class Sender(CustomLogger):
+        async def async_pre_call_deployment_hook(self, *_: Any, **__: Any) -> None:
+            client = get_async_httpx_client(llm_provider="own")
+            await client.post(f"{server.base}/log", json={"a": 1})
+
+    for name in CALLBACKS:
+        monkeypatch.setattr(litellm_module(), name, [])
+    monkeypatch.setattr(litellm_module(), "callbacks", [Sender()])
+    recorder.head = f"HTTP/1.1 307 Elsewhere\r\nlocation: {server.base}/v1/stranger\r\n"
+    asked = by_litellm(model, f"http://127.0.0.1:{recorder.port}")
+    with pytest.raises(ProviderError):
+        await asked.send(request(asked))
+    assert "/v1/stranger" not in server.counts.by_path
+
+
+def test_somebody_who_looks_on_at_a_door_sees_every_call() -> None:
+    class Owner:
+        async def post(self) -> None: ...
+
+    inner = Owner.post
+
+    @functools.wraps(inner)
+    async def looked_at(self: Any) -> None:
+        await inner(self)
+
+    Owner.post = looked_at  # type: ignore[method-assign]
+    doors._shorten(Owner, "post", doors._posted)
+    assert Owner.post is looked_at
+    Owner.post = inner  # type: ignore[method-assign]
+    doors._shorten(Owner, "post", doors._posted)
+    assert Owner.post is not inner
+    doors._shorten(Owner, "get", doors._posted)
+    assert not hasattr(Owner, "get")
+
+
+def test_threads_that_ask_for_litellm_at_once_watch_it_once() -> None:
+    code = """
+import threading
+from areopagus.judges.quiet_litellm import litellm_module
+threads = [threading.Thread(target=litellm_module) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
+watched = LiteLLMAiohttpTransport.handle_async_request
+inner = [cell.cell_contents for cell in watched.__closure__]
+print([one.__qualname__ for one in inner if callable(one)])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert "LiteLLMAiohttpTransport.handle_async_request" in done.stdout
+    assert "watched" not in done.stdout
