@@ -40,7 +40,7 @@ class Shape:
     @property
     def is_open(self) -> bool:
         """Whether the lane may be taken."""
-        return self.written.proofs >= 1 and self.same_read >= PROOFS
+        return not self.closed and self.written.proofs >= 1 and self.same_read >= PROOFS
 
     def body(self, texts: Sequence[str]) -> bytes | None:
         """The bytes to send for these texts; None where litellm must write them."""

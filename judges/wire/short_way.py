@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from .client_answer import FilledAnswers
 from .connection import Connection
 from .passage import Received, Sent
-from .template import constant_head
+from .template import same_head
 from .written import Written
 
 PROOFS = 2
@@ -123,8 +123,7 @@ class PostedBodies:
                 return
             self.first = sent
             self.request = httpx.Request(sent.method, sent.url, headers=back.request.headers)
-        same_address = (sent.method, sent.url) == (self.first.method, self.first.url)
-        if same_address and constant_head(sent) == constant_head(self.first) and sent.body == given:
+        if same_head(self.first, sent) and sent.body == given:
             self.proofs[given.isascii()] += 1
         else:
             self.closed = True

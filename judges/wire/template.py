@@ -44,16 +44,11 @@ class Template:
 
     def fits(self, sent: Sent, texts: Sequence[str]) -> bool:
         """Whether litellm wrote for these texts exactly what `fill` writes."""
-        return self.fill(texts) == sent.body and self._same_head(sent)
+        return self.fill(texts) == sent.body and same_head(self.sent, sent)
 
     def same_frame(self, other: Template) -> bool:
         """Whether all but the texts and their spelling is the same."""
-        return self.frame == other.frame and self._same_head(other.sent)
-
-    def _same_head(self, sent: Sent) -> bool:
-        return (sent.method, sent.url) == (self.sent.method, self.sent.url) and (
-            constant_head(sent) == constant_head(self.sent)
-        )
+        return self.frame == other.frame and same_head(self.sent, other.sent)
 
 
 def template_of(sent: Sent, texts: Sequence[str]) -> Template | None:
@@ -106,6 +101,12 @@ def _frame(body: bytes, pieces: Sequence[bytes]) -> tuple[bytes, ...] | None:
     return (*frame, rest)
 
 
-def constant_head(sent: Sent) -> list[tuple[bytes, bytes]]:
-    """The headers of a request that do not depend on its body."""
+def same_head(one: Sent, other: Sent) -> bool:
+    """Whether two requests differ in nothing but their bodies, and the length of these."""
+    if (one.method, one.url) != (other.method, other.url):
+        return False
+    return _constant(one) == _constant(other)
+
+
+def _constant(sent: Sent) -> list[tuple[bytes, bytes]]:
     return [pair for pair in sent.headers if pair[0].lower() != _LENGTH]

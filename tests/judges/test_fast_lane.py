@@ -23,9 +23,10 @@ from wire_world import (
     alone,
     backend,
     comparable,
-    lasting,
     outcome,
     request,
+    same_fault,
+    same_on_the_wire,
 )
 
 from areopagus.errors import ProviderError
@@ -97,17 +98,7 @@ async def both_lanes_agree(
     for number in range(2):
         text = f"Découvert {number}."
         await fast.send(request(fast, text, **alone(changes, text)))
-    for text in TEXTS:
-        recorder.raw.clear()
-        one = await fast.send(request(fast, text, **alone(changes, text)))
-        other = await slow.send(request(slow, text, **alone(changes, text)))
-        ours, litellms = recorder.raw
-        assert ours[0] == litellms[0]  # method and path, query and all
-        assert sorted(ours[1]) == sorted(litellms[1])  # every header, the key too
-        assert ours[2] == litellms[2]
-        assert CANARY in str(ours[1])
-        assert lasting(one) == lasting(other)
-        assert one.text == VOTE
+    await same_on_the_wire(recorder, fast, slow, changes)
     assert (fast.lane.fast, fast.lane.plain) == (len(TEXTS), 2)
     assert (slow.lane.fast, slow.lane.plain) == (0, len(TEXTS))
 
@@ -308,18 +299,7 @@ async def test_every_fault_is_the_same_fault_on_both_lanes(
     patience = 0.6 if fault in (Fault.HANG, Fault.TRICKLE) else 20.0
     fast = await opened(backend(model, base, timeout_s=patience))
     slow = backend(model, base, timeout_s=patience, lane="litellm")
-    server.judge = constant(fault)
-    server.reset()
-    one = await outcome(fast)
-    assert server.counts.total == 1, "one send is one request"
-    other = await outcome(slow)
-    assert server.counts.total == 2
-    if fault == Fault.RATE_LIMIT_RETRY_AFTER_DATE:
-        # A date has whole seconds: two answers a moment apart may differ by one.
-        assert abs(one[4] - other[4]) <= 1.01
-        one, other = (*one[:4], None), (*other[:4], None)
-    assert comparable(one) == comparable(other)
-    assert CANARY not in str(one)
+    await same_fault(server, fast, slow, fault)
     assert fast.lane.fast == 2
 
 

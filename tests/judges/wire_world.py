@@ -12,6 +12,7 @@ from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec
 from areopagus.records.reply import Reply
+from areopagus.testing import Fault, ProviderServer, constant
 
 SCHEMA = {
     "type": "object",
@@ -225,3 +226,38 @@ def comparable(found: Any) -> Any:
     fault, detail, status, billed, after = found
     # Running numbers of requests and times stand in some texts.
     return (fault, status, billed, None if after is None else round(after), detail[:12])
+
+
+async def same_on_the_wire(
+    recorder: Recorder, one: LitellmBackend, other: LitellmBackend, changes: dict[str, Any]
+) -> None:
+    """Both send the same bytes for every text, and read the answer alike."""
+    for text in TEXTS:
+        recorder.raw.clear()
+        reply = await one.send(request(one, text, **alone(changes, text)))
+        other_reply = await other.send(request(other, text, **alone(changes, text)))
+        ours, litellms = recorder.raw
+        assert ours[0] == litellms[0]  # method and path, query and all
+        assert sorted(ours[1]) == sorted(litellms[1])  # every header, the key too
+        assert ours[2] == litellms[2]
+        assert CANARY in str(ours[1])
+        assert lasting(reply) == lasting(other_reply)
+        assert reply.text == VOTE
+
+
+async def same_fault(
+    server: ProviderServer, one: LitellmBackend, other: LitellmBackend, fault: Fault
+) -> None:
+    """Both ask once and come to the same fault, which shows no key."""
+    server.judge = constant(fault)
+    server.reset()
+    found = await outcome(one)
+    assert server.counts.total == 1, "one send is one request"
+    other_found = await outcome(other)
+    assert server.counts.total == 2
+    if fault == Fault.RATE_LIMIT_RETRY_AFTER_DATE:
+        # A date has whole seconds: two answers a moment apart may differ by one.
+        assert abs(found[4] - other_found[4]) <= 1.01
+        found, other_found = (*found[:4], None), (*other_found[:4], None)
+    assert comparable(found) == comparable(other_found)
+    assert CANARY not in str(found)
