@@ -96,6 +96,10 @@ class Desk:
         for limiter in self._limiters.values():
             limiter.stop()
 
+    def changed(self) -> None:
+        """Tells whoever follows the run that its counts may have changed."""
+        self._on_change()
+
     def purse(self) -> Purse:
         """A purse on this run's budget."""
         return Purse(self.budget)
@@ -191,7 +195,7 @@ class Desk:
         """
         self.account.paid_in_batch(reply, prices, usual)
         self._brought.add(_short(key))
-        self._on_change()
+        self.changed()
 
     @property
     def unclaimed(self) -> frozenset[int]:
@@ -247,14 +251,18 @@ class Desk:
         except BaseException:
             # Stopped or cancelled between attempts: nothing of ours is in flight any more. Where
             # an attempt is cut off, its note stays: the call may have been paid.
-            if call.intent is not None and not call.is_sending:
+            if call.is_sending:
+                call.purse.write_off(call.worst_usd)
+                if call.intent is not None:
+                    self.ledger.cut_off(call.intent)
+            elif call.intent is not None:
                 if call.last_error is not None:
                     await self._record_failure(call, call.last_error)
                 else:
                     await self.ledger.withdraw(call.intent)
             raise
         finally:
-            self._on_change()
+            self.changed()
 
     async def _try_again(self, call: Call, limiter: Limiter, first: ProviderError) -> Reply:
         from tenacity import AsyncRetrying, retry_if_exception

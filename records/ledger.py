@@ -56,7 +56,8 @@ class Intent:
     Attributes:
         id: number of the note.
         key, backend: what is being sent to whom.
-        orphans: earlier notes on this key whose process was killed before an outcome was stored.
+        orphans: earlier notes on this key, of calls that a kill cut off, or that were given up,
+            before an outcome was stored.
     """
 
     id: int
@@ -90,6 +91,7 @@ class Ledger:
         self._lookups = GatheredLookups(self.lookup, aside=store.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
+        self._cut_off: dict[str, tuple[int, ...]] = {}
         if writer is not None:
             writer.start()
 
@@ -177,7 +179,15 @@ class Ledger:
             # sent, so it must not look like a call in flight.
             writer.post("fail", (None, [number]))
             raise
-        return Intent(number, key, backend, orphans)
+        return Intent(number, key, backend, (*orphans, *self._cut_off.get(key, ())))
+
+    def cut_off(self, intent: Intent) -> None:
+        """Says that a call was given up while it was sent.
+
+        Its note stays, since the call may have been paid: whoever asks for the key next, in this
+        session or a later one, repeats it.
+        """
+        self._cut_off[intent.key] = (*self._cut_off.get(intent.key, ()), intent.id)
 
     def hurry(self) -> None:
         """Notes made ahead are wanted now."""
@@ -210,6 +220,7 @@ class Ledger:
             encode_reply(reply),
         )
         await self._writable().write("finish", (row, [intent.id, *intent.orphans]))
+        self._cut_off.pop(record.key, None)
 
     async def fail(
         self,

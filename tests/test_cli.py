@@ -433,6 +433,23 @@ def test_the_ledger_is_shown_and_counted(call: Call, responses: Path, tmp_path: 
     assert too_wide(out) == []
 
 
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_outside_of_a_run_has_its_exit_code(number: int, code: int) -> None:
+    program = (
+        "import click, os, sys, time\n"
+        "from areopagus.cli.main import cli, main\n"
+        "def linger():\n"
+        f"    os.kill(os.getpid(), {int(number)})\n"
+        "    time.sleep(60)\n"
+        "command = click.Command('linger', callback=linger)\n"
+        "cli.get_command = lambda context, name: command\n"
+        "sys.argv = ['areopagus', 'linger']\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr.strip()) == (code, b"Aborted.")
+
+
 def test_an_interrupted_run_says_how_to_go_on(
     call: Call, responses: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -308,6 +308,27 @@ async def test_a_cut_off_call_stays_noted_as_one_that_may_have_been_paid(tmp_pat
         assert desk.counts.repeated == 1
 
 
+async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeated(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        desk = Desk(ledger, budget=Budget(cap=10.0))
+        backend = Slow("yes", cost_usd=0.25)
+        for cut_offs in (1, 2):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await desk.ask(backend, request(), desk.purse())
+            assert desk.counts.repeated == cut_offs - 1
+        # Nobody knows whether the two were paid.
+        assert desk.budget.possibly_spent == pytest.approx(0.5)
+        await desk.ask(backend, request(), desk.purse())
+        assert desk.counts.repeated == 2
+    assert [row.repeats for row in ledger_stats(path).backends] == [2]
+    with Ledger.open(path) as ledger:
+        assert ledger.orphans() == 0
+
+
 async def test_the_record_holds_no_text_of_the_request(ledger: Ledger) -> None:
     backend, desk = ScriptedBackend("yes"), Desk(ledger)
     asked = replace(request("a secret essay"), labels={"persona": "historian"})

@@ -101,9 +101,9 @@ def main() -> NoReturn:
     except click.ClickException as error:
         error.show()
         code = 2
-    except click.Abort:
+    except click.Abort:  # click makes one of every KeyboardInterrupt
         click.echo("Aborted.", err=True)
-        code = 130
+        code = 143 if terminated() else 130
     except AreopagusError as error:
         click.echo(f"Error: {printable(str(error))}", err=True)
         code = 2
