@@ -110,7 +110,7 @@ class LitellmBackend:
                 latency_s=perf_counter() - started,
                 cost_of=lambda usage: self._cost(answer, usage),
             )
-            return without_secrets(reply, self._secrets())
+            return without_secrets(reply, self.secrets())
 
         try:
             # litellm's own time-out is per read: a server that drips a byte a second passes it.
@@ -123,12 +123,12 @@ class LitellmBackend:
                 "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
             ) from error
         except RedirectedError as error:
-            address = redact(str(error), secrets=self._secrets())
+            address = redact(str(error), secrets=self.secrets())
             raise ProviderError(
                 "not_found", f"the address redirects to {address}, which is not followed"
             ) from error
         except Exception as error:
-            raise classify(error, secrets=self._secrets()) from error
+            raise classify(error, secrets=self.secrets()) from error
 
     def prepare(self) -> None:
         """Checks provider and parameters offline; see `Backend.prepare`."""
@@ -282,7 +282,8 @@ class LitellmBackend:
             return {"api_key": _NO_KEY}
         return {}
 
-    def _secrets(self) -> tuple[str, ...]:
+    def secrets(self) -> tuple[str, ...]:
+        """Keys that go out with its calls and must not be shown."""
         value = os.environ.get(self.spec.api_key_env or "")
         return (value,) if value else ()
 

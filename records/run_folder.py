@@ -158,8 +158,12 @@ def read_run_file(path: str | Path, *, kind: str | None = None) -> dict[str, Any
 
 
 @contextmanager
-def replaced(target: Path) -> Iterator[Path]:
+def replaced(target: Path, *, durable: bool = False) -> Iterator[Path]:
     """A file beside the target to write to; it takes the target's place when all went well.
+
+    Args:
+        target: the file.
+        durable: whether it must stand even if the power goes the moment after.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
@@ -171,13 +175,25 @@ def replaced(target: Path) -> Iterator[Path]:
         os.close(os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         part = named
         yield part
+        if durable:
+            _flush(part, os.O_RDWR)
         part.replace(target)
+        if durable and os.name == "posix":  # elsewhere no folder can be opened
+            _flush(target.parent, os.O_RDONLY)
     except OSError as error:
         raise unwritable(target, error) from error
     finally:
         if part is not None:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def _flush(path: Path, flags: int) -> None:
+    opened = os.open(path, flags)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:

@@ -70,7 +70,7 @@ class ScoringBackend(LitellmBackend):
                 "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
             ) from error
         except Exception as error:
-            raise classify(error, secrets=self._secrets()) from error
+            raise classify(error, secrets=self.secrets()) from error
         tokens, total = option_weight(body, text, len(before))
         used = body.get("usage")
         usage = _usage(used if isinstance(used, dict) else {})

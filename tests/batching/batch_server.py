@@ -15,7 +15,7 @@ from aiohttp import web
 from areopagus.testing import ScriptedJudge, ServedRequest, by_hash, request_key
 from areopagus.testing.protocols import read_body, write_reply
 
-LineFault = Literal["error", "expired", "missing", "garbage", "refused"]
+LineFault = Literal["error", "expired", "missing", "garbage", "refused", "unreadable"]
 
 
 @dataclass
@@ -45,6 +45,10 @@ class BatchServer:
         create_then_break: the next creation is done, and its answer lost.
         refuses: paths that are not there.
         most_open: more open OpenAI-style batches fail for want of room in the queue.
+        a_page: most batches in one answer that lists them.
+        unlisted: so many lists do not show the batches yet.
+        gone_files: ends of the names of result files that are not there any more.
+        look_status: kind of batch to the status with which looks at it are answered.
     """
 
     def __init__(self, judge: ScriptedJudge | None = None) -> None:
@@ -66,6 +70,10 @@ class BatchServer:
         self.slow_creation = threading.Event()
         self.refuses: tuple[str, ...] = ()
         self.most_open: int | None = None
+        self.a_page = 100
+        self.unlisted = 0
+        self.gone_files: tuple[str, ...] = ()
+        self.look_status: dict[str, int] = {}
         self.port = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -220,7 +228,14 @@ class BatchServer:
 
     async def _list(self, request: web.Request) -> web.Response:
         data = [self._openai_state(b) for b in reversed(self.batches) if b.kind == "openai"]
-        return web.json_response({"object": "list", "data": data, "has_more": False})
+        if self.unlisted > 0:
+            self.unlisted -= 1
+            data = []
+        after = request.query.get("after")
+        first = 1 + [state["id"] for state in data].index(after) if after else 0
+        last = first + min(self.a_page, int(request.query["limit"]))
+        more = len(data) > last
+        return web.json_response({"object": "list", "data": data[first:last], "has_more": more})
 
     async def _look(self, request: web.Request) -> web.Response:
         if self.failing_looks > 0:
@@ -232,6 +247,8 @@ class BatchServer:
         batch = next((batch for batch in self.batches if batch.id == name), None)
         if batch is None:
             return _error(404, "no such batch")
+        if (status := self.look_status.get(batch.kind)) is not None:
+            return _error(status, "not so", **({"location": "/login"} if status < 400 else {}))
         batch.polls += 1
         state = self._openai_state if batch.kind == "openai" else self._anthropic_state
         return web.json_response(state(batch))
@@ -306,6 +323,8 @@ class BatchServer:
     async def _content(self, request: web.Request) -> web.Response:
         self.downloads[request.match_info["id"]] += 1
         name, _, which = request.match_info["id"].rpartition("-")
+        if which in self.gone_files:
+            return _error(404, "no such file")
         batch = next(batch for batch in self.batches if batch.id == name)
         output, errors = self._openai_lines(batch)
         return web.Response(body=output if which == "output" else errors)
@@ -330,6 +349,8 @@ class BatchServer:
                 errors.append(json.dumps(line))
             else:
                 answer = json.loads(self._answer("/v1/chat/completions", body))
+                if fault == "unreadable":
+                    answer["choices"] = 7
                 if fault == "refused":
                     answer["choices"][0]["message"] |= {"content": None, "refusal": "I will not."}
                 line["response"] = {"status_code": 200, "request_id": "x", "body": answer}
@@ -355,10 +376,10 @@ class BatchServer:
                 inner = {"type": "invalid_request_error", "message": "no such thing"}
                 result = {"type": "errored", "error": {"type": "error", "error": inner}}
             else:
-                result = {
-                    "type": "succeeded",
-                    "message": json.loads(self._answer("/v1/messages", body)),
-                }
+                message = json.loads(self._answer("/v1/messages", body))
+                if fault == "unreadable":
+                    message["content"] = 7
+                result = {"type": "succeeded", "message": message}
             lines.append(json.dumps({"custom_id": name, "result": result}))
         return web.Response(body="\n".join(reversed(lines)).encode())
 
@@ -367,6 +388,6 @@ class BatchServer:
         self.keys_seen.add(given.removeprefix("Bearer "))
 
 
-def _error(status: int, message: str) -> web.Response:
+def _error(status: int, message: str, **headers: str) -> web.Response:
     body = {"type": "error", "error": {"type": "api_error", "message": message}}
-    return web.json_response(body, status=status)
+    return web.json_response(body, status=status, headers=headers)

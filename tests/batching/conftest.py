@@ -13,6 +13,8 @@ FAST = BatchSettings(poll_s=0.005)
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCH_TEST_KEY", CANARY)
+    # A batch that is not listed is looked for over a minute.
+    monkeypatch.setattr("areopagus.batching.submitting.LOOK_AGAIN_S", (0.001,) * 4)
     # The report is no part of what is tested here, and takes longer than all the rest.
     monkeypatch.setattr("areopagus.job.ScoreJob._write_report", lambda job: None)
 

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import stat
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from batch_server import Batch, BatchServer
 
 from areopagus import InputError
 from areopagus.batching import BatchProgress, batch_prices, batch_sentence, open_batches, wire_form
 from areopagus.batching.book import BatchBook, BatchRecord, now
 from areopagus.batching.parcel import Parcel
+from areopagus.batching.providers import provider_of
 from areopagus.batching.submitting import Submitter
+from areopagus.batching.wire_form import RequestWriter
 from areopagus.errors import ProviderError
 from areopagus.judges.desk import Desk
 from areopagus.judges.llm import LitellmBackend
@@ -224,17 +229,28 @@ def test_a_book_of_something_else_is_refused(content: str, tmp_path: Path) -> No
     assert open_batches(tmp_path / "nowhere") == ()
 
 
+Found = tuple[bool, str | None] | ProviderError
+
+
 class _Provider:
     kind = "anthropic"
     most_requests, most_bytes = 3, 1000
 
-    def __init__(self, found: tuple[bool, str | None] | ProviderError) -> None:
-        self.found = found
+    def __init__(self, found: Found, *, before: Found = (True, None), only_after: int = 0) -> None:
+        self.found, self.before, self.only_after = found, before, only_after
+        self.looks = 0
 
-    async def find(self, file_id: str | None) -> tuple[bool, str | None]:
-        if isinstance(self.found, ProviderError):
-            raise self.found
-        return self.found
+    @property
+    def member(self) -> Any:
+        return SimpleNamespace(backend=backend(), provider=self)
+
+    async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
+        assert abs(datetime.now(UTC) - since) < timedelta(minutes=1)
+        self.looks += 1
+        found = self.found if self.looks > self.only_after else self.before
+        if isinstance(found, ProviderError):
+            raise found
+        return found
 
 
 @pytest.mark.parametrize(
@@ -244,7 +260,7 @@ class _Provider:
         ("creating", (True, None), "dropped", 0),
         ("creating", (True, "batch_7"), "open", 0),
         ("creating", (False, None), "lost", 2),
-        ("creating", ProviderError("connection", "down"), "lost", 2),
+        ("creating", ProviderError("not_found", "no list here"), "lost", 2),
     ],
 )
 def test_a_submission_that_was_cut_off_is_settled(
@@ -254,12 +270,67 @@ def test_a_submission_that_was_cut_off_is_settled(
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         desk = Desk(ledger)
         book = BatchBook.open(tmp_path)
-        entered = book.add(record(status=status), ["a" * 32, "b" * 32])
+        entered = book.add(record(status=status, worst_usd=0.5), ["a" * 32, "b" * 32])
         submitter = Submitter(book, desk, said.append)
-        asyncio.run(submitter.settle(entered, _Provider(found)))  # type: ignore[arg-type]
+        asyncio.run(submitter.settle(entered, _Provider(found).member))
         assert book.records[0].status == then
         assert desk.counts.repeated == repeated
+        # Nobody knows whether it was paid, so it counts under the cap.
+        assert desk.budget.possibly_spent == (0.5 if then == "lost" else 0.0)
     assert bool(said) == bool(repeated)
+
+
+@pytest.mark.parametrize("before", [(True, None), ProviderError("server", "just now"), "garbage"])
+def test_a_submission_that_is_not_listed_yet_is_looked_for_again(
+    before: Any, tmp_path: Path
+) -> None:
+    if before == "garbage":
+        before = ProviderError("bad_reply", "no JSON", may_be_billed=True)
+    provider = _Provider((True, "batch_7"), before=before, only_after=3)
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        book = BatchBook.open(tmp_path)
+        entered = book.add(record(status="creating"), ["a" * 32, "b" * 32])
+        asyncio.run(Submitter(book, Desk(ledger), print).settle(entered, provider.member))
+    assert (book.records[0].status, book.records[0].batch_id) == ("open", "batch_7")
+    assert provider.looks == 4
+
+
+@pytest.mark.parametrize("fault", ["connection", "authentication"])
+def test_a_submission_that_cannot_be_looked_for_stays_for_the_next_run(
+    fault: Any, tmp_path: Path
+) -> None:
+    provider = _Provider(ProviderError(fault, "not now"))
+    with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+        desk = Desk(ledger)
+        book = BatchBook.open(tmp_path)
+        entered = book.add(record(status="creating", worst_usd=0.5), ["a" * 32, "b" * 32])
+        with pytest.raises(ProviderError, match="not now"):
+            asyncio.run(Submitter(book, desk, print).settle(entered, provider.member))
+        assert (desk.counts.repeated, desk.budget.possibly_spent) == (0, 0.0)
+    assert BatchBook.open(tmp_path).records[0].status == "creating"
+    assert provider.looks == (5 if fault == "connection" else 1)
+
+
+def test_a_batch_is_looked_for_on_every_page_that_may_hold_it() -> None:
+    with BatchServer() as server:
+        server.a_page = 2
+        for n in range(7):
+            server.batches.append(Batch(f"batch_{n}", "openai", {}, f"file-{n}"))
+        asked = backend(api_base=server.openai_base)
+        writer = RequestWriter(asked)
+        run_sync(writer.body(request("t", asked)))
+        provider = provider_of(asked, writer, request("t", asked))
+
+        def find(name: str, since: datetime) -> tuple[bool, str | None]:
+            return run_sync(provider.find(name, since=since))
+
+        # The server's batches say that they were made in 1970.
+        long_ago = datetime.fromtimestamp(0, UTC)
+        assert find("file-0", long_ago) == (True, "batch_0")
+        assert find("file-9", long_ago) == (True, None)
+        # Batches that are older than the file cannot have been made of it: one page is enough.
+        assert find("file-6", datetime.now(UTC)) == (True, "batch_6")
+        assert find("file-0", datetime.now(UTC)) == (True, None)
 
 
 def test_a_parcel_is_for_its_owner_only_and_knows_its_limits(tmp_path: Path) -> None:

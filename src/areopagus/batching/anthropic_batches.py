@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
@@ -20,7 +20,7 @@ from ..judges.request import Request
 from ..judges.wire import Received
 from .direct import TRANSFER_S, DirectCalls, json_object
 from .openai_batches import JSON_HEADERS
-from .providers import BatchState, LineResult, ProviderKind
+from .providers import BatchResults, BatchState, LineResult, ProviderKind, results_of
 from .wire_form import RequestWriter
 
 _MESSAGES = "/v1/messages"
@@ -67,7 +67,7 @@ class AnthropicBatches:
             raise ProviderError("bad_reply", "the batch endpoint gave no id", may_be_billed=True)
         return name
 
-    async def find(self, file_id: str | None) -> tuple[bool, str | None]:
+    async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
         """Cannot be told: nothing in a batch says what it was made of."""
         return False, None
 
@@ -85,35 +85,35 @@ class AnthropicBatches:
         )
         return BatchState(status, status == "ended", done)
 
-    async def results(self, batch_id: str, state: BatchState) -> Iterable[LineResult]:
+    async def results(self, batch_id: str, state: BatchState) -> BatchResults:
         """See `BatchProvider.results`.
 
         The address is made here and not taken from the answer: the key goes there.
         """
         path = f"{_BATCHES}/{quote(batch_id, safe='')}/results"
-        return list(_lines(await self._direct.call("GET", path, limit_s=TRANSFER_S)))
+        return results_of(
+            map(_line, (await self._direct.call("GET", path, limit_s=TRANSFER_S)).splitlines())
+        )
 
 
-def _lines(content: bytes) -> Iterator[LineResult]:
-    for line in content.splitlines():
-        try:
-            found = json.loads(line)
-            custom_id, result = found["custom_id"], found["result"]
-            kind = str(result["type"])
-            if kind == "succeeded":
-                body, status = json.dumps(result["message"]).encode(), 200
-            elif kind == "errored":
-                error = result["error"]
-                inner = error.get("error", error)
-                status = _STATUS.get(str(inner.get("type")), 500)
-                body = json.dumps({"type": "error", "error": inner}).encode()
-            else:
-                body, status = b"", 0
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # not a result; the request that it was about counts as without one
-        if not isinstance(custom_id, str):
-            continue
-        if status:
-            yield LineResult(custom_id, Received(status, JSON_HEADERS, body))
+def _line(line: bytes) -> LineResult | None:
+    try:
+        found = json.loads(line)
+        custom_id, result = found["custom_id"], found["result"]
+        kind = str(result["type"])
+        if kind == "succeeded":
+            body, status = json.dumps(result["message"]).encode(), 200
+        elif kind == "errored":
+            error = result["error"]
+            inner = error.get("error", error)
+            status = _STATUS.get(str(inner.get("type")), 500)
+            body = json.dumps({"type": "error", "error": inner}).encode()
         else:
-            yield LineResult(custom_id, None, kind)
+            body, status = b"", 0
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(custom_id, str):
+        return None
+    if status:
+        return LineResult(custom_id, Received(status, JSON_HEADERS, body))
+    return LineResult(custom_id, None, kind)

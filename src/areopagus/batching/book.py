@@ -111,7 +111,7 @@ class BatchBook:
                 "requests": len(ids),
             }
         )
-        with replaced(self._ids_path(entered)) as part:
+        with replaced(self._ids_path(entered), durable=True) as part:
             part.write_text(text, encoding="ascii")
         self._records[entered.number] = entered
         self._write()
@@ -152,7 +152,7 @@ class BatchBook:
     def _write(self) -> None:
         path = self.folder / BATCHES_FILE
         content = _Content(batches=self.records)
-        with replaced(path) as part:
+        with replaced(path, durable=True) as part:
             part.write_text(content.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 

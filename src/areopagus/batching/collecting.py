@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from ..records.responses import ResponseRow
 from .book import BatchRecord
 from .plan import Planned, planned_judgments
 from .price import BatchPrices
-from .providers import LineResult
+from .providers import BatchResults, LineResult
 from .wire_form import AnswerDesk
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 TOGETHER = 256
 """Answers stored in one go: the ledger commits them together."""
+_ANSWERED = 200
 
 
 @dataclass(slots=True)
@@ -86,7 +87,7 @@ class Collector:
         self,
         record: BatchRecord,
         ids: Sequence[str],
-        results: Iterable[LineResult],
+        results: BatchResults,
         purse: Purse,
         on_step: Callable[[Collected], None],
     ) -> Collected:
@@ -95,7 +96,7 @@ class Collector:
         Args:
             record: the batch.
             ids: of its requests.
-            results: what the provider gives, in any order; the first about a request counts.
+            results: what the provider gives; the first line about a request counts.
             purse: pays.
             on_step: called with what has been collected so far.
 
@@ -104,7 +105,7 @@ class Collector:
         """
         wanted = set(ids)
         by_id: dict[str, LineResult] = {}
-        for result in results:
+        for result in results.lines:
             if result.custom_id in wanted:
                 by_id.setdefault(result.custom_id, result)
         found = Collected()
@@ -125,10 +126,10 @@ class Collector:
             found.answered += len(stored)
             waiting += (item for item in mine if item.key not in stored)
             if len(waiting) >= TOGETHER:
-                await self._take_all(record, waiting, by_id, purse, found)
+                await self._take_all(record, waiting, by_id, results.is_whole, purse, found)
                 waiting = []
                 on_step(found)
-        await self._take_all(record, waiting, by_id, purse, found)
+        await self._take_all(record, waiting, by_id, results.is_whole, purse, found)
         if wanted:
             found.faults["unknown"] += len(wanted)
         on_step(found)
@@ -139,10 +140,17 @@ class Collector:
         record: BatchRecord,
         items: Sequence[Planned],
         by_id: dict[str, LineResult],
+        is_whole: bool,
         purse: Purse,
         found: Collected,
     ) -> None:
-        taken = [self._take(record, item, by_id.pop(item.custom_id, None), purse) for item in items]
+        taken: list[Awaitable[str | None]] = []
+        for item in items:
+            result = by_id.pop(item.custom_id, None)
+            if result is None and not is_whole:
+                # It may have been answered, where nobody could fetch or read the answer.
+                purse.write_off(worst_usd(item.judge.backend, item.request))
+            taken.append(self._take(record, item, result, purse))
         for error in await asyncio.gather(*taken):
             if error is None:
                 found.answered += 1
@@ -166,6 +174,10 @@ class Collector:
         except ProviderError as error:
             counts.failed += 1
             self._errors[item.key] = error
+            # A request that was refused costs nothing; an answer that nobody can read was paid.
+            is_billed = error.may_be_billed and result.received.status == _ANSWERED
+            if is_billed:
+                purse.write_off(worst_usd(item.judge.backend, request))
             intent = await ledger.begin(item.key, backend=name)
             await ledger.fail(
                 intent,
@@ -173,7 +185,7 @@ class Collector:
                 detail=error.detail,
                 status=error.status,
                 attempts=1,
-                may_be_billed=False,  # what fails in a batch is not charged
+                may_be_billed=is_billed,
             )
             return error.fault
         intent = await ledger.begin(item.key, backend=name)

@@ -11,9 +11,8 @@ from ..errors import ProviderError
 from ..judges.faults import classify, redact
 from ..judges.llm import LitellmBackend
 from ..judges.request import Request
-from ..judges.wire import Received
 from ..judges.wire.connection import Connection
-from .wire_form import RequestWriter, secrets_of
+from .wire_form import RequestWriter
 
 CALL_S = 120.0
 TRANSFER_S = 1800.0
@@ -67,7 +66,7 @@ class DirectCalls:
         if sent is None or not base.endswith(self._chat_path):
             raise ProviderError("bad_request", "this model is not asked at an address for batches")
         url = base.removesuffix(self._chat_path) + path
-        secrets = secrets_of(self._backend)
+        secrets = self._backend.secrets()
         try:
             async with asyncio.timeout(limit_s):
                 received = await Connection(replace(sent, method=method, url=url, body=body)).post(
@@ -80,8 +79,12 @@ class DirectCalls:
         if received.broken is not None:
             raise classify(received.broken, secrets=secrets) from received.broken
         if 300 <= received.status < 400:
-            raise ProviderError("not_found", "the address redirects, which is not followed")
-        content = _plain(received)
+            # No "not_found": that would say that there is no such batch, and buy another one.
+            raise ProviderError("bad_request", "the address redirects, which is not followed")
+        try:
+            content = received.content
+        except Exception as error:
+            raise classify(error, secrets=secrets) from error
         if received.status != 200:
             said = redact(content.decode(errors="replace"), secrets=secrets)
             headers = {
@@ -105,12 +108,3 @@ def json_object(content: bytes) -> dict[str, Any]:
             "bad_reply", "the batch endpoint answered no JSON", may_be_billed=True
         ) from error
     return found if isinstance(found, dict) else {}
-
-
-def _plain(received: Received) -> bytes:
-    if any(name.lower() == b"content-encoding" for name, _ in received.headers):
-        import httpx
-
-        packed = list(received.headers)
-        return httpx.Response(200, headers=packed, content=received.body).content
-    return received.body

@@ -83,7 +83,8 @@ async def members_of(
                 rung = await _learned_rung(panel, rows, desk, backend)
                 if rung is not None:
                     on_notice(f"{name}: one call went online, to learn the form of its replies.")
-            sample = None if rung is None else _sample(panel, rows, name, rung)
+            # What is under way is looked at even where nothing further would be asked.
+            sample = rung and _sample(panel, rows, name, rung, whole=name in known)
             if rung is None or sample is None:
                 continue  # there is nothing to ask it
             writer = RequestWriter(backend)
@@ -100,10 +101,23 @@ async def members_of(
 
 
 def _sample(
-    panel: Panel, rows: Callable[[], Iterable[ResponseRow]], name: str, rung: Rung
+    panel: Panel,
+    rows: Callable[[], Iterable[ResponseRow]],
+    name: str,
+    rung: Rung,
+    *,
+    whole: bool = False,
 ) -> Planned | None:
-    """The first judgment planned for a backend; None where the screen closes every response."""
-    return next((each[0] for each in planned_judgments(panel, rows(), {name: rung})), None)
+    """The first judgment planned for a backend; None where the screen closes every response.
+
+    Args:
+        panel, rows: as there.
+        name: of the backend.
+        rung: the form in which it is asked.
+        whole: of the whole panel, whatever its rule draws.
+    """
+    planned = planned_judgments(panel, rows(), {name: rung}, whole=whole)
+    return next((each[0] for each in planned), None)
 
 
 async def _learned_rung(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ..errors import ProviderError
 from ..judges.faults import classify
@@ -18,8 +19,8 @@ from ..judges.quiet_litellm import litellm_module
 from ..judges.request import Request
 from ..judges.wire import Received
 from .direct import CALL_S, TRANSFER_S, DirectCalls, json_object
-from .providers import BatchState, LineResult, ProviderKind
-from .wire_form import RequestWriter, arguments_of, secrets_of
+from .providers import BatchResults, BatchState, LineResult, ProviderKind, results_of
+from .wire_form import RequestWriter, arguments_of
 
 _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 _PATHS = ("/chat/completions", "/responses")
@@ -30,7 +31,9 @@ _ONE_USE = {"Connection": "close"}
 # Of a batch that has ended litellm would fetch all results by itself, behind the caller's back, to
 # work out a cost.
 _NO_DOWNLOAD = {"batch_ignore_default_logging": True}
-_NEWEST = 100
+_A_PAGE = 100
+_MOST_PAGES = 100
+_CLOCKS_APART = timedelta(days=2)
 JSON_HEADERS = ((b"content-type", b"application/json"),)
 
 
@@ -73,23 +76,28 @@ class OpenAIBatches:
         )
         return _id_of(made)
 
-    async def find(self, file_id: str | None) -> tuple[bool, str | None]:
-        """See `BatchProvider.find`: the newest batches name the files that they were made of."""
-        if file_id is None:
-            return True, None
+    async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
+        """See `BatchProvider.find`: batches name the files that they were made of."""
         # Not through litellm, which takes no headers for a list and leaves its connection open.
         direct = DirectCalls(
             self._backend, self._writer, self._sample, chat_path=self._path().removeprefix("/v1")
         )
-        page = json_object(await direct.call("GET", f"/batches?limit={_NEWEST}"))
-        batches = page.get("data")
-        if not isinstance(batches, list):
-            return False, None
-        for batch in batches:
-            if isinstance(batch, dict) and batch.get("input_file_id") == file_id:
-                return True, str(batch.get("id"))
-        # A batch made this minute is among the newest: it was not made.
-        return True, None
+        after = ""
+        for _ in range(_MOST_PAGES):
+            page = json_object(await direct.call("GET", f"/batches?limit={_A_PAGE}{after}"))
+            batches = page.get("data")
+            if not isinstance(batches, list):
+                return False, None
+            for batch in batches:
+                if isinstance(batch, dict) and batch.get("input_file_id") == file_id:
+                    return True, str(batch.get("id"))
+            last = batches[-1] if batches and isinstance(batches[-1], dict) else {}
+            if not page.get("has_more") or _is_before(last.get("created_at"), since):
+                return True, None  # the newest come first
+            if not last.get("id"):
+                return False, None
+            after = f"&after={quote(str(last['id']), safe='')}"
+        return False, None
 
     async def look(self, batch_id: str) -> BatchState:
         """See `BatchProvider.look`."""
@@ -118,15 +126,24 @@ class OpenAIBatches:
             any(str(getattr(error, "code", "")) == _FULL for error in errors),
         )
 
-    async def results(self, batch_id: str, state: BatchState) -> Iterable[LineResult]:
-        """See `BatchProvider.results`."""
-        found: list[LineResult] = []
+    async def results(self, batch_id: str, state: BatchState) -> BatchResults:
+        """See `BatchProvider.results`: answers lie in one file, refusals in another."""
+        lines: list[bytes] = []
+        gone: ProviderError | None = None
         for file_id in state.files:
-            content = await self._call(
-                litellm_module().afile_content, file_id=file_id, limit_s=TRANSFER_S
-            )
-            found.extend(_lines(content.content))
-        return found
+            try:
+                content = await self._call(
+                    litellm_module().afile_content, file_id=file_id, limit_s=TRANSFER_S
+                )
+            except ProviderError as error:
+                if error.fault != "not_found":
+                    raise
+                gone = error
+                continue
+            lines += content.content.splitlines()
+        if gone is not None and not lines:
+            raise gone
+        return results_of(map(_line, lines), is_whole=gone is None)
 
     def _path(self) -> str:
         url = self._writer.sent.url if self._writer.sent is not None else ""
@@ -153,7 +170,7 @@ class OpenAIBatches:
                 "timeout", f"no answer within {limit_s:g} s", may_be_billed=True
             ) from error
         except Exception as error:
-            raise classify(error, secrets=secrets_of(self._backend)) from error
+            raise classify(error, secrets=self._backend.secrets()) from error
 
 
 def _id_of(made: Any) -> str:
@@ -163,20 +180,25 @@ def _id_of(made: Any) -> str:
     return name
 
 
-def _lines(content: bytes) -> Iterator[LineResult]:
-    for line in content.splitlines():
-        try:
-            found = json.loads(line)
-            custom_id = found["custom_id"]
-            response, error = found.get("response"), found.get("error")
-            status = int((response or {}).get("status_code") or 0)
-            body = json.dumps((response or {}).get("body")).encode()
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            continue  # not a result; the request that it was about counts as without one
-        if not isinstance(custom_id, str):
-            continue
-        if status and not (error and status == 200):
-            yield LineResult(custom_id, Received(status, JSON_HEADERS, body))
-        else:
-            code = error.get("code") if isinstance(error, dict) else None
-            yield LineResult(custom_id, None, str(code or "no response").removeprefix("batch_"))
+def _is_before(created_at: object, since: datetime) -> bool:
+    """Whether a batch was made well before; False where it does not say when."""
+    if not isinstance(created_at, int | float) or isinstance(created_at, bool):
+        return False
+    return created_at < (since - _CLOCKS_APART).timestamp()
+
+
+def _line(line: bytes) -> LineResult | None:
+    try:
+        found = json.loads(line)
+        custom_id = found["custom_id"]
+        response, error = found.get("response"), found.get("error")
+        status = int((response or {}).get("status_code") or 0)
+        body = json.dumps((response or {}).get("body")).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    if not isinstance(custom_id, str):
+        return None
+    if status and not (error and status == 200):
+        return LineResult(custom_id, Received(status, JSON_HEADERS, body))
+    code = error.get("code") if isinstance(error, dict) else None
+    return LineResult(custom_id, None, str(code or "no response").removeprefix("batch_"))

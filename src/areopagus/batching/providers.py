@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -55,6 +56,27 @@ class LineResult:
     problem: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BatchResults:
+    """What became of the requests of a batch that has ended.
+
+    Attributes:
+        lines: in no order, and not of all requests.
+        is_whole: whether all that the provider had was fetched and read. Where it was not, a
+            request without a line may have been answered, and paid.
+    """
+
+    lines: Sequence[LineResult] = ()
+    is_whole: bool = True
+
+
+def results_of(lines: Iterable[LineResult | None], *, is_whole: bool = True) -> BatchResults:
+    """The results of a batch, without the lines that could not be read (None)."""
+    found = list(lines)
+    kept = [line for line in found if line is not None]
+    return BatchResults(kept, is_whole and len(kept) == len(found))
+
+
 class BatchProvider(Protocol):
     """Batches of one backend."""
 
@@ -83,8 +105,12 @@ class BatchProvider(Protocol):
         """
         ...
 
-    async def find(self, file_id: str | None) -> tuple[bool, str | None]:
+    async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
         """Whether it can be told if a batch was made of this file, and the id of that batch.
+
+        Args:
+            file_id: of the file.
+            since: by this machine's clock, no batch was made of it before.
 
         Raises:
             ProviderError: the provider could not be asked.
@@ -99,11 +125,11 @@ class BatchProvider(Protocol):
         """
         ...
 
-    async def results(self, batch_id: str, state: BatchState) -> Iterable[LineResult]:
-        """What became of the requests of a batch that has ended; in no order, and not of all.
+    async def results(self, batch_id: str, state: BatchState) -> BatchResults:
+        """What became of the requests of a batch that has ended.
 
         Raises:
-            ProviderError: they could not be fetched.
+            ProviderError: they could not be fetched; `not_found` where none of them is left.
         """
         ...
 

@@ -13,23 +13,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, InputFault, ProviderError
-from ..judges.budget import Purse
+from ..errors import ProviderError
 from ..judges.call import reserve_usd
 from ..judges.desk import Desk
-from ..judges.faults import TRANSIENT, redact
 from ..judges.limits import StoppedError
 from ..judges.spec import Rung
 from ..records.responses import ResponseRow
-from .book import BatchBook, BatchRecord, now
-from .collecting import Collected, Collector
+from .book import BatchBook, BatchRecord
+from .collecting import Collector
 from .members import Member, members_of
 from .parcel import Parcel
 from .plan import Planned, planned_judgments
 from .price import batch_prices
-from .providers import BatchState, LineResult
 from .settings import BatchProgress, BatchSettings
 from .submitting import Submitter
+from .waiting import OpenBatches, cannot_look, in_few_words
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -39,7 +37,6 @@ Rows = Callable[[], Iterable[ResponseRow]]
 
 _ROUNDING = 1e-9
 """Sums of the same amounts in another order differ in their last digits."""
-_SHOWN_CHARACTERS = 200
 
 
 @dataclass(slots=True)
@@ -96,13 +93,18 @@ class BatchStage:
         self._book = BatchBook.open(folder)
         self._members: dict[str, Member] = {}
         self._rungs: dict[str, Rung] = {}  # of those that still take batches
-        self._purses: dict[int, Purse] = {}
-        self._held: dict[int, float] = {}
-        self._tried: set[str] = set()
-        self._queue_was_full = False
         self._began = time.monotonic()
         self._collector = Collector(panel, desk, rows, self.leftovers.errors)
         self._submitter = Submitter(self._book, desk, self._notice)
+        self._open = OpenBatches(
+            self._book,
+            desk,
+            self._collector,
+            self.progress,
+            tell=self._tell,
+            notice=self._notice,
+            what_then=self._what_then(),
+        )
 
     async def run(self) -> None:
         """Submits, waits and collects until nothing is left that a batch could answer.
@@ -123,13 +125,12 @@ class BatchStage:
                 # Room that was not used comes free when a batch ends, in the cap and in the
                 # provider's queue; without an answer nothing will have changed.
                 is_worth_another = self.progress.answered > answered and (
-                    self.leftovers.capped or self._queue_was_full
+                    self.leftovers.capped or self._open.queue_was_full
                 )
         except StoppedError:
             self._say_how_to_go_on()
         finally:
-            for purse in self._purses.values():
-                purse.close()
+            self._open.close()
 
     async def _get_ready(self) -> None:
         self._tell("planning")
@@ -148,12 +149,13 @@ class BatchStage:
                     "State it with --batch-discount, such as 0.5 for half the price."
                 )
         for record in self._book.of_status("uploading", "creating"):
-            taken = self._members.get(record.backend)
-            await self._submitter.settle(record, taken.provider if taken else None)
+            try:
+                await self._submitter.settle(record, self._members.get(record.backend))
+            except ProviderError as error:
+                raise cannot_look(record, error) from error
         for record in self._book.of_status("open"):
             # It was bought under the cap of an earlier session; here it leaves less room.
-            self._purses[record.number] = self._desk.purse()
-            self._held[record.number] = record.worst_usd or 0.0
+            self._open.take(record, self._desk.purse())
             self._notice(
                 f"{record.backend}: batch {record.batch_id} of {record.requests} requests was "
                 f"submitted on {record.created}; it is waited for and not submitted again."
@@ -165,8 +167,8 @@ class BatchStage:
     async def _submit_all(self) -> None:
         """Puts everything that is open into batches, as far as the cap goes."""
         self._tell("planning")
-        self.leftovers.capped = self._queue_was_full = False
-        taken = set(self._tried)
+        self.leftovers.capped = self._open.queue_was_full = False
+        taken = set(self._open.tried)
         for record in self._book.of_status("open"):
             taken.update(self._book.ids(record))
         parcels: dict[str, Parcel] = {}
@@ -222,7 +224,7 @@ class BatchStage:
         if worst is None or budget.closed:
             return False
         packed = sum(parcel.worst_usd or 0.0 for parcel in parcels.values())
-        bound = budget.spent + budget.possibly_spent + sum(self._held.values()) + packed + worst
+        bound = budget.spent + budget.possibly_spent + self._open.held_usd + packed + worst
         return bound + _ROUNDING <= budget.cap
 
     async def _submit(self, parcel: Parcel, member: Member) -> None:
@@ -237,7 +239,7 @@ class BatchStage:
             if error.may_be_billed:
                 purse.write_off(parcel.worst_usd)
             purse.close()
-            self._tried.update(parcel.ids)
+            self._open.tried.update(parcel.ids)
             self._fall_back(name, error)
             return
         except BaseException:
@@ -245,15 +247,14 @@ class BatchStage:
             raise
         finally:
             parcel.remove()
-        self._purses[record.number] = purse
-        self._held[record.number] = parcel.worst_usd or 0.0
+        self._open.take(record, purse)
         self._tell("submitting")
 
     def _fall_back(self, name: str, error: ProviderError) -> None:
         """No further batch of this backend; what is with the provider is still waited for."""
         self._rungs.pop(name, None)
         self.leftovers.by_backend[name] = error
-        self._notice(f"{name}: no batch was made ({_said(error)}). {self._what_then()}")
+        self._notice(f"{name}: no batch was made ({in_few_words(error)}). {self._what_then()}")
 
     def _what_then(self) -> str:
         return "They count as failed." if self._settings.only else "They are asked online."
@@ -262,104 +263,12 @@ class BatchStage:
         looks = 0
         while waiting := self._book.of_status("open"):
             self._tell("waiting")
-            ended = await self._look_at(waiting)
-            for record, state, results in ended:
-                await self._collect(record, state, results)
-            if ended:
+            if await self._open.look(self._members, self.leftovers.by_backend):
                 looks = 0
                 continue
             backend = self._members[waiting[0].backend].backend
             await self._desk.limiter(backend).pause(self._settings.pause_after(looks))
             looks += 1
-
-    async def _look_at(
-        self, waiting: list[BatchRecord]
-    ) -> list[tuple[BatchRecord, BatchState, Iterable[LineResult]]]:
-        """The batches that have ended, with their results."""
-        ended: list[tuple[BatchRecord, BatchState, Iterable[LineResult]]] = []
-        done = 0
-        trouble: str | None = None
-        for record in waiting:
-            if self._desk.stopped:
-                raise StoppedError
-            member = self._members.get(record.backend)
-            if member is None or record.batch_id is None:
-                raise _cannot_look(record, self.leftovers.by_backend.get(record.backend))
-            try:
-                state = await member.provider.look(record.batch_id)
-                results: Iterable[LineResult] = ()
-                if state.is_ended:
-                    results = await member.provider.results(record.batch_id, state)
-            except ProviderError as error:
-                trouble = self._bear(record, error) or trouble
-                continue
-            done += state.done
-            seen = record
-            if state.status != record.provider_status:
-                seen = self._book.change(record, provider_status=state.status)
-            if state.is_ended:
-                ended.append((seen, state, results))
-        self.progress.done, self.progress.trouble = done, trouble
-        self._tell("waiting")
-        return ended
-
-    def _bear(self, record: BatchRecord, error: ProviderError) -> str | None:
-        """Trouble that passes, in words; a batch that is gone is closed.
-
-        Raises:
-            InputError: somebody has to see to it.
-        """
-        if error.fault in TRANSIENT or error.fault == "bad_reply":
-            return _said(error)
-        if error.fault != "not_found":
-            raise _cannot_look(record, error)
-        self._purses[record.number].write_off(record.worst_usd)
-        self._notice(
-            f"{record.backend}: the provider knows no batch {record.batch_id} any more; its "
-            f"{record.requests} requests may have been paid. {self._what_then()}"
-        )
-        self._tried.update(self._book.ids(record))
-        self._close(record)
-        self._book.change(record, status="lost", ended=now(), provider_status="not found")
-        return None
-
-    async def _collect(
-        self, record: BatchRecord, state: BatchState, results: Iterable[LineResult]
-    ) -> None:
-        answered, failed = self.progress.answered, self.progress.failed
-
-        def on_step(found: Collected) -> None:
-            self.progress.answered = answered + found.answered
-            self.progress.failed = failed + found.failed
-            self._tell("collecting")
-
-        ids = self._book.ids(record)
-        if state.is_full:
-            self._queue_was_full = True  # asked again when others have ended
-        else:
-            self._tried.update(ids)
-        purse = self._purses[record.number]
-        found = await self._collector.collect(record, ids, results, purse, on_step)
-        self._close(record)
-        self._book.change(
-            record,
-            status="collected",
-            ended=now(),
-            answered=found.answered,
-            failed=found.failed,
-            faults=dict(found.faults),
-        )
-        if found.failed:
-            why = ", ".join(f"{redact(name)} {n}" for name, n in found.faults.most_common())
-            told = f": {redact(state.detail, limit=_SHOWN_CHARACTERS)}" if state.detail else ""
-            self._notice(
-                f"{record.backend}: {found.failed} of the {record.requests} requests of batch "
-                f"{record.batch_id} came to nothing ({why}){told}. {self._what_then()}"
-            )
-
-    def _close(self, record: BatchRecord) -> None:
-        self._purses.pop(record.number).close()
-        self._held.pop(record.number, None)
 
     def _say_how_to_go_on(self) -> None:
         waiting = self._book.of_status("open")
@@ -377,17 +286,4 @@ class BatchStage:
         self.progress.requests = sum(record.requests for record in waiting)
         self.progress.elapsed_s = time.monotonic() - self._began
         self._on_progress(self.progress)
-
-
-def _said(error: ProviderError) -> str:
-    """A fault in a few words; details come from outside, and keys are out of them already."""
-    return redact(str(error), limit=_SHOWN_CHARACTERS)
-
-
-def _cannot_look(record: BatchRecord, error: ProviderError | None) -> InputError:
-    why = _said(error) if error is not None else "the backend takes no batches"
-    return InputError(
-        [InputFault(record.backend, f"batch {record.batch_id} cannot be looked at: {why}")],
-        hint="What is submitted goes on at the provider and is kept in batches.json of the run "
-        "folder. Once that is mended, give the same command again.",
-    )
+        self._desk.changed()  # a run waits for hours: what it has counted is to be on record

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import TypeVar
 
 from ..errors import ProviderError
@@ -12,12 +13,18 @@ from ..judges.faults import TRANSIENT
 from ..judges.limits import StoppedError
 from ..judges.spec import Rung
 from .book import BatchBook, BatchRecord, now
+from .members import Member
 from .parcel import Parcel
 from .providers import BatchProvider
 
 ATTEMPTS = 5
 _FIRST_PAUSE_S = 1.0
 _LONGEST_PAUSE_S = 60.0
+
+LOOK_AGAIN_S = (2.0, 8.0, 20.0, 30.0)
+"""Seconds between the looks for a batch of which nobody knows whether it was made."""
+_NO_LIST = frozenset({"not_found", "bad_request", "unsupported_parameter"})
+"""Faults of an endpoint that lists no batches."""
 
 Result = TypeVar("Result")
 
@@ -55,16 +62,24 @@ class Submitter:
             ),
             parcel.ids,
         )
+        provider = parcel.provider
         try:
             file_id = await self._patiently(
-                backend, lambda: parcel.provider.upload(parcel.path), asks=False
+                backend, lambda: provider.upload(parcel.path), asks=False
             )
             record = self._book.change(record, status="creating", file_id=file_id)
-            batch_id = await self._create(backend, parcel, file_id)
-        except (ProviderError, StoppedError) as error:
-            is_lost = isinstance(error, ProviderError) and error.may_be_billed
-            self._book.change(record, status="lost" if is_lost else "dropped", ended=now())
+            batch_id = await self._patiently(
+                backend, lambda: provider.create(parcel.path, file_id), asks=True
+            )
+        except StoppedError:
+            self._book.change(record, status="dropped", ended=now())
             raise
+        except ProviderError as error:
+            if record.status == "creating" and error.may_be_billed:
+                batch_id = await self._made_after_all(backend, provider, record, error)
+            else:
+                self._book.change(record, status="dropped", ended=now())
+                raise _unpaid(error) from error
         counts = self._desk.counts
         counts.sent += len(parcel.ids)
         counts.attempts += len(parcel.ids)
@@ -72,17 +87,19 @@ class Submitter:
         counts.batches += 1
         return self._book.change(record, status="open", batch_id=batch_id)
 
-    async def settle(self, record: BatchRecord, provider: BatchProvider | None) -> None:
-        """Finds out what became of a submission during which the process was killed."""
+    async def settle(self, record: BatchRecord, member: Member | None) -> None:
+        """Finds out what became of a submission during which the process ended.
+
+        Raises:
+            ProviderError: the provider could not be asked.
+            StoppedError: the run is stopping; the next one has to find out.
+        """
         if record.status == "uploading":
             self._book.change(record, status="dropped", ended=now())
             return
         is_told, batch_id = False, None
-        if provider is not None:
-            try:
-                is_told, batch_id = await provider.find(record.file_id)
-            except ProviderError:
-                is_told = False
+        if member is not None:
+            is_told, batch_id = await self._found(member.backend, member.provider, record)
         if batch_id is not None:
             self._book.change(record, status="open", batch_id=batch_id)
         elif is_told:
@@ -90,30 +107,67 @@ class Submitter:
         else:
             self._book.change(record, status="lost", ended=now())
             self._desk.counts.repeated += record.requests
+            self._desk.purse().write_off(record.worst_usd)
             self._notice(
                 f"{record.backend}: an earlier process ended while it submitted a batch of "
                 f"{record.requests} requests. Nobody can tell whether it arrived; they are asked "
                 "again and may be paid twice."
             )
 
-    async def _create(self, backend: Backend, parcel: Parcel, file_id: str | None) -> str:
-        provider = parcel.provider
+    async def _made_after_all(
+        self,
+        backend: Backend,
+        provider: BatchProvider,
+        record: BatchRecord,
+        error: ProviderError,
+    ) -> str:
+        """The id of a batch whose creation was answered with trouble.
+
+        Raises:
+            ProviderError: there is none; with `may_be_billed` nobody can tell.
+            StoppedError: the run is stopping; the next one has to find out.
+        """
         try:
-            return await self._patiently(
-                backend, lambda: provider.create(parcel.path, file_id), asks=True
-            )
-        except ProviderError as error:
-            if not error.may_be_billed:
-                raise
+            is_told, batch_id = await self._found(backend, provider, record)
+        except ProviderError:
+            is_told, batch_id = False, None
+        if batch_id is not None:
+            return batch_id
+        self._book.change(record, status="dropped" if is_told else "lost", ended=now())
+        raise _unpaid(error) if is_told else error
+
+    async def _found(
+        self, backend: Backend, provider: BatchProvider, record: BatchRecord
+    ) -> tuple[bool, str | None]:
+        """Whether it can be told if there is a batch, and its id.
+
+        A batch that is not listed may still be in the making, where its creation timed out or broke
+        off: that there is none is believed after some looks only.
+
+        Raises:
+            ProviderError: the last look failed, for a reason that may pass or be mended.
+            StoppedError: the run is stopping.
+        """
+        limiter = self._desk.limiter(backend)
+        since = datetime.fromisoformat(record.created)
+        trouble: ProviderError | None = None
+        for pause_s in (0.0, *LOOK_AGAIN_S):
+            await limiter.pause(pause_s)
+            trouble = None
             try:
-                is_told, batch_id = await provider.find(file_id)
-            except ProviderError:
-                is_told, batch_id = False, None
-            if batch_id is not None:
-                return batch_id
-            if not is_told:
-                raise
-            raise ProviderError(error.fault, error.detail, status=error.status) from error
+                is_told, batch_id = await provider.find(record.file_id, since=since)
+            except ProviderError as error:
+                if error.fault in _NO_LIST:
+                    return False, None
+                if error.fault not in TRANSIENT and error.fault != "bad_reply":
+                    raise
+                trouble = error
+                continue
+            if batch_id is not None or not is_told:
+                return is_told, batch_id
+        if trouble is not None:
+            raise trouble
+        return True, None
 
     async def _patiently(
         self, backend: Backend, call: Callable[[], Awaitable[Result]], *, asks: bool
@@ -131,3 +185,8 @@ class Submitter:
                     raise
                 wait = error.retry_after_s or _FIRST_PAUSE_S * 2 ** (attempt - 1)
             await limiter.pause(min(wait, _LONGEST_PAUSE_S))
+
+
+def _unpaid(error: ProviderError) -> ProviderError:
+    """The same fault, of a submission that came to no batch."""
+    return ProviderError(error.fault, error.detail, status=error.status)

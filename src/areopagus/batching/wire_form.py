@@ -12,7 +12,6 @@ kind exactly so; and every now and then it is asked again.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from ..judges.faults import classify
 from ..judges.llm import LitellmBackend
 from ..judges.quiet_litellm import litellm_module
 from ..judges.reply_parts import reply_of
+from ..judges.reply_secrets import without_secrets
 from ..judges.request import Request
 from ..judges.wire import Received, Sent, Shape, Written, is_ordinary, passing
 from ..judges.wire.answers import AnswerReader
@@ -44,12 +44,6 @@ def arguments_of(backend: LitellmBackend, request: Request) -> dict[str, Any]:
         ProviderError: the variable that holds the key is not set.
     """
     return backend.arguments(request)
-
-
-def secrets_of(backend: LitellmBackend) -> tuple[str, ...]:
-    """Keys that must not be shown."""
-    named = os.environ.get(backend.spec.api_key_env or "")
-    return (named,) if named else ()
 
 
 class RequestWriter:
@@ -92,7 +86,7 @@ class RequestWriter:
             except Exception as error:
                 if passage.sent is not None:
                     return passage.sent
-                raise classify(error, secrets=secrets_of(self._backend)) from error
+                raise classify(error, secrets=self._backend.secrets()) from error
         if passage.sent is not None:
             return passage.sent
         raise ProviderError("internal", "litellm's request for this model could not be seen")
@@ -140,13 +134,14 @@ class AnswerDesk:
             with passing(received):
                 reply = self._read(await litellm_module().acompletion(**arguments))
         except Exception as error:
-            raise classify(error, secrets=secrets_of(self._backend)) from error
+            raise classify(error, secrets=self._backend.secrets()) from error
         if is_ordinary(reply) and not shape.closed:
             shape.learn_read(received, reply, self._read)
         return reply
 
     def _read(self, answer: Any) -> Reply:
-        return reply_of(answer, cost_of=self._cost)
+        reply = reply_of(answer, cost_of=self._cost)
+        return without_secrets(reply, self._backend.secrets())
 
     def _shape(self, arguments: Mapping[str, Any]) -> Shape:
         parameters = {k: v for k, v in arguments.items() if k not in _NOT_SHAPE}

@@ -68,7 +68,7 @@ class EmbeddingBackend(LitellmBackend):
                 "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
             ) from error
         except Exception as error:
-            raise classify(error, secrets=self._secrets()) from error
+            raise classify(error, secrets=self.secrets()) from error
         used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
         return Reply(
             text=packed(_vector_of(answer)),
