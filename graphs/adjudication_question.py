@@ -158,7 +158,7 @@ def repair_request(question: JudgeQuestion, first: Request, reply: Reply, proble
 def read_judgment(question: JudgeQuestion, reply: Reply) -> ObjectReading:
     """The object in a reply: every key, no other, only values allowed, or unreadable as a whole."""
     contract = question.contract
-    reading = read_object(reply, contract)
+    reading = read_object(reply, contract, judged=tuple(question.texts.values()))
     if reading.outcome != "read":
         return reading
     faults = [f"{key} {sentence}" for key, _, sentence in object_faults(reading.value, contract)]

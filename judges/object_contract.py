@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -25,6 +25,7 @@ from .reading import (
     _storable,
     _unread,
     locate,
+    refuse_quotation,
 )
 
 ValueKind = Literal["string", "boolean"]
@@ -78,10 +79,13 @@ class ObjectReading:
     detail: str | None = None
 
 
-def read_object(reply: Reply, contract: ObjectContract) -> ObjectReading:
+def read_object(
+    reply: Reply, contract: ObjectContract, *, judged: Sequence[str] = ()
+) -> ObjectReading:
     """The object in a reply; never raises, whatever the text holds.
 
-    Accepted as in `read_vote`: the object alone, in one code fence, or with prose on one side.
+    Accepted as in `read_vote`: the object alone, in one code fence, or with prose on one side,
+    unless it may be quoted from one of the texts that were `judged`.
     """
     ending = (reply.finish_reason or "").strip().lower()
     text = reply.text if reply.text is not None else ""
@@ -101,15 +105,16 @@ def read_object(reply: Reply, contract: ObjectContract) -> ObjectReading:
         return _without("unreadable", "too_large", much)
     form = Contract(criteria=contract.keys, low=0, high=1, abstained=False, rationale=False)
     try:
-        value = locate(text, form).value
+        found = locate(text, form, judged)
+        refuse_quotation(text, found, contract.keys, judged)
     except Unreadable as fault:
         if fault.is_prose and _declines(text):
             return _without("refused", "refusal", f"the model declined: {text.strip()[:400]}")
         return _without("unreadable", fault.problem, fault.detail)
-    if not isinstance(value, dict):
-        rule = f"the reply must be a JSON object, got {_kind(value)}"
+    if not isinstance(found.value, dict):
+        rule = f"the reply must be a JSON object, got {_kind(found.value)}"
         return _without("unreadable", "wrong_type", rule)
-    return ObjectReading("read", {str(key): _plain(item) for key, item in value.items()})
+    return ObjectReading("read", {str(key): _plain(item) for key, item in found.value.items()})
 
 
 def object_faults(

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ..records.reply import Reply
 from .contract import ABSTAINED, RATIONALE, Contract, Problem
+from .quotation import REASONING_END, may_quote
 
 MAX_REPLY_CHARS = 65_536
 """A longer text is not searched: a vote with a rationale takes some hundreds of characters."""
@@ -139,8 +140,8 @@ _DECODER = json.JSONDecoder(
 def read_vote(reply: Reply, contract: Contract, *, judged: Sequence[str] = ()) -> Vote:
     """The vote in a reply; never raises, whatever the text holds.
 
-    `judged` are the texts that the judge read. An object that prose leads up to or away from, and
-    that stands in one of them, is a quotation and no vote.
+    `judged` are the texts that the judge read. An object that prose leads up to or away from is a
+    quotation, and no vote, where one of them gives one of its scores to the same criterion.
 
     Accepted are the object alone, in one code fence, or with prose on one side only; in the
     single-integer modes the integer alone too. A reasoning block in <think> tags in front is
@@ -166,8 +167,8 @@ def read_vote(reply: Reply, contract: Contract, *, judged: Sequence[str] = ()) -
         much = f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARS} are read"
         return _unread("unreadable", "too_large", much)
     try:
-        found = locate(text, contract)
-        _refuse_quotation(text, found, judged)
+        found = locate(text, contract, judged)
+        refuse_quotation(text, found, contract.criteria, judged)
         return _vote(found.value, contract)
     except Unreadable as fault:
         if fault.is_prose and _is_refusal(text):
@@ -175,15 +176,13 @@ def read_vote(reply: Reply, contract: Contract, *, judged: Sequence[str] = ()) -
         return _unread("unreadable", fault.problem, fault.detail)
 
 
-def locate(text: str, contract: Contract) -> Located:
+def locate(text: str, contract: Contract, judged: Sequence[str] = ()) -> Located:
     """The one JSON value in `text` that can be the vote; not yet checked against the contract.
 
     Raises:
         Unreadable: where there is none, or no single one.
     """
-    start, end = _trimmed(text, 0, len(text))
-    if text.startswith("<think>", start) and text.count("</think>", start) == 1:
-        start, end = _trimmed(text, text.index("</think>", start) + len("</think>"), end)
+    start, end = _without_reasoning(text, judged)
     whole = _exactly(text, start, end)
     fence = None if whole else _FENCE_OPEN.match(text, start)
     if fence and text.endswith(fence[1], fence.end(), end):
@@ -191,20 +190,32 @@ def locate(text: str, contract: Contract) -> Located:
     return whole or _search(text, start, end, contract)
 
 
-def _refuse_quotation(text: str, found: Located, judged: Sequence[str]) -> None:
-    """Raises where the object is written in a judged text as well, and is not the whole reply."""
-    outside = text[: found.start] + text[found.end :]
-    if not isinstance(found.value, dict) or not any(c.isalnum() for c in _unfenced(outside)):
+def refuse_quotation(text: str, found: Located, keys: Sequence[str], judged: Sequence[str]) -> None:
+    """Refuses an object that may be a quotation from a judged text; see `quotation.may_quote`.
+
+    Raises:
+        Unreadable: it may.
+    """
+    if not isinstance(found.value, dict):
         return
-    written = "".join(text[found.start : found.end].split())
-    if any(written in "".join(source.split()) for source in judged):
-        raise Unreadable("embedded", "the object is a quotation from the judged text")
+    start, end = _without_reasoning(text, judged)
+    outside = text[start : found.start] + text[found.end : end]
+    value = {key: found.value[key] for key in keys if key in found.value}
+    if may_quote(outside, text[found.start : found.end], value, judged):
+        raise Unreadable("embedded", "the object may be a quotation from the judged text")
 
 
-def _unfenced(text: str) -> str:
-    """The text without a reasoning block in front and without the opening of a code fence."""
-    _, _, behind = text.rpartition("</think>")
-    return re.sub(r"(`{3,}|~{3,})[ \t]*[A-Za-z0-9]{0,16}", "", behind)
+def _without_reasoning(text: str, judged: Sequence[str]) -> tuple[int, int]:
+    """Where the reply begins and ends, without blanks and a reasoning block in front.
+
+    The end of a block may itself be quoted, where a judged text holds one: there is no telling
+    then what is reasoning, and all of it counts as prose.
+    """
+    start, end = _trimmed(text, 0, len(text))
+    is_apart = text.startswith("<think>", start) and text.count(REASONING_END, start) == 1
+    if is_apart and not any(REASONING_END in source for source in judged):
+        start = text.index(REASONING_END, start) + len(REASONING_END)
+    return _trimmed(text, start, end)
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
