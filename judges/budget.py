@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 
 class BudgetSpentError(Exception):
-    """The cost cap does not allow this call."""
+    """The cost cap does not allow this call.
+
+    Attributes:
+        attempts: how often it had been sent before, without a reply.
+    """
+
+    attempts = 0
 
 
 @dataclass(slots=True)

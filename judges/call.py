@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
     from ..records.ledger import Intent
+    from .account import UnitPrices
 
 # Spreads retries; no result depends on it.
 _jitter = random.Random()  # noqa: S311 - nothing secret
@@ -43,6 +44,7 @@ class Call:
     hard_failures: int = 0
     may_be_billed: bool = False
     is_sending: bool = False
+    is_paid: bool = False
     last_error: ProviderError | None = None
     likely_tokens: float = 0.0
     worst_usd: float | None = None
@@ -53,6 +55,12 @@ class Call:
         self.likely_tokens = size / 4 + _USUAL_OUTPUT_TOKENS
         self.worst_usd = worst_usd(self.backend, self.request)
         self.reserve_usd = reserve_usd(self.backend, self.request)
+
+    @property
+    def unit_prices(self) -> UnitPrices | None:
+        """What a token of each kind costs, where the cost of a reply is a sum of that."""
+        found: UnitPrices | None = getattr(self.backend, "unit_prices", None)
+        return found
 
     def gives_up(self, state: RetryCallState) -> bool:
         """Rate limits are waited out for as long as the settings say; other faults are counted."""

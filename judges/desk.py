@@ -16,7 +16,7 @@ from ..errors import ProviderError
 from ..records.reply import Reply
 from .account import Account, UnitPrices
 from .backend import Backend
-from .budget import Budget, Purse
+from .budget import Budget, BudgetSpentError, Purse
 from .call import RETRY_AFTER_MOST_S, Call
 from .faults import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .limits import Limiter, StoppedError
@@ -46,7 +46,7 @@ class CallCounts:
         failed: calls that brought none.
         from_ledger: calls that needed nothing sent.
         attempts: HTTP attempts; of a request in a batch, its handing in.
-        repeated: calls sent again because an earlier process died while they were in flight.
+        repeated: calls sent again that an earlier process, or this one, had left in flight.
         in_batches: of those sent, the ones handed in in batches.
         batches: batches handed in.
     """
@@ -248,21 +248,28 @@ class Desk:
                 self._closed.setdefault(spec.name, error)
             await self._record_failure(call, error)
             raise
-        except BaseException:
-            # Stopped or cancelled between attempts: nothing of ours is in flight any more. Where
-            # an attempt is cut off, its note stays: the call may have been paid.
-            if call.is_sending:
-                call.purse.write_off(call.worst_usd)
-                if call.intent is not None:
-                    self.ledger.cut_off(call.intent)
-            elif call.intent is not None:
-                if call.last_error is not None:
-                    await self._record_failure(call, call.last_error)
-                else:
-                    await self.ledger.withdraw(call.intent)
+        except BaseException as error:
+            if call.attempts and not call.is_paid:
+                self.counts.failed += 1  # it was sent, and nothing came of it
+                if isinstance(error, BudgetSpentError | StoppedError):
+                    error.attempts = call.attempts
+            await self._end_early(call)
             raise
         finally:
             self.changed()
+
+    async def _end_early(self, call: Call) -> None:
+        """Leaves the right note of a call that was stopped or cancelled."""
+        if call.is_paid or call.intent is None:
+            return  # what stores the reply ends the note as well
+        if call.is_sending:
+            # The attempt is cut off, and may have been paid.
+            call.purse.write_off(call.worst_usd)
+            self.ledger.cut_off(call.intent)
+        elif call.last_error is not None:
+            await self._record_failure(call, call.last_error)
+        else:
+            await self.ledger.withdraw(call.intent)
 
     async def _try_again(self, call: Call, limiter: Limiter, first: ProviderError) -> Reply:
         from tenacity import AsyncRetrying, retry_if_exception
@@ -340,8 +347,9 @@ class Desk:
             raise
         if reply.attempts != call.attempts:
             reply = replace(reply, attempts=call.attempts)
+        call.is_sending, call.is_paid = False, True
         call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
-        self.account.paid_online(reply, unit_prices(call.backend))
+        self.account.paid_online(reply, call.unit_prices)
         usage = reply.usage
         limiter.succeeded(
             estimated_tokens=call.likely_tokens,
@@ -380,12 +388,6 @@ class Desk:
             attempts=call.attempts,
             may_be_billed=call.may_be_billed,
         )
-
-
-def unit_prices(backend: Backend) -> UnitPrices | None:
-    """What a token of each kind costs, where the cost of a reply is a sum of that."""
-    found: UnitPrices | None = getattr(backend, "unit_prices", None)
-    return found
 
 
 def _short(key: str) -> int:

@@ -229,9 +229,13 @@ class _Case:
                 "failed", error.fault, error.detail, answers, rung, in_vain=error.attempts
             )
         except BudgetSpentError as error:
-            return self._closed("not_asked", "budget", str(error), answers, rung)
-        except StoppedError:
-            return self._closed("not_asked", "interrupted", None, answers, rung)
+            return self._closed(
+                "not_asked", "budget", str(error), answers, rung, in_vain=error.attempts
+            )
+        except StoppedError as error:
+            return self._closed(
+                "not_asked", "interrupted", None, answers, rung, in_vain=error.attempts
+            )
         return self._judgment(vote, answers, rung)
 
     def _first_request(self, rung: Rung) -> Request:

@@ -24,7 +24,13 @@ _ONE_CUT_WITHIN_S = 1.0
 
 
 class StoppedError(Exception):
-    """The run is stopping: no further call is to be sent."""
+    """The run is stopping: no further call is to be sent.
+
+    Attributes:
+        attempts: how often the call had been sent before, without a reply.
+    """
+
+    attempts = 0
 
 
 @dataclass(slots=True)

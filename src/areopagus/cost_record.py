@@ -8,9 +8,6 @@ from typing import Any
 
 from .judges.account import Account, Sums, saved
 
-NOTE_EVERY_S = 5.0
-"""A job notes what it has spent so often, so that a kill takes no more than that off the record."""
-
 _USED = ("ledger", "repairs", "refused", "unreadable", "failed")
 
 

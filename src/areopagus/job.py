@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, aclosing, suppress
+from contextlib import ExitStack, aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import all_paid, check_cap
-from .cost_record import NOTE_EVERY_S, cost_record
+from .cost_record import cost_record
 from .engines.local import LocalEngine
-from .errors import StoreError
 from .judges.budget import Budget
 from .judges.desk import Desk
 from .loop import run_stoppable
@@ -23,6 +22,7 @@ from .records.responses import ResponseRow, text_key
 from .records.run_folder import RunFolder
 from .records.run_tables import TableWriter
 from .records.run_texts import TextWriter
+from .renewal import Renewal
 from .run import Run, RunInterrupted
 from .run_record import RunState, run_record, session_record
 from .scoring import Scored, matter_of
@@ -141,7 +141,7 @@ class ScoreJob:
         self._started = datetime.now(UTC)
         self._before = Spending()
         self._noted: dict[str, Any] = {}
-        self._noted_at = 0.0
+        self._renewal = Renewal(self._note_spending)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -173,6 +173,7 @@ class ScoreJob:
         try:
             return await self._run(desk)
         finally:
+            self._renewal.end()
             await self._engine.close()
             self.folder.close()
             self.source.close()
@@ -227,7 +228,7 @@ class ScoreJob:
             texts.close()
             writer.close()
             unless_done.pop_all()
-        self._noted = {}
+        self._renewal.end()
         state: RunState = "complete"
         if self.progress.counts["not_asked"] > standing.n_settled_judgments:
             state = "interrupted" if desk.stopped else "budget"
@@ -245,18 +246,16 @@ class ScoreJob:
     def _note(self, record: dict[str, Any]) -> None:
         """Writes run.json, and remembers it for what is spent from now on."""
         self.folder.write_run_file(record)
-        self._noted, self._noted_at = record, time.monotonic()
+        self._noted = record
+        self._renewal.begin()
 
     def _note_spending(self) -> None:
         record = self._noted
-        if not record or time.monotonic() - self._noted_at < NOTE_EVERY_S:
-            return
         # The tables do not stand yet, so neither do counts and means.
         sessions = [*record["sessions"][:-1], self._session("running")]
-        with suppress(OSError, StoreError):  # the last record says so if it cannot be written
-            self._note(
-                {**record, "cost": record["cost"] | cost_record(sessions), "sessions": sessions}
-            )
+        self.folder.write_run_file(
+            {**record, "cost": record["cost"] | cost_record(sessions), "sessions": sessions}
+        )
 
     def _count(self, scored: Scored, elapsed_s: float) -> None:
         self.progress.done += 1
@@ -274,7 +273,7 @@ class ScoreJob:
             progress.repeated = counts.repeated
         progress.spent_usd = budget.spent
         progress.unknown_price_calls = budget.unknown_calls
-        self._note_spending()
+        self._renewal.changed()
         self._on_progress(progress)
 
     def _record(self, state: RunState, standing: Standing) -> dict[str, Any]:

@@ -6,9 +6,7 @@ answer is a response of the run: one that did not come has no text, which the pa
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from .access import prepare_all
 from .asking import read_answer
-from .cost_record import NOTE_EVERY_S
-from .errors import InputError, StoreError
+from .errors import InputError
 from .estimate import Estimate, estimate
 from .job import Beginning, ScoreJob, default_folder
 from .job_options import JobOptions, seated
@@ -27,6 +24,7 @@ from .panel import Panel
 from .records.judgment import STATUSES
 from .records.responses import open_responses
 from .records.run_folder import ANSWERS_FILE, RunFolder
+from .renewal import Renewal
 from .respond_protocol import Track
 from .responding import USUAL_WORDS, RespondJob
 from .run import Run, RunInterrupted
@@ -122,7 +120,7 @@ class PromptScoreJob:
         """
         self._on_answers = on_answers or (lambda result: None)
         self._folder: RunFolder | None = None
-        self._noted = 0.0
+        self._renewal = Renewal(self._note)
         self._started = datetime.now(UTC)
         self._seated = seated(panel, options)
         self.panel = self._seated.panel
@@ -220,9 +218,11 @@ class PromptScoreJob:
         if self._stop_early:
             answering.stop()
         self._folder, self._started = folder, datetime.now(UTC)
+        self._renewal.begin(is_written=False)
         try:
             result = await answering.run()
         finally:
+            self._renewal.end()
             self._folder = None
         state = _state(result)
         folder.existing = {"sessions": self._sessions(folder, state or "complete")}
@@ -248,12 +248,12 @@ class PromptScoreJob:
 
     def _tell(self, result: RespondResult) -> None:
         """Keeps run.json up to date while targets answer, and hands the state on."""
-        folder, now = self._folder, time.monotonic()
-        if folder is not None and (not self._noted or now - self._noted >= NOTE_EVERY_S):
-            self._noted = now
-            with suppress(OSError, StoreError):  # the last record says so if it cannot be written
-                folder.write_run_file(self._record(folder))
+        self._renewal.changed()
         self._on_answers(result)
+
+    def _note(self) -> None:
+        if self._folder is not None:
+            self._folder.write_run_file(self._record(self._folder))
 
     def _record(self, folder: RunFolder) -> dict[str, Any]:
         """run.json while there are no responses to score yet."""

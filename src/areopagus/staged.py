@@ -10,18 +10,18 @@ import asyncio
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import check_cap
-from .cost_record import NOTE_EVERY_S, cost_record
-from .errors import StoreError
+from .cost_record import cost_record
 from .judges.budget import Budget
 from .judges.desk import Desk
 from .records.run_folder import RUN_FORMAT, RunFolder
+from .renewal import Renewal
 from .spending import Spending
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class StagedJob(ABC):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
         self._folder: RunFolder | None = None
-        self._noted = 0.0
+        self._renewal = Renewal(self._note)
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
@@ -132,10 +132,12 @@ class StagedJob(ABC):
         if self._stop_early:
             desk.stop()
         folder.write_run_file(self._record("running", folder))
-        self._folder, self._noted = folder, time.monotonic()
+        self._folder = folder
+        self._renewal.begin()
         try:
             result = await self.run_stages(desk)
         finally:
+            self._renewal.end()
             self._folder = None
         folder.write_run_file(self._record(self._state(desk), folder))
         return self.finished(result)
@@ -195,11 +197,12 @@ class StagedJob(ABC):
         now = time.monotonic()
         progress.elapsed_s = now - self._clock.began
         progress.stage_sent = progress.sent - self._clock.sent_before
-        if self._folder is not None and now - self._noted >= NOTE_EVERY_S:
-            self._noted = now
-            with suppress(OSError, StoreError):  # the last record says so if it cannot be written
-                self._folder.write_run_file(self._record("running", self._folder))
+        self._renewal.changed()
         self._on_progress(progress)
+
+    def _note(self) -> None:
+        if self._folder is not None:
+            self._folder.write_run_file(self._record("running", self._folder))
 
     def _state(self, desk: Desk) -> StagedState:
         if desk.stopped:

@@ -262,6 +262,8 @@ async def test_attempts_that_may_have_been_billed_count_against_the_cap(ledger: 
         await desk.ask(backend, request(), desk.purse())
     assert len(backend.requests) == 3
     assert desk.budget.possibly_spent == 3.0
+    # It was sent and brought nothing, whatever ended it.
+    assert (desk.counts.sent, desk.counts.answered, desk.counts.failed) == (1, 0, 1)
 
 
 async def test_after_a_stop_nothing_is_sent_and_what_is_in_flight_is_stored(
@@ -320,6 +322,7 @@ async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeate
                 async with asyncio.timeout(0.02):
                     await desk.ask(backend, request(), desk.purse())
             assert desk.counts.repeated == cut_offs - 1
+            assert desk.counts.failed == desk.counts.sent == cut_offs
         # Nobody knows whether the two were paid.
         assert desk.budget.possibly_spent == pytest.approx(0.5)
         await desk.ask(backend, request(), desk.purse())
@@ -327,6 +330,21 @@ async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeate
     assert [row.repeats for row in ledger_stats(path).backends] == [2]
     with Ledger.open(path) as ledger:
         assert ledger.orphans() == 0
+
+
+async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: Any) -> None:
+        await asyncio.sleep(60)
+
+    desk = Desk(ledger, budget=Budget(cap=10.0))
+    monkeypatch.setattr(ledger, "finish", never)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await desk.ask(ScriptedBackend("yes", cost_usd=0.25), request(), desk.purse())
+    assert (desk.budget.spent, desk.budget.possibly_spent) == (0.25, 0.0)
+    assert desk.counts.failed == 0
 
 
 async def test_the_record_holds_no_text_of_the_request(ledger: Ledger) -> None:
