@@ -170,9 +170,11 @@ def _wanted(
 ) -> list[str]:
     """What the rule has asked next; nothing when it has enough."""
     rows = state.get("judgments", {})
-    if any(rows[key]["status"] == "not_asked" for key in called):
+    is_over = sitting.desk.stopped or sitting.desk.budget.closed
+    if is_over and any(rows[key]["status"] == "not_asked" for key in called):
         # The cap or a stop came before the rule: what it would have wanted is not known, and
-        # nothing is sent any more. Each of the rest says so itself, or is in the ledger.
+        # nothing is sent any more. Each of the rest says so itself, or is in the ledger. Where
+        # others may be asked (no repair at an unknown price is), it is made up for like a failure.
         return sitting.bench.rest_after(order, len(called))
     return sitting.bench.next_calls(order, _composites(sitting, state, called))
 

@@ -17,6 +17,9 @@ class BudgetSpentError(Exception):
     attempts = 0
 
 
+_REACHED = "the cost cap was reached, and nothing is sent any more"
+
+
 @dataclass(slots=True)
 class Budget:
     """Spending of one run, in US dollars.
@@ -118,6 +121,8 @@ class Purse:
         known = [amount for amount in worst_usd if amount is not None]
         if len(known) < len(worst_usd):
             raise BudgetSpentError("the price of this backend is unknown")
+        if budget.closed:
+            raise BudgetSpentError(_REACHED)
         await budget.reserve_together(known)
         for purse, amount in zip(purses, known, strict=True):
             purse._held = max(amount, 0.0)
@@ -133,6 +138,9 @@ class Purse:
             return
         if worst_usd is None:
             raise BudgetSpentError("the price of this backend is unknown")
+        if self._budget.closed and not self._held:
+            # A call that costs nothing too: votes of free judges only would be another panel's.
+            raise BudgetSpentError(_REACHED)
         if worst_usd > self._held:
             self.close()  # waits with nothing in hand
             self._held = await self._budget.reserve(worst_usd)

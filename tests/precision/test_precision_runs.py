@@ -191,6 +191,34 @@ def test_a_budget_that_is_spent_is_told_from_a_rule_that_has_enough(tmp_path: Pa
     assert {v["reason"] for v in again.judgments() if v["status"] == "not_asked"} == {"precision"}
 
 
+def test_after_the_cap_no_free_backend_is_asked_either(tmp_path: Path) -> None:
+    free, *paid = backends(cost_usd=0.0)[:1] + backends(cost_usd=0.01)[1:]
+    with Panel([free, *paid], ledger=tmp_path / "ledger.sqlite") as panel:
+        run = panel.score_many(rows(), tmp_path / "run", precision=0.5, max_cost=0.0)
+    assert (run.state, run.exit_code) == ("budget", 4)
+    assert sent(paid) == 0
+    # Those that were on their way when the first paid call found no room; 120 without this rule.
+    assert len(free.requests) < 40
+
+
+def test_a_repair_that_no_cap_can_allow_is_made_up_for(tmp_path: Path) -> None:
+    def prose(request: Request) -> Any:
+        if request.purpose == "repair":
+            raise ProviderError("bad_request", "not again")
+        return "I would rather not say."
+
+    unpriced = ScriptedBackend(prose, name="scripted/prose", cost_usd=None)
+    ledger = tmp_path / "ledger.sqlite"
+    with Panel([unpriced], ledger=ledger) as panel:
+        panel.score_many(rows(), tmp_path / "first")
+    priced = backends(cost_usd=0.01)[:1]
+    with Panel([*priced, unpriced], ledger=ledger) as panel:
+        run = panel.score_many(rows(), tmp_path / "run", precision=1.0, max_cost=1000.0)
+    assert sent(priced) < 120
+    left = [v for v in run.judgments() if v["status"] == "not_asked" and v["model"] == "scripted/0"]
+    assert {v["reason"] for v in left} == {"precision"}
+
+
 def test_judges_that_fail_are_made_up_for_and_count_against_the_quorum(tmp_path: Path) -> None:
     def dead(request: Request) -> Any:
         raise ProviderError("bad_request", "no such thing")
