@@ -42,6 +42,13 @@ class Budget:
     _reservations: int = 0
     _changed: asyncio.Event | None = None
 
+    @property
+    def left(self) -> float | None:
+        """What may still be set aside; None without a cap."""
+        if self.cap is None:
+            return None
+        return max(0.0, self.cap - self.spent - self.possibly_spent - self._reserved)
+
     async def reserve(self, worst_usd: float) -> float:
         """Sets the worst case aside, waiting for calls in flight to settle where that may help.
 
@@ -56,8 +63,7 @@ class Budget:
         if self.cap is None or worst_usd <= 0:
             return 0.0
         while not self.closed:
-            left = self.cap - self.spent - self.possibly_spent - self._reserved
-            if worst_usd <= left:
+            if worst_usd <= (self.left or 0.0):
                 self._reserved += worst_usd
                 self._reservations += 1
                 return worst_usd

@@ -23,6 +23,15 @@ async def test_without_a_cap_everything_is_counted_and_nothing_is_held() -> None
     assert (budget.spent, budget.unknown_calls, budget.possibly_spent) == (1.5, 1, 0.5)
 
 
+async def test_what_is_left_is_what_nobody_spent_or_set_aside() -> None:
+    assert Budget().left is None
+    budget = Budget(cap=1.0, spent=0.2, possibly_spent=0.1)
+    await budget.reserve(0.3)
+    assert budget.left == pytest.approx(0.4)
+    budget.book(0.9)
+    assert budget.left == 0.0
+
+
 async def test_what_cannot_be_paid_even_when_all_has_settled_is_refused() -> None:
     budget = Budget(cap=1.0)
     with pytest.raises(BudgetSpentError):

@@ -141,7 +141,8 @@ class RayEngine:
         """
         self._refuse_file_elsewhere(panel)
         cluster = await self._join()
-        plan = replace(plan_of(panel, cap=desk.budget.cap), unclaimed=desk.unclaimed)
+        # What the desk spent before, in batches say, is no longer there for the nodes.
+        plan = replace(plan_of(panel, cap=desk.budget.left), unclaimed=desk.unclaimed)
         gate = self._new_gate(cluster, panel, plan)
         run = _Run(plan, cluster.ray.put(plan), gate)
         watching = asyncio.create_task(self._watch(cluster, run, desk))

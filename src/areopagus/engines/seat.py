@@ -39,7 +39,7 @@ class PanelPlan:
         ledger: file or address, without a password.
         identity: `Panel.identity` of the driver, which a node's must equal.
         versions: of what shapes the numbers; the nodes' must be equal.
-        cap: US dollars for the whole run; None = no cap.
+        cap: US dollars for all nodes together; None = no cap.
         rule: when fewer judgments are enough; None = all are asked.
         unclaimed: what batches have brought for this run; see `Desk.unclaimed`.
     """
@@ -87,11 +87,14 @@ class PanelPlan:
 
 
 def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
-    """The plan of a panel for one run.
+    """The plan of a panel for one run; a password in the ledger's address stays behind.
+
+    Args:
+        panel: whose plan.
+        cap: US dollars for all nodes together; None = no cap.
 
     Raises:
-        InputError: a backend that is an object of this process, or a password in the address of
-            the ledger.
+        InputError: a backend is an object of this process.
     """
     from ..run_record import versions
 

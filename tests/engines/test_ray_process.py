@@ -1,0 +1,70 @@
+"""A run on a cluster as seen from outside: its signals, its money, its command line, its errors."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster
+from postgres_server import PostgresServer
+
+from areopagus import Panel
+from areopagus.engines import RayEngine
+from areopagus.job import ScoreJob
+from areopagus.judges.budget import Budget
+from areopagus.judges.desk import Desk
+from areopagus.loop import run_sync
+from areopagus.records.ledger_postgres_address import without_password
+from areopagus.records.responses import open_responses
+from areopagus.testing import ProviderServer
+
+pytestmark = [
+    # Ray's own modules use what is deprecated, and leave files to the interpreter.
+    pytest.mark.filterwarnings("ignore"),
+]
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="Ray is missing: pip install 'areopagus[ray]'"
+)
+
+
+def rows(number: int) -> list[dict[str, str]]:
+    return [
+        {
+            "response_id": f"r{n}",
+            "prompt_id": f"p{n}",
+            "prompt_text": f"Is it just? {n}",
+            "respondent_id": "m",
+            "response_text": f"Perhaps {n}, because of what came before.",
+        }
+        for n in range(number)
+    ]
+
+
+def model(provider: ProviderServer, **settings: Any) -> dict[str, Any]:
+    return {
+        "model": "openai/x",
+        "api_base": provider.openai_base,
+        "api_key_env": KEY_VARIABLE,
+        "concurrency": 16,
+        **settings,
+    }
+
+
+@pytest.mark.slow
+def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
+    cluster: LoopbackCluster, server: PostgresServer, tmp_path: Path
+) -> None:
+    cluster.keep(2)
+    priced = {"prices": {"input": 1.0, "output": 1.0}, "max_tokens": 64}
+    address = without_password(server.address("ray_left"))
+    with ProviderServer(api_key=KEY) as provider:
+        with Panel(model(provider, **priced), ledger=address) as panel:
+            engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
+            job = ScoreJob(panel, open_responses(rows(30)), out=tmp_path / "run", engine=engine)
+            budget = Budget(cap=0.08, spent=0.03)  # by batches, say
+            run = run_sync(job.run(Desk(panel.ledger, budget=budget)))
+        assert provider.counts.total > 0
+    assert run.state == "budget"
+    assert 0.05 < budget.spent + budget.possibly_spent <= 0.08
