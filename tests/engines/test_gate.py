@@ -11,7 +11,7 @@ import pytest
 
 from areopagus import Panel
 from areopagus.engines import gate as gate_module
-from areopagus.engines.gate import STOPPED, Gate, Limits
+from areopagus.engines.gate import REFUSED, STOPPED, Gate, Limits
 from areopagus.engines.node_desk import NodeDesk, SharedLimiter, in_touch
 from areopagus.engines.seat import Seat, limits_of, plan_of
 from areopagus.engines.shards import cut, shard_size
@@ -144,8 +144,7 @@ async def test_places_and_money_of_a_node_that_fell_silent_go_back() -> None:
     now = 0.0
     gate = Gate(limited(concurrency=2), cap=1.0, clock=lambda: now)
     assert await gate.enter("dead", "scripted/judge", [1.0, 1.0, 1.0]) == 2
-    assert await gate.reserve("dead", 0.4)
-    assert await gate.reserve("dead", 0.2)
+    assert await gate.reserve("dead", [0.4, 0.2, 0.5]) == 2
     await gate.report("dead", [("book", 0.1, True), ("release", 0.1, False)])
     waiting = asyncio.create_task(gate.enter("alive", "scripted/judge", [1.0]))
     await asyncio.sleep(0)
@@ -156,16 +155,100 @@ async def test_places_and_money_of_a_node_that_fell_silent_go_back() -> None:
     # 0.1 is certain; what is left of 0.4 + 0.2 may have been spent by calls in flight.
     assert (totals.spent, totals.possibly_spent) == (0.1, pytest.approx(0.5))
     assert totals.given_up == 1
-    assert await gate.reserve("alive", 0.39)
-    assert not await asyncio.wait_for(_refused(gate), 1)
+    assert await gate.reserve("alive", [0.39]) == 1
+    assert await asyncio.wait_for(_answer_to_too_much(gate), 1) == REFUSED
     # What it says when it comes back takes nothing from the others.
     await gate.report("dead", [("leave", "scripted/judge"), ("release", 0.5, True)])
     assert (await gate.totals()).possibly_spent == pytest.approx(0.5)
 
 
-async def _refused(gate: Gate) -> bool:
+async def _answer_to_too_much(gate: Gate) -> int:
     await gate.report("alive", [("release", 0.39, True)])
-    return await gate.reserve("alive", 0.41)
+    return await gate.reserve("alive", [0.41])
+
+
+async def test_what_a_node_that_was_given_up_still_waited_for_goes_to_others() -> None:
+    now = 0.0
+    gate = Gate(limited(concurrency=1), cap=1.0, clock=lambda: now)
+    assert await gate.enter("alive", "scripted/judge", [1.0]) == 1
+    assert await gate.reserve("alive", [0.9]) == 1
+    place = asyncio.create_task(gate.enter("dead", "scripted/judge", [1.0]))
+    money = asyncio.create_task(gate.reserve("dead", [0.5, 0.5]))
+    await asyncio.sleep(0)
+    now = gate_module.SILENCE_S + 1
+    await gate.report("alive", [])
+    await gate.report("alive", [("leave", "scripted/judge"), ("release", 0.9, True)])
+    assert (await place, await money) == (0, 0)
+    now *= 2
+    await gate.report("alive", [])
+    assert (await gate.totals()).possibly_spent == 0.0
+    assert await gate.reserve("alive", [1.0]) == 1
+    assert await gate.enter("alive", "scripted/judge", [1.0]) == 1
+
+
+async def test_a_node_that_was_given_up_and_lives_asks_again(tmp_path: Path) -> None:
+    now = 0.0
+    gate = Gate(limited(concurrency=1), cap=1.0, clock=lambda: now)
+    assert await gate.enter("other", "scripted/judge", [1.0]) == 1
+    assert await gate.reserve("other", [0.9]) == 1
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = NodeDesk(ledger, gate=gate, node="slow", cap=1.0)
+        limiter = desk.limiter(ScriptedBackend({"overall": 7}))
+        place = asyncio.create_task(limiter.acquire(1.0))
+        money = asyncio.create_task(desk.budget.reserve(0.5))
+        await asyncio.sleep(0.01)
+        now = gate_module.SILENCE_S + 1
+        await gate.report("other", [])
+        await gate.report("other", [("leave", "scripted/judge"), ("release", 0.9, True)])
+        assert await asyncio.wait_for(asyncio.gather(place, money), 1) == [None, 0.5]
+        now *= 2
+        await gate.report("other", [])
+    # It was heard when it asked again, and what it holds since then is known.
+    assert (await gate.totals()).possibly_spent == 0.5
+
+
+async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
+    tmp_path: Path,
+) -> None:
+    waiting = most = 0
+
+    class Counting(Gate):
+        async def reserve(self, node, worst_usd):  # type: ignore[no-untyped-def]
+            nonlocal waiting, most
+            waiting += 1
+            most = max(most, waiting)
+            try:
+                return await super().reserve(node, worst_usd)
+            finally:
+                waiting -= 1
+
+    gate = Counting(limited(), cap=1.0)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = NodeDesk(ledger, gate=gate, node="a", cap=1.0)
+
+        async def spend() -> None:
+            amount = await desk.budget.reserve(0.4)
+            await asyncio.sleep(0)
+            desk.budget.release(amount)
+
+        await asyncio.wait_for(asyncio.gather(*(spend() for _ in range(200))), 10)
+        await desk.tell()
+    assert most == 1
+    assert (await gate.totals()).spent == 0.0
+    assert await gate.reserve("b", [1.0]) == 1  # all of it has come back
+
+
+async def test_money_that_was_granted_to_somebody_who_left_goes_back(tmp_path: Path) -> None:
+    gate = Gate(limited(), cap=1.0)
+    assert await gate.reserve("b", [0.8]) == 1
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = NodeDesk(ledger, gate=gate, node="a", cap=1.0)
+        leaving = asyncio.create_task(desk.budget.reserve(0.5))
+        await asyncio.sleep(0.01)
+        leaving.cancel()
+        await gate.report("b", [("release", 0.8, True)])
+        await asyncio.sleep(0.01)
+        assert await asyncio.wait_for(desk.budget.reserve(1.0), 1) == 1.0
 
 
 async def test_a_stop_reaches_nodes_that_wait() -> None:

@@ -1,9 +1,11 @@
 """The one gate that all nodes go through: calls in flight, rates and money, held for the whole run.
 
 It stands in an actor of its own and knows nothing of Ray. Nodes come with many wishes at once and
-report in batches, so that its cost does not grow with the number of calls. A node that has been
-silent for `SILENCE_S` is given up: its places go to others, and the money it had set aside counts
-as possibly spent, so that the cap holds whatever the node did last.
+report in batches, so that its cost does not grow with the number of calls, and a report is never
+behind a crowd of messages that wait for what it brings. A node that has been silent for `SILENCE_S`
+is given up: its places go to others, and the money it had set aside counts as possibly spent, so
+that the cap holds whatever the node did last. What it still waited for, it does not get: it asks
+again if it lives.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ SILENCE_S = 20.0
 """After this silence a node is given up; they report every few seconds."""
 STOPPED = -1
 """Instead of a number of places: the run is stopping."""
+REFUSED = -1
+"""Instead of a number of worst cases: the cost cap does not allow the first."""
 
 Report = tuple[Any, ...]
 
@@ -115,7 +119,9 @@ class Gate:
         self._clock = clock
 
     async def enter(self, node: str, backend: str, tokens: Sequence[float]) -> int:
-        """How many of these calls may be sent now, the first ones: at least one, or `STOPPED`.
+        """How many of these calls may be sent now, the first ones, or `STOPPED`.
+
+        None where the node was given up while it waited: a node that lives asks again.
 
         Args:
             node: who asks.
@@ -123,29 +129,49 @@ class Gate:
             tokens: the likely size of each call.
         """
         limiter = self._limiters[backend]
-        self._hear(node)
+        known = self._hear(node)
         try:
             await limiter.acquire(tokens[0])
         except StoppedError:
             return STOPPED
+        if self._nodes.get(node) is not known:
+            limiter.release()
+            return 0
         granted = 1
         while granted < len(tokens) and limiter.try_acquire(tokens[granted]):
             granted += 1
-        # Looked up again: a node that waited for long may have been given up meanwhile.
-        self._hear(node).in_flight[backend] += granted
+        known.in_flight[backend] += granted
         return granted
 
-    async def reserve(self, node: str, worst_usd: float) -> bool:
-        """Sets a worst case aside; False where the cap does not allow it."""
-        self._hear(node)
-        try:
-            amount = await self._budget.reserve(worst_usd)
-        except BudgetSpentError:
-            return False
-        known = self._hear(node)
-        known.reserved += amount
-        known.reservations += 1 if amount else 0
-        return True
+    async def reserve(self, node: str, worst_usd: Sequence[float]) -> int:
+        """How many of these worst cases are set aside, the first ones, or `REFUSED`.
+
+        None where the node was given up while it waited: a node that lives asks again.
+
+        Args:
+            node: who asks.
+            worst_usd: the most that each call can cost, above 0.
+        """
+        known, budget = self._hear(node), self._budget
+        if budget.cap is None:
+            return len(worst_usd)
+        granted = 0
+        while granted < len(worst_usd):
+            amount = worst_usd[granted]
+            # Only the first waits: what has been granted must not be kept from being sent.
+            if granted and amount > (budget.left or 0.0):
+                break
+            try:
+                await budget.reserve(amount)
+            except BudgetSpentError:
+                return REFUSED
+            if self._nodes.get(node) is not known:
+                budget.release(amount)
+                return 0
+            known.reserved += amount
+            known.reservations += 1
+            granted += 1
+        return granted
 
     async def report(self, node: str, reports: Sequence[Report]) -> bool:
         """Takes what has happened at a node, in order; whether the run is stopping.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from ..judges.budget import Budget, BudgetSpentError
 from ..judges.desk import Desk
 from ..judges.limits import Limiter, StoppedError
 from ..records.ledger import Ledger
-from .gate import STOPPED, Report
+from .gate import REFUSED, STOPPED, Report
 
 PING_S = 3.0
 
@@ -24,7 +24,7 @@ class GateCalls(Protocol):
 
     async def enter(self, node: str, backend: str, tokens: Sequence[float]) -> int: ...
 
-    async def reserve(self, node: str, worst_usd: float) -> bool: ...
+    async def reserve(self, node: str, worst_usd: Sequence[float]) -> int: ...
 
     async def report(self, node: str, reports: Sequence[Report]) -> bool: ...
 
@@ -114,15 +114,73 @@ class _Reporter:
             self._sending = None
 
 
+class _Line:
+    """Who waits for something of the gate: one message asks for all, and the first are served."""
+
+    def __init__(
+        self, ask: Callable[[list[float]], Awaitable[int]], give_back: Callable[[float], None]
+    ) -> None:
+        """Nobody waits yet.
+
+        Args:
+            ask: how many of these wishes are granted, the first ones; none = ask again.
+            give_back: takes what was granted to somebody who is gone.
+        """
+        self._ask = ask
+        self._give_back = give_back
+        self._wishes: deque[tuple[float, asyncio.Future[None]]] = deque()
+        self._asking: asyncio.Task[None] | None = None
+
+    async def wait(self, wish: float) -> None:
+        """Waits until the gate grants this; raises what the asking raised."""
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._wishes.append((wish, granted))
+        if self._asking is None:
+            self._asking = asyncio.get_running_loop().create_task(self._ask_for_all())
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if granted.done() and not granted.cancelled() and granted.exception() is None:
+                self._give_back(wish)
+            raise
+
+    def fail(self, error: Exception) -> None:
+        """Wakes everybody with this error."""
+        while self._wishes:
+            _, granted = self._wishes.popleft()
+            if not granted.done():
+                granted.set_exception(error)
+
+    async def _ask_for_all(self) -> None:
+        try:
+            while self._wishes:
+                wishes = [wish for wish, _ in self._wishes]
+                for wish in wishes[: await self._ask(wishes)]:
+                    self._hand_out(wish)
+        except Exception as error:
+            self.fail(error)
+        finally:
+            self._asking = None
+
+    def _hand_out(self, wish: float) -> None:
+        if not self._wishes:  # the run stopped while the gate was asked
+            self._give_back(wish)
+            return
+        _, granted = self._wishes.popleft()
+        if granted.done():  # whoever wanted it was cancelled
+            self._give_back(wish)
+        else:
+            granted.set_result(None)
+
+
 class SharedLimiter(Limiter):
-    """Stands in for the gate's limiter: wishes go there together, places come back."""
+    """Stands in for the gate's limiter."""
 
     def __init__(self, backend: str, reporter: _Reporter) -> None:
         super().__init__(concurrency=1)
         self._backend = backend
         self._reporter = reporter
-        self._wishes: deque[tuple[float, asyncio.Future[None]]] = deque()
-        self._asking: asyncio.Task[None] | None = None
+        self._line = _Line(self._enter_gate, lambda _: self.release())
 
     async def approach(self) -> bool:
         """Nobody waits here, and nothing is noted before the gate has let it through."""
@@ -135,16 +193,7 @@ class SharedLimiter(Limiter):
         """Waits until the gate lets a call through; see `Limiter.acquire`."""
         if self._stopped:
             raise StoppedError
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._wishes.append((tokens, place))
-        if self._asking is None:
-            self._asking = asyncio.get_running_loop().create_task(self._ask())
-        try:
-            await place
-        except asyncio.CancelledError:
-            if place.done() and not place.cancelled() and place.exception() is None:
-                self.release()
-            raise
+        await self._line.wait(tokens)
 
     def release(self) -> None:
         """Gives the place back."""
@@ -165,38 +214,14 @@ class SharedLimiter(Limiter):
     def stop(self) -> None:
         """Wakes everybody who waits, with `StoppedError`."""
         super().stop()
-        self._fail(StoppedError())
+        self._line.fail(StoppedError())
 
-    async def _ask(self) -> None:
-        try:
-            while self._wishes and not self._stopped:
-                sizes = [tokens for tokens, _ in self._wishes]
-                granted = await self._reporter.gate.enter(self._reporter.node, self._backend, sizes)
-                if granted == STOPPED:
-                    self.stop()
-                    return
-                for _ in range(granted):
-                    self._hand_out()
-        except Exception as error:
-            self._fail(error)
-        finally:
-            self._asking = None
-
-    def _hand_out(self) -> None:
-        if not self._wishes:  # the run stopped while the gate was asked
-            self.release()
-            return
-        _, place = self._wishes.popleft()
-        if place.done():  # whoever wanted it was cancelled
-            self.release()
-        else:
-            place.set_result(None)
-
-    def _fail(self, error: Exception) -> None:
-        while self._wishes:
-            _, place = self._wishes.popleft()
-            if not place.done():
-                place.set_exception(error)
+    async def _enter_gate(self, sizes: list[float]) -> int:
+        granted = await self._reporter.gate.enter(self._reporter.node, self._backend, sizes)
+        if granted == STOPPED:
+            self.stop()
+            return 0
+        return granted
 
 
 @dataclass(slots=True)
@@ -204,26 +229,19 @@ class SharedBudget(Budget):
     """Stands in for the gate's budget."""
 
     _reporter: _Reporter | None = None
+    _line: _Line | None = None
 
     def attach(self, reporter: _Reporter) -> None:
         """Says where the money is."""
         self._reporter = reporter
+        self._line = _Line(self._reserve_at_gate, self.release)
 
     async def reserve(self, worst_usd: float) -> float:
         """Sets the worst case aside at the gate; see `Budget.reserve`."""
         if self.cap is None or worst_usd <= 0:
             return 0.0
-        reporter = self._at_gate()
-        # Whether or not the caller still waits: what the gate has set aside must be given back.
-        asking = asyncio.ensure_future(reporter.gate.reserve(reporter.node, worst_usd))
-        try:
-            allowed = await asyncio.shield(asking)
-        except asyncio.CancelledError:
-            asking.add_done_callback(lambda done: self._give_back(done, worst_usd))
-            raise
-        if not allowed:
-            self.closed = True
-            raise BudgetSpentError("the cost cap would be passed")
+        assert self._line is not None  # noqa: S101 - attached before it is used
+        await self._line.wait(worst_usd)
         return worst_usd
 
     def book(self, amount: float, *, certain: bool = True) -> None:
@@ -238,9 +256,13 @@ class SharedBudget(Budget):
         """Gives a reservation back."""
         self._at_gate().add("release", reserved, last)
 
-    def _give_back(self, done: asyncio.Future[bool], amount: float) -> None:
-        if not done.cancelled() and done.exception() is None and done.result():
-            self.release(amount)
+    async def _reserve_at_gate(self, worst_usd: list[float]) -> int:
+        reporter = self._at_gate()
+        granted = await reporter.gate.reserve(reporter.node, worst_usd)
+        if granted == REFUSED:
+            self.closed = True
+            raise BudgetSpentError("the cost cap would be passed")
+        return granted
 
     def _at_gate(self) -> _Reporter:
         assert self._reporter is not None  # noqa: S101 - attached before it is used

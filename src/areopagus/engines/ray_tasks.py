@@ -45,9 +45,9 @@ class RemoteGate:
         """See `Gate.enter`."""
         return int(await self._answer(self._actor.enter.remote(node, backend, list(tokens))))
 
-    async def reserve(self, node: str, worst_usd: float) -> bool:
+    async def reserve(self, node: str, worst_usd: Sequence[float]) -> int:
         """See `Gate.reserve`."""
-        return bool(await self._answer(self._actor.reserve.remote(node, worst_usd)))
+        return int(await self._answer(self._actor.reserve.remote(node, list(worst_usd))))
 
     async def report(self, node: str, reports: Sequence[Report]) -> bool:
         """See `Gate.report`."""
