@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +16,7 @@ import pytest
 from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster
 from postgres_server import PostgresServer
 
-from areopagus import Panel
+from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.job import ScoreJob
 from areopagus.judges.budget import Budget
@@ -50,6 +56,49 @@ def model(provider: ProviderServer, **settings: Any) -> dict[str, Any]:
         "concurrency": 16,
         **settings,
     }
+
+
+@needs_ray
+@pytest.mark.slow
+def test_sigterm_lets_a_run_end_in_good_order_however_long_that_takes(tmp_path: Path) -> None:
+    with (tmp_path / "responses.jsonl").open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows(30))
+    # Longer than the three seconds after which the handler of Ray's core aborts a process.
+    with ProviderServer(delay_s=6.0) as provider:
+        (tmp_path / "panel.yaml").write_text(
+            f"models:\n  - {{model: openai/a, api_base: {provider.openai_base}, concurrency: 4}}\n"
+        )
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "areopagus", "score", "responses.jsonl", "--quiet"),
+                *("--panel", "panel.yaml", "--out", "run", "--engine", "ray"),
+            ],
+            cwd=tmp_path,
+            env={**os.environ, "AREOPAGUS_HOME": str(tmp_path / "home")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        deadline = time.monotonic() + 120
+        while provider.counts.total < 4:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.01)
+        told = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        printed, errors = process.communicate(timeout=120)
+        took = time.monotonic() - told
+        answered = provider.counts.answered
+    assert process.returncode == 143, errors
+    assert took > 3
+    assert printed == ""
+    assert "areopagus score responses.jsonl" in errors
+    assert not any(word in errors for word in ("SIGTERM", "SIGABRT", "Abort", "***"))
+    run = Run(tmp_path / "run")
+    assert run.state == "interrupted"
+    # What was in flight is kept, and the tables have it.
+    assert run.n_scored == answered >= 4
+    assert sum(row["status"] == "scored" for row in run.judgments()) == answered
 
 
 @pytest.mark.slow

@@ -29,6 +29,9 @@ def ray_module() -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     # Ray's own next default, which it would otherwise announce at every start.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Its handler of crashes would take SIGTERM too, and abort after three seconds a run that is
+    # still keeping what is in flight. Ray reads this when it is imported.
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError:
