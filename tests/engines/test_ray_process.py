@@ -101,6 +101,26 @@ def test_sigterm_lets_a_run_end_in_good_order_however_long_that_takes(tmp_path: 
     assert sum(row["status"] == "scored" for row in run.judgments()) == answered
 
 
+_LISTED = """
+from areopagus.engines.ray_cluster import Cluster
+
+cluster = Cluster.connect(None, cpus=1, driver_ip=None)
+from ray._private.state import jobs
+
+print(jobs())
+cluster.close()
+"""
+
+
+@needs_ray
+@pytest.mark.slow
+def test_a_password_on_the_command_line_does_not_enter_the_cluster() -> None:
+    given = [sys.executable, "-c", _LISTED, "--ledger", "postgresql://me:canary-9c2@db.example/x"]
+    listed = subprocess.run(given, capture_output=True, text=True, timeout=120, check=True).stdout
+    assert "'Entrypoint': 'areopagus'" in listed
+    assert "canary" not in listed
+
+
 @pytest.mark.slow
 def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
     cluster: LoopbackCluster, server: PostgresServer, tmp_path: Path

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,22 @@ def demand_token(environment: MutableMapping[str, str], *, starts_cluster: bool)
     environment["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
+@contextmanager
+def _command_line_kept_back(ray: Any) -> Iterator[None]:
+    """Meanwhile Ray does not see this process's command line.
+
+    It would put all of it into the cluster's list of jobs, with the password of a ledger's address.
+    There is no setting for that.
+    """
+    utils = ray._private.utils
+    whole = utils.get_entrypoint_name
+    utils.get_entrypoint_name = lambda: "areopagus"
+    try:
+        yield
+    finally:
+        utils.get_entrypoint_name = whole
+
+
 @dataclass(slots=True)
 class Cluster:
     """A connection to a cluster.
@@ -96,13 +113,14 @@ class Cluster:
             return cls(ray, is_ours=False)
         common = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
         try:
-            if address is None:
-                # "local", so that no cluster that happens to run here, or RAY_ADDRESS, is joined.
-                ray.init("local", num_cpus=cpus, _node_ip_address="127.0.0.1", **common)
-            else:
-                named = {} if driver_ip is None else {"_node_ip_address": driver_ip}
-                common.pop("include_dashboard")
-                ray.init(address=address, **named, **common)
+            with _command_line_kept_back(ray):
+                if address is None:
+                    # "local": no cluster that happens to run here, or RAY_ADDRESS, is joined.
+                    ray.init("local", num_cpus=cpus, _node_ip_address="127.0.0.1", **common)
+                else:
+                    named = {} if driver_ip is None else {"_node_ip_address": driver_ip}
+                    common.pop("include_dashboard")
+                    ray.init(address=address, **named, **common)
         except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
             first = str(error).strip().split("\n", 1)[0]
             raise InputError([InputFault(address or _WHERE, f"no cluster: {first}")]) from error
