@@ -18,6 +18,8 @@ from postgres_server import PostgresServer
 
 from areopagus import Panel, Run
 from areopagus.engines import RayEngine
+from areopagus.engines.ray_cluster import demand_token
+from areopagus.errors import InputError
 from areopagus.job import ScoreJob
 from areopagus.judges.budget import Budget
 from areopagus.judges.desk import Desk
@@ -137,3 +139,41 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
         assert provider.counts.total > 0
     assert run.state == "budget"
     assert 0.05 < budget.spent + budget.possibly_spent <= 0.08
+
+
+@pytest.mark.parametrize(("content", "said"), [(None, "cannot be read"), (" \n", "is empty")])
+def test_a_token_file_without_a_token_is_told(
+    tmp_path: Path, content: str | None, said: str
+) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_text(content)
+    for starts_cluster in (True, False):
+        with pytest.raises(InputError, match=f"RAY_AUTH_TOKEN_PATH: names .*token, which {said}"):
+            demand_token({"RAY_AUTH_TOKEN_PATH": str(path)}, starts_cluster=starts_cluster)
+    demand_token({"RAY_AUTH_TOKEN_PATH": str(path), "RAY_AUTH_TOKEN": "x"}, starts_cluster=False)
+
+
+_JOINING = """
+import sys
+from areopagus.engines.ray_cluster import Cluster
+from areopagus.errors import InputError
+
+try:
+    Cluster.connect(sys.argv[1], cpus=None, driver_ip=sys.argv[2])
+except InputError as error:
+    sys.exit(f"told: {error}")
+"""
+
+
+@pytest.mark.slow
+def test_a_token_of_another_cluster_is_told(cluster: LoopbackCluster) -> None:
+    joined = subprocess.run(
+        [sys.executable, "-c", _JOINING, cluster.address, HEAD],
+        env={**os.environ, "RAY_AUTH_TOKEN": "another"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert joined.returncode == 1
+    assert joined.stderr.splitlines()[-1].startswith(f"told: {cluster.address}: no cluster:")

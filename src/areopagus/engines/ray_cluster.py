@@ -50,11 +50,17 @@ def demand_token(environment: MutableMapping[str, str], *, starts_cluster: bool)
         starts_cluster: whether a new cluster is started, which may get a new token.
 
     Raises:
-        InputError: a cluster elsewhere is to be joined, and there is no token for it.
+        InputError: a cluster elsewhere is to be joined, and there is no token for it; or the file
+            that is to hold the token does not.
     """
     environment["RAY_AUTH_MODE"] = "token"
-    named = environment.get("RAY_AUTH_TOKEN") or environment.get("RAY_AUTH_TOKEN_PATH")
-    if named or (Path.home() / ".ray" / "auth_token").is_file():
+    if environment.get("RAY_AUTH_TOKEN"):
+        return
+    if named := environment.get("RAY_AUTH_TOKEN_PATH"):
+        if fault := _token_file_fault(Path(named)):
+            raise InputError([InputFault("RAY_AUTH_TOKEN_PATH", f"names {named}, {fault}")])
+        return
+    if (Path.home() / ".ray" / "auth_token").is_file():
         return
     if not starts_cluster:
         raise InputError(
@@ -67,6 +73,13 @@ def demand_token(environment: MutableMapping[str, str], *, starts_cluster: bool)
             ]
         )
     environment["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def _token_file_fault(path: Path) -> str | None:
+    try:
+        return None if path.read_bytes().strip() else "which is empty"
+    except OSError as error:
+        return f"which cannot be read: {error.strerror}"
 
 
 @contextmanager
@@ -121,7 +134,14 @@ class Cluster:
                     named = {} if driver_ip is None else {"_node_ip_address": driver_ip}
                     common.pop("include_dashboard")
                     ray.init(address=address, **named, **common)
-        except (ConnectionError, RuntimeError, TimeoutError, ValueError) as error:
+        # A token that the cluster does not take is an error of Ray's own.
+        except (
+            ConnectionError,
+            RuntimeError,
+            TimeoutError,
+            ValueError,
+            ray.exceptions.RayError,
+        ) as error:
             first = str(error).strip().split("\n", 1)[0]
             raise InputError([InputFault(address or _WHERE, f"no cluster: {first}")]) from error
         return cls(ray, is_ours=True)
