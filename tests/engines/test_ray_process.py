@@ -18,12 +18,17 @@ from postgres_server import PostgresServer
 
 from areopagus import Panel, Run
 from areopagus.engines import RayEngine
+from areopagus.engines import ray as ray_engine
 from areopagus.engines.ray_cluster import demand_token
+from areopagus.engines.ray_tasks import score_shard
+from areopagus.engines.seat import Seat, plan_of
+from areopagus.engines.shards import cut
 from areopagus.errors import InputError
-from areopagus.job import ScoreJob
+from areopagus.job import ScoreJob, run_job
 from areopagus.judges.budget import Budget
 from areopagus.judges.desk import Desk
 from areopagus.loop import run_sync
+from areopagus.records.ledger import Ledger
 from areopagus.records.ledger_postgres_address import without_password
 from areopagus.records.responses import open_responses
 from areopagus.testing import ProviderServer
@@ -139,6 +144,49 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
         assert provider.counts.total > 0
     assert run.state == "budget"
     assert 0.05 < budget.spent + budget.possibly_spent <= 0.08
+
+
+@pytest.mark.slow
+def test_a_defect_in_a_task_is_no_lost_cluster(
+    cluster: LoopbackCluster,
+    server: PostgresServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(plan: Any, actor: Any, shard: Any) -> None:
+        raise ZeroDivisionError(f"asked with {os.environ[KEY_VARIABLE]}")
+
+    monkeypatch.setattr(ray_engine, "score_shard", broken)
+    cluster.keep(1)
+    with ProviderServer(api_key=KEY) as provider:
+        address = without_password(server.address("ray_defect"))
+        with Panel(model(provider), ledger=address) as panel:
+            engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
+            job = ScoreJob(panel, open_responses(rows(10)), out=tmp_path / "run", engine=engine)
+            with pytest.raises(RuntimeError, match="ZeroDivisionError: asked with") as caught:
+                run_job(job)
+    told = "\n".join([str(caught.value), *caught.value.__notes__])
+    assert "in broken" in told
+    assert KEY not in told
+
+
+def test_a_node_tells_of_a_defect_without_its_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(self: Seat, shard: Any) -> None:
+        raise ZeroDivisionError(f"asked with {KEY}")
+
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    monkeypatch.setattr(Seat, "score", broken)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        plan = plan_of(Panel("offline/lexical", ledger=ledger), cap=None)
+    source = open_responses(rows(1))
+    (shard,) = cut(source.rows(), size=1, is_repeated=lambda row: False)
+    outcome = score_shard(plan, None, shard)
+    assert KEY not in repr(outcome)
+    with pytest.raises(RuntimeError, match="ZeroDivisionError: asked with") as caught:
+        outcome.get()
+    assert "in broken" in "\n".join(caught.value.__notes__)
 
 
 @pytest.mark.parametrize(("content", "said"), [(None, "cannot be read"), (" \n", "is empty")])

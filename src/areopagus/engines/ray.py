@@ -19,12 +19,13 @@ from ..errors import InputError, InputFault, StoreError
 from ..judges.account import added_to
 from ..judges.backend import Backend
 from ..judges.desk import Desk
+from ..judges.faults import redact
 from ..records.responses import ResponseRow
 from ..records.verdict import Verdict
 from ..scoring import Scored, closed
 from .gate import Gate, GateTotals
 from .ray_cluster import Cluster
-from .ray_tasks import check_node, score_shard
+from .ray_tasks import check_node, defect, raised_there, score_shard
 from .seat import PanelPlan, limits_of, plan_of
 from .shards import Shard, cut, shard_size
 
@@ -286,7 +287,7 @@ async def _sort_faults(
     try:
         settings, access = (await answer).get()
     except RayError as error:
-        reason = str(error).strip().split("\n")[-1]
+        reason = redact(str(error).strip().split("\n")[-1])
         return InputFault(node, f"cannot work for this run: {reason}")
     except StoreError as error:
         faults.append(InputFault(node, str(error)))
@@ -304,11 +305,21 @@ def _at(node: str, faults: Iterable[InputFault]) -> list[InputFault]:
 
 
 async def _answer(asked: Any, loss: str) -> Any:
+    """What came of it.
+
+    Raises:
+        StoreError: it is lost with the cluster.
+        RuntimeError: a defect of what was asked.
+    """
     from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
 
     try:
         return await asked
     except RayError as error:
+        if (cause := raised_there(error)) is not None:
+            # Redacted and without the original: that holds everything that the other side said.
+            what = redact(f"{type(cause).__name__}: {cause}")
+            raise defect(what, *map(redact, str(error).splitlines())) from None
         reason = str(error).strip().split("\n")[-1]
         raise StoreError(
             f"{loss} ({reason}); what was paid is in the ledger: give the same command again"

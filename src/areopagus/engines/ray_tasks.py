@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..errors import AreopagusError, InputError, InputFault, StoreError
+from ..judges.faults import redact
 from ..loop import run_sync
 from .gate import Report
 from .seat import PanelPlan, Seat, seat_for
@@ -16,18 +18,26 @@ from .shards import Shard
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a task brought: a value, or the error that a person can do something about."""
+    """What a task brought: a value, the error that a person can do something about, or a defect.
+
+    Attributes:
+        defect: what it is and where it happened, a line each; without keys.
+    """
 
     value: Any = None
     faults: tuple[InputFault, ...] = ()
     store_error: str | None = None
+    defect: tuple[str, ...] = ()
 
     def get(self) -> Any:
         """The value.
 
         Raises:
             InputError, StoreError: as on the node.
+            RuntimeError: a defect of this package showed itself there.
         """
+        if self.defect:
+            raise defect(*self.defect)
         if self.faults:
             raise InputError(self.faults)
         if self.store_error is not None:
@@ -59,6 +69,8 @@ class RemoteGate:
         try:
             return await asked
         except RayError as error:
+            if raised_there(error) is not None:
+                raise
             # Without the gate nobody keeps the limits and the cap: nothing more may be sent.
             raise StoreError(
                 f"the run's gate cannot be reached ({type(error).__name__}); what was paid is in "
@@ -93,6 +105,31 @@ def score_shard(plan: PanelPlan, actor: Any, shard: Shard) -> Outcome:
         return Outcome(value=run_sync(score()))
     except AreopagusError as error:
         return _failed(error)
+    except Exception as error:
+        # Made free of keys here, where they are: the driver may have others.
+        where = "".join(traceback.format_exception(error)).splitlines()
+        return Outcome(defect=tuple(map(redact, (f"{type(error).__name__}: {error}", *where))))
+
+
+def raised_there(error: Exception) -> Exception | None:
+    """What was asked of Ray raised this; None where Ray could not have it done."""
+    from ray.exceptions import (  # pyright: ignore[reportMissingImports]
+        RayError,
+        RayTaskError,
+    )
+
+    # Ray's own errors come so too: of a plan that was lost on its way to the task, say.
+    if not isinstance(error, RayTaskError) or isinstance(error.cause, RayError):
+        return None
+    cause: Exception = error.cause
+    return cause
+
+
+def defect(what: str, *where: str) -> RuntimeError:
+    """The error that tells of a defect elsewhere."""
+    error = RuntimeError(what)
+    error.add_note("\n".join(where))
+    return error
 
 
 def _failed(error: AreopagusError) -> Outcome:
