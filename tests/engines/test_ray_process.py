@@ -215,13 +215,20 @@ except InputError as error:
 
 
 @pytest.mark.slow
-def test_a_token_of_another_cluster_is_told(cluster: LoopbackCluster) -> None:
+@pytest.mark.parametrize("token", ["another", ""])
+def test_a_token_that_the_cluster_does_not_take_is_told(
+    cluster: LoopbackCluster, tmp_path: Path, token: str
+) -> None:
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").touch()
     joined = subprocess.run(
         [sys.executable, "-c", _JOINING, cluster.address, HEAD],
-        env={**os.environ, "RAY_AUTH_TOKEN": "another"},
+        env={**os.environ, "RAY_AUTH_TOKEN": token, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert joined.returncode == 1
-    assert joined.stderr.splitlines()[-1].startswith(f"told: {cluster.address}: no cluster:")
+    *_, said, hint = joined.stderr.splitlines()
+    assert said.startswith(f"told: {cluster.address}: no cluster: ")
+    assert "is the token that of the cluster?" in hint

@@ -134,7 +134,7 @@ class Cluster:
                     named = {} if driver_ip is None else {"_node_ip_address": driver_ip}
                     common.pop("include_dashboard")
                     ray.init(address=address, **named, **common)
-        # A token that the cluster does not take is an error of Ray's own.
+        # An empty ~/.ray/auth_token, among others, is an error of Ray's own.
         except (
             ConnectionError,
             RuntimeError,
@@ -143,7 +143,10 @@ class Cluster:
             ray.exceptions.RayError,
         ) as error:
             first = str(error).strip().split("\n", 1)[0]
-            raise InputError([InputFault(address or _WHERE, f"no cluster: {first}")]) from error
+            # Ray does not say which of the two it was.
+            hint = address and "Is the cluster up, and is the token that of the cluster?"
+            fault = InputFault(address or _WHERE, f"no cluster: {first}")
+            raise InputError([fault], hint=hint) from error
         return cls(ray, is_ours=True)
 
     def nodes(self) -> list[tuple[str, str]]:
