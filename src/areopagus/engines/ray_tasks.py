@@ -119,10 +119,9 @@ def raised_there(error: Exception) -> Exception | None:
     )
 
     # Ray's own errors come so too: of a plan that was lost on its way to the task, say.
-    if not isinstance(error, RayTaskError) or isinstance(error.cause, RayError):
-        return None
-    cause: Exception = error.cause
-    return cause
+    cause: Exception | None = getattr(error, "cause", None)
+    is_of_task = isinstance(error, RayTaskError) and not isinstance(cause, RayError)
+    return cause if is_of_task else None
 
 
 def defect(what: str, *where: str) -> RuntimeError:
