@@ -75,6 +75,7 @@ class Limiter:
         self.most = concurrency
         self.allowed = float(min(max(START_IN_FLIGHT, concurrency // _START_SHARE), concurrency))
         self.in_flight = 0
+        self._at_rates = 0
         self.peak_in_flight = 0
         self.throttled_times = 0
         self._slow_start = True
@@ -91,6 +92,7 @@ class Limiter:
         self._last_cut = float("-inf")
         self._stopped = False
         self._wake = asyncio.Event()
+        self._moved = asyncio.Event()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
 
     @property
@@ -143,15 +145,20 @@ class Limiter:
             StoppedError: the run is stopping.
         """
         await self._place()
+        self._at_rates += 1
+        self._moved.set()
         try:
             await self._rates(tokens)
         except BaseException:
             self.release()
             raise
+        finally:
+            self._at_rates -= 1
 
     def release(self) -> None:
         """Gives the place back."""
         self.in_flight -= 1
+        self._moved.set()
         self._admit()
 
     def succeeded(self, *, estimated_tokens: float, used_tokens: float | None) -> None:
@@ -187,6 +194,7 @@ class Limiter:
         """Wakes everybody who waits, with `StoppedError`."""
         self._stopped = True
         self._wake.set()
+        self._moved.set()
         for queue in (self._waiting, self._outside):
             while queue:
                 future = queue.popleft()
@@ -246,16 +254,44 @@ class Limiter:
                 future.set_result(None)
 
     async def _rates(self, tokens: float) -> None:
-        await self._until_allowed()
-        if self._buckets != (None, None):
+        if self._buckets == (None, None):
+            await self._until_clear()
+        else:
             # The lock keeps the order of arrival: a large request is not starved by small ones.
             async with self._rate_lock:
-                for bucket, amount in zip(self._buckets, (1.0, tokens), strict=True):
-                    while bucket is not None and (delay := bucket.delay_for(amount, self._clock())):
-                        await self.pause(delay)
-            await self._until_allowed()  # a 429 may have come meanwhile
+                # Drawn only when nothing else is left to wait for: what many drew before a pause
+                # would leave all at once when it ends.
+                await self._until_clear()
+                while delay := self._draw(tokens):
+                    await self.pause(delay)
+                    await self._until_clear()
         if self._stopped:
             raise StoppedError
+
+    def _draw(self, tokens: float) -> float:
+        """Seconds until requests and tokens allow the call; 0.0 takes of both."""
+        now = self._clock()
+        taken: list[tuple[TokenBucket, float]] = []
+        for bucket, amount in zip(self._buckets, (1.0, tokens), strict=True):
+            if bucket is None:
+                continue
+            if delay := bucket.delay_for(amount, now):
+                for other, drawn in taken:
+                    other.correct(-drawn)
+                return delay
+            taken.append((bucket, amount))
+        return 0.0
+
+    async def _until_clear(self) -> None:
+        """Waits out a pause, and while more calls are sent than a 429 has left places.
+
+        Whoever waits here has a place already, of the time before that 429.
+        """
+        await self._until_allowed()
+        while self.in_flight - self._at_rates >= int(self.allowed) and not self._stopped:
+            self._moved.clear()
+            await self._moved.wait()
+            await self._until_allowed()
 
     def _pause_left(self) -> float:
         """Seconds until the time that a 429 named; 0.0 where it has come, or none was named."""

@@ -17,7 +17,7 @@ from areopagus.errors import ProviderError
 from areopagus.judges.budget import Budget, BudgetSpentError, Purse
 from areopagus.judges.call import reserve_usd
 from areopagus.judges.desk import Desk
-from areopagus.judges.limits import START_IN_FLIGHT, Limiter
+from areopagus.judges.limits import START_IN_FLIGHT, Limiter, StoppedError
 from areopagus.judges.request import Request
 from areopagus.records.ledger import Ledger
 from areopagus.records.reply import Reply, Usage
@@ -282,8 +282,105 @@ def test_a_429_that_comes_while_a_call_waits_for_its_rate_is_not_charged_twice()
         assert loop.time() - started == pytest.approx(10.0, abs=0.01)
         limiter.release()
         started = loop.time()
-        await limiter.acquire(1)  # the bucket has filled up meanwhile
-        assert loop.time() - started == pytest.approx(0.0, abs=0.01)
+        await limiter.acquire(1)  # charged twice it would be 2
+        assert loop.time() - started == pytest.approx(1.0, abs=0.01)
+
+    in_simulated_time(run())
+
+
+@pytest.mark.parametrize("rates", [{"rpm": 600}, {"tpm": 6000}, {"rpm": 600, "tpm": 6000}])
+def test_calls_that_wait_for_a_rate_do_not_leave_together_after_a_pause(
+    rates: dict[str, float],
+) -> None:
+    left: list[float] = []
+
+    async def run() -> None:
+        limiter = Limiter(concurrency=64, **rates)  # type: ignore[arg-type]
+        limiter.allowed = 64.0
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+
+        async def one() -> None:
+            await limiter.acquire(10.0)
+            left.append(round(loop.time() - started, 2))
+            limiter.release()
+
+        calls = asyncio.gather(*(one() for _ in range(60)))
+        await asyncio.sleep(1.05)
+        limiter.throttled(5.0)
+        await asyncio.sleep(3.0)
+        limiter.throttled(5.0)  # the pause is lengthened while it lasts
+        await calls
+        assert limiter.in_flight == 0
+
+    in_simulated_time(run())
+    before = [moment for moment in left if moment < 1.1]
+    after = left[len(before) :]
+    assert len(before) == 20
+    assert after[0] == pytest.approx(9.05, abs=0.02)
+    assert sum(moment < after[0] + 0.05 for moment in after) == 10  # one second's worth
+    assert after[-1] == pytest.approx(12.05, abs=0.05)
+
+
+@pytest.mark.parametrize("rates", [{}, {"rpm": 600}])
+def test_calls_that_wait_keep_to_the_places_that_a_429_has_left(rates: dict[str, float]) -> None:
+    async def run() -> None:
+        limiter = Limiter(concurrency=64, **rates)  # type: ignore[arg-type]
+        limiter.throttled(2.0)
+        limiter.allowed = 64.0  # as for calls that got their places before
+        calls = [asyncio.create_task(limiter.acquire(1)) for _ in range(64)]
+        await asyncio.sleep(1.5)
+        limiter.allowed = 8.0
+        limiter.throttled(None)
+        await asyncio.sleep(60)
+        assert sum(call.done() for call in calls) == 4
+        for ended in range(1, 61):
+            limiter.release()
+            await asyncio.sleep(1)
+            assert sum(call.done() for call in calls) == 4 + ended
+        assert limiter.in_flight == 4
+
+    in_simulated_time(run())
+
+
+@pytest.mark.parametrize("rates", [{}, {"rpm": 600}])
+def test_a_call_held_back_after_a_429_can_be_cancelled_and_stopped(
+    rates: dict[str, float],
+) -> None:
+    async def run() -> None:
+        limiter = Limiter(concurrency=8, **rates)  # type: ignore[arg-type]
+        for _ in range(2):
+            await limiter.acquire(1)
+        limiter.throttled(0.5)
+        limiter.allowed = 8.0
+        calls = [asyncio.create_task(limiter.acquire(1)) for _ in range(6)]
+        await asyncio.sleep(0.1)
+        limiter.allowed = 2.0
+        await asyncio.sleep(1)
+        calls[0].cancel()
+        await asyncio.sleep(1)
+        assert (limiter.in_flight, sum(call.done() for call in calls)) == (7, 1)
+        limiter.release()
+        await asyncio.sleep(1)
+        assert (limiter.in_flight, sum(call.done() for call in calls)) == (6, 2)
+        limiter.stop()
+        ends = await asyncio.gather(*calls[2:], return_exceptions=True)
+        assert [type(end) for end in ends] == [StoppedError] * 4
+        assert limiter.in_flight == 2
+
+    in_simulated_time(run())
+
+
+def test_a_request_is_not_drawn_while_its_tokens_are_waited_for() -> None:
+    async def run() -> None:
+        limiter = Limiter(concurrency=8, rpm=60, tpm=600)
+        await limiter.acquire(100)  # ten seconds' worth of tokens, and one of requests
+        second = asyncio.create_task(limiter.acquire(1))
+        await asyncio.sleep(1.5)
+        second.cancel()
+        requests = limiter._buckets[0]
+        assert requests is not None
+        assert requests.delay_for(1.0, asyncio.get_running_loop().time()) == 0.0
 
     in_simulated_time(run())
 
