@@ -16,6 +16,7 @@ from typing import Any
 
 from ..records.reply import Usage
 from .prices import PER_MILLION
+from .searches import is_charged_apart
 from .spec import BackendSpec
 
 MOST_TOKENS = 100_000
@@ -101,7 +102,7 @@ def straight_price(
 
 
 def is_usual(answer: Any) -> bool:
-    """Whether nothing in the answer's usage is priced apart: sounds, pictures, tiers, tools."""
+    """Whether nothing in the answer is priced apart: sounds, pictures, tiers, tools, searches."""
     usage = getattr(answer, "usage", None)
     if getattr(answer, "service_tier", None) not in _USUAL_SERVICE:
         return False
@@ -113,7 +114,31 @@ def is_usual(answer: Any) -> bool:
         details = getattr(usage, part, None)
         if details is not None and any(getattr(details, name, None) for name in _OTHER_TOKENS):
             return False
-    return True
+    return not is_charged_apart(answer)
+
+
+def litellms_cost(litellm: Any, spec: BackendSpec, answer: Any) -> float | None:
+    """What litellm works out for an answer, in US dollars; None where it cannot.
+
+    Raises:
+        TypeError: the answer is none of litellm's own: it would work out $0.
+    """
+    if not isinstance(answer, litellm.ModelResponse):
+        raise TypeError("not litellm's answer")
+    asked = spec.further()
+    try:
+        cost = float(
+            litellm.completion_cost(
+                completion_response=answer,
+                model=spec.model,
+                standard_built_in_tools_params={
+                    "web_search_options": asked.get("web_search_options")
+                },
+            )
+        )
+    except Exception:
+        return None  # unknown, never 0
+    return cost if math.isfinite(cost) and cost >= 0 else None
 
 
 def _agrees(

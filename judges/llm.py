@@ -8,7 +8,6 @@ the installed litellm.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -20,13 +19,21 @@ from pydantic import ValidationError
 from ..errors import InputError, InputFault, ProviderError
 from ..records.reply import Reply, Usage
 from .faults import classify, redact
-from .listed_cost import NO_PRICE, StraightPrice, is_usual, stated_price, straight_price
+from .listed_cost import (
+    NO_PRICE,
+    StraightPrice,
+    is_usual,
+    litellms_cost,
+    stated_price,
+    straight_price,
+)
 from .prefix import prefix_minimum, with_marks
 from .prices import FREE, TokenPrices, cost_of, prices_of
 from .quiet_litellm import litellm_module
 from .reply_parts import reply_of
 from .reply_secrets import without_secrets
 from .request import Request
+from .searches import always_searches, tells_of_searches
 from .spec import BackendSpec
 from .wire import Lane, RedirectedError
 
@@ -96,6 +103,7 @@ class LitellmBackend:
         self._prices: TokenPrices | None = None
         self._prices_known = False
         self._straight: StraightPrice | None = None
+        self._searches = False
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
@@ -181,14 +189,14 @@ class LitellmBackend:
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """See `Backend.worst_cost`."""
         prices = self._token_prices()
-        if prices is None:
+        if prices is None or not prices.is_whole:
             return None
         return input_tokens * prices.worst_input + output_tokens * prices.worst_output
 
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """See `Backend.likely_cost`."""
         prices = self._token_prices()
-        if prices is None:
+        if prices is None or not prices.is_whole:
             return None
         return input_tokens * prices.input + output_tokens * prices.output
 
@@ -293,11 +301,17 @@ class LitellmBackend:
         supported = litellm.get_supported_openai_params(model=name, custom_llm_provider=provider)
         return "logprobs" in (supported or [])
 
+    @property
+    def has_fees(self) -> bool:
+        """Whether more than tokens is charged, by what is known."""
+        prices = self._token_prices()
+        return prices is not None and not prices.is_whole
+
     def _token_prices(self) -> TokenPrices | None:
         if not self._prices_known:
-            listed = None
-            if self.spec.prices is None:
-                listed = listed_prices(self.spec)
+            listed = None if self.spec.prices is not None else listed_prices(self.spec)
+            self._searches = listed is not None and always_searches(self.spec, listed)
+            if listed is not None and not self._searches:
                 self._straight = straight_price(litellm_module(), self.spec.model, listed)
             self._prices = prices_of(self.spec, listed)
             self._prices_known = True
@@ -315,13 +329,10 @@ class LitellmBackend:
             cost = self._straight.cost(usage)
             if cost is not None:
                 return cost
-        try:
-            cost = litellm_module().completion_cost(
-                completion_response=answer, model=self.spec.model
-            )
-        except Exception:
-            return None  # unknown, never 0
-        return float(cost) if math.isfinite(cost) else None
+        cost = litellms_cost(litellm_module(), self.spec, answer)
+        if self._searches and not tells_of_searches(answer, self.spec.provider):
+            return None  # its searches were charged, and nothing says how many there were
+        return cost
 
 
 def _make_known(spec: BackendSpec) -> None:

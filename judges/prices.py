@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..records.reply import Usage
+from .searches import always_searches, is_told_to_search
 from .spec import BackendSpec
 
 PER_MILLION = 1e6
@@ -20,12 +21,15 @@ class TokenPrices:
         input, output: the usual prices, nothing cached.
         worst_input, worst_output: the highest that may apply: long inputs, written caches,
             reasoning.
+        is_whole: whether nothing is charged beside tokens; where something is, nobody knows what
+            a call will cost, nor what it can cost at most.
     """
 
     input: float
     output: float
     worst_input: float
     worst_output: float
+    is_whole: bool = True
 
 
 FREE = TokenPrices(0.0, 0.0, 0.0, 0.0)
@@ -57,6 +61,7 @@ def prices_of(spec: BackendSpec, listed: Mapping[str, Any] | None) -> TokenPrice
         float(usual[1]),
         _highest(listed, "input_cost_per_token", "cache_creation_input_token_cost"),
         _highest(listed, "output_cost_per_token", "output_cost_per_reasoning_token"),
+        is_whole=not (is_told_to_search(spec) or always_searches(spec, listed)),
     )
 
 

@@ -212,6 +212,11 @@ class BackendSpec(BaseModel):
         """Model and endpoint: what a learned capability belongs to."""
         return f"{self.model} {self.api_base or ''}".strip()
 
+    def further(self) -> dict[str, Any]:
+        """What `extra` adds to the body of a request; `extra_body` is unpacked into it."""
+        inner = self.extra.get("extra_body")
+        return {**self.extra, **inner} if isinstance(inner, dict) else self.extra
+
     def parameters(self) -> dict[str, Any]:
         """The request parameters that shape a reply; those left unset are not sent."""
         chosen = {

@@ -96,6 +96,13 @@ def _setting_faults(backends: tuple[Backend, ...]) -> tuple[list[InputFault], st
 
 def price_fault(backend: Backend) -> InputFault:
     """That a cost cap needs a price."""
+    if getattr(backend, "has_fees", False):
+        return InputFault(
+            backend.spec.name,
+            "has no known worst price: it charges for searches on top of its tokens, so a cost cap "
+            "cannot be kept; give prices that cover both (input and output, US dollars per million "
+            "tokens) or leave --max-cost out",
+        )
     return InputFault(
         backend.spec.name,
         "has no known worst price, so a cost cap cannot be kept; give one under prices (input and "
