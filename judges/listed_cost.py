@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..records.reply import Usage
-from .prices import PER_MILLION
+from .prices import PER_MILLION, USUAL_SERVICE
 from .searches import is_charged_apart
 from .spec import BackendSpec
 
@@ -30,7 +30,7 @@ _TRIED = (
     (4_099, 23, 0, 2_048),
     (8_192, 31, 4_096, 1_031),
 )
-_USUAL_SERVICE = (None, "default", "standard")
+_TRAFFIC = {"ON_DEMAND": "default", "ON_DEMAND_PRIORITY": "priority"}
 _OTHER_TOKENS = ("audio_tokens", "image_tokens", "video_tokens")
 
 
@@ -104,9 +104,7 @@ def straight_price(
 def is_usual(answer: Any) -> bool:
     """Whether nothing in the answer is priced apart: sounds, pictures, tiers, tools, searches."""
     usage = getattr(answer, "usage", None)
-    if getattr(answer, "service_tier", None) not in _USUAL_SERVICE:
-        return False
-    if getattr(usage, "service_tier", None) not in _USUAL_SERVICE:
+    if served_as(answer) is not None:
         return False
     if any(getattr(usage, name, None) for name in ("server_tool_use", "speed", "inference_geo")):
         return False
@@ -115,6 +113,23 @@ def is_usual(answer: Any) -> bool:
         if details is not None and any(getattr(details, name, None) for name in _OTHER_TOKENS):
             return False
     return not is_charged_apart(answer)
+
+
+def served_as(answer: Any) -> str | None:
+    """The tier of service that an answer says it was billed at; None where that is the usual."""
+    usage = getattr(answer, "usage", None)
+    hidden = getattr(answer, "_hidden_params", None)
+    # Where litellm puts what Google calls traffic.
+    own = hidden.get("provider_specific_fields") if isinstance(hidden, dict) else None
+    traffic = own.get("traffic_type") if isinstance(own, dict) else None
+    for named in (
+        getattr(answer, "service_tier", None),
+        getattr(usage, "service_tier", None),
+        traffic and _TRAFFIC.get(str(traffic).upper(), "flex"),
+    ):
+        if named is not None and str(named).lower() not in USUAL_SERVICE:
+            return str(named).lower()
+    return None
 
 
 def litellms_cost(litellm: Any, spec: BackendSpec, answer: Any) -> float | None:
@@ -131,6 +146,8 @@ def litellms_cost(litellm: Any, spec: BackendSpec, answer: Any) -> float | None:
             litellm.completion_cost(
                 completion_response=answer,
                 model=spec.model,
+                # Where an answer does not name its tier, the one that was asked for counts.
+                optional_params={"service_tier": asked.get("service_tier")},
                 standard_built_in_tools_params={
                     "web_search_options": asked.get("web_search_options")
                 },

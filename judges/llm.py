@@ -24,11 +24,12 @@ from .listed_cost import (
     StraightPrice,
     is_usual,
     litellms_cost,
+    served_as,
     stated_price,
     straight_price,
 )
 from .prefix import prefix_minimum, with_marks
-from .prices import FREE, TokenPrices, cost_of, prices_of
+from .prices import FREE, TIERS, TokenPrices, cost_of, prices_of, tiers_of
 from .quiet_litellm import litellm_module
 from .reply_parts import reply_of
 from .reply_secrets import without_secrets
@@ -104,6 +105,7 @@ class LitellmBackend:
         self._prices_known = False
         self._straight: StraightPrice | None = None
         self._searches = False
+        self._served: frozenset[str] = frozenset()
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
@@ -311,9 +313,10 @@ class LitellmBackend:
         if not self._prices_known:
             listed = None if self.spec.prices is not None else listed_prices(self.spec)
             self._searches = listed is not None and always_searches(self.spec, listed)
-            if listed is not None and not self._searches:
+            is_plain = not self._searches and not tiers_of(self.spec.further().get("service_tier"))
+            if listed is not None and is_plain:
                 self._straight = straight_price(litellm_module(), self.spec.model, listed)
-            self._prices = prices_of(self.spec, listed)
+            self._prices = prices_of(self.spec, listed, served=self._served)
             self._prices_known = True
         return self._prices
 
@@ -330,9 +333,16 @@ class LitellmBackend:
             if cost is not None:
                 return cost
         cost = litellms_cost(litellm_module(), self.spec, answer)
+        self._learn_tier(answer)
         if self._searches and not tells_of_searches(answer, self.spec.provider):
             return None  # its searches were charged, and nothing says how many there were
         return cost
+
+    def _learn_tier(self, answer: Any) -> None:
+        """From the first answer that was billed at a dearer tier on, its prices count."""
+        served = tiers_of(served_as(answer)) & TIERS
+        self._prices_known = served <= self._served
+        self._served |= served
 
 
 def _make_known(spec: BackendSpec) -> None:

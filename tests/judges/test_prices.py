@@ -1,4 +1,4 @@
-"""What is set aside for a call, and what is booked for it: searches."""
+"""What is set aside for a call, and what is booked for it: searches and tiers of service."""
 
 from __future__ import annotations
 
@@ -155,7 +155,86 @@ def test_a_cap_is_refused_for_a_searching_model_before_anything_is_sent(
     assert server.counts.total == 0
 
 
-# Answers that are read without litellm ----------------------------------------------------------
+# Tiers of service ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "dearest"),
+    [
+        ("openai/gpt-5", "priority", 0.0125),
+        ("openai/gpt-4o-mini", "priority", 0.00075),
+        ("openai/gpt-4.1", "fast", 0.0105),  # another word for it
+        ("openai/gpt-5", "flex", 0.00625),  # may be served as usual
+        ("openai/gpt-5", "auto", 0.0125),  # as the project is set up
+        ("openai/gpt-5", "default", 0.00625),
+        ("openai/gpt-5", None, 0.00625),
+    ],
+)
+def test_the_worst_price_is_that_of_the_tier_asked_for(
+    model: str, tier: str | None, dearest: float
+) -> None:
+    found = asked(model, extra={} if tier is None else {"service_tier": tier})
+    assert found.worst_cost(1000, 500) == pytest.approx(dearest)
+    within = asked(model, extra={"extra_body": {"service_tier": tier}})
+    assert within.worst_cost(1000, 500) == pytest.approx(dearest)
+
+
+@pytest.mark.parametrize("tier", ["flex", "priority", "ultrafast"])
+def test_no_listed_tier_costs_more_than_was_set_aside_for_it(tier: str) -> None:
+    tried = 0
+    for name, entry in litellm_module().model_cost.items():
+        is_asked = entry.get("litellm_provider") in ("openai", "gemini")
+        if not is_asked or f"output_cost_per_token_{tier}" not in entry or entry["mode"] != "chat":
+            continue
+        provider = entry["litellm_provider"]
+        model = name if name.startswith(f"{provider}/") else f"{provider}/{name}"
+        found = asked(model, extra={"service_tier": tier})
+        worst = found.worst_cost(1000, 500)
+        if worst is None:
+            continue
+        tried += 1
+        for served in (tier, None):  # an answer need not name its tier
+            cost = found._cost(answer(model, tier=served), USED)
+            assert cost is not None
+            assert cost <= worst * (1 + 1e-9), model
+    assert tried >= 1
+
+
+def test_a_tier_that_was_not_asked_for_counts_from_the_first_answer_at_it() -> None:
+    found = asked("openai/gpt-5")
+    assert found._cost(answer("openai/gpt-5", tier="default"), USED) == pytest.approx(0.00625)
+    assert found.worst_cost(1000, 500) == pytest.approx(0.00625)
+    assert found._cost(answer("openai/gpt-5", tier="priority"), USED) == pytest.approx(0.0125)
+    assert found.worst_cost(1000, 500) == pytest.approx(0.0125)
+    assert found.likely_cost(1000, 500) == pytest.approx(0.00625)
+    assert found._cost(answer("openai/gpt-5", tier="default"), USED) == pytest.approx(0.00625)
+
+
+def test_googles_word_for_a_tier_is_understood() -> None:
+    model = "gemini/gemini-3-flash-preview"
+    made = answer(model)
+    made._hidden_params["provider_specific_fields"] = {"traffic_type": "ON_DEMAND"}
+    assert is_usual(made)
+    made._hidden_params["provider_specific_fields"] = {"traffic_type": "ON_DEMAND_PRIORITY"}
+    assert not is_usual(made)
+    found = asked(model)
+    before, cost = found.worst_cost(1000, 500), found._cost(made, USED)
+    after = found.worst_cost(1000, 500)
+    assert before is not None
+    assert cost is not None
+    assert after is not None
+    assert before < cost <= after
+
+
+def test_a_dearer_speed_or_place_that_is_asked_for_counts() -> None:
+    model = "anthropic/claude-opus-4-8"
+    found = asked(model, extra={"speed": "fast", "inference_geo": "us"})
+    cost = found._cost(answer(model, speed="fast", inference_geo="us"), USED)
+    worst, usual = found.worst_cost(1000, 500), asked(model).worst_cost(1000, 500)
+    assert cost is not None
+    assert worst is not None
+    assert usual is not None
+    assert usual < cost <= worst
 
 
 @pytest.mark.usefixtures("clients", "key")
