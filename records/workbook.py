@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from .parquet_rows import plain_value
+from .sheet_limits import beyond_limits
 from .tables import Cells, FaultSink
 
 UNPACKED_LIMIT_BYTES = 1024 * 1024 * 1024
@@ -40,6 +41,15 @@ def read_sheet(path: Path, sink: FaultSink) -> Iterator[Cells]:
         return
     if unpacked > UNPACKED_LIMIT_BYTES:
         sink.report(None, f"the workbook unpacks to more than {UNPACKED_LIMIT_BYTES:,} bytes")
+        return
+    # openpyxl would make a row for every number that is missing: looked at before it is asked.
+    try:
+        beyond = beyond_limits(path)
+    except Exception as error:
+        sink.report(None, f"not readable as an xlsx workbook: {_reason(error)}")
+        return
+    if beyond is not None:
+        sink.report(*beyond)
         return
     try:
         with warnings.catch_warnings():

@@ -166,6 +166,60 @@ def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(
         list(tables.read_rows(path))
 
 
+def forged_workbook(path: Path, rows: str) -> Path:
+    """A workbook whose sheet has these rows below the header, as XML."""
+    workbook(path)
+    with zipfile.ZipFile(path) as packed:
+        parts = {part.filename: packed.read(part) for part in packed.infolist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    head, found, _ = parts[sheet].decode().partition('<row r="2"')
+    assert found
+    parts[sheet] = f"{head}{rows}</sheetData></worksheet>".encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name, content in parts.items():
+            packed.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "message"),
+    [
+        (
+            '<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>',
+            2,
+            "the row after row 1 is numbered '99999999999'; a sheet has at most 1,048,576 rows",
+        ),
+        ('<row r="7"/><row r="1e12"/>', 8, "the row after row 7 is numbered '1e12'"),
+        ('<row r="1048576"/><row/>', 1_048_577, "row 1,048,576 is numbered 1,048,577"),
+        (
+            '<row r="2"><c r="XFDZZZ2"><v>1</v></c></row>',
+            2,
+            "a cell of row 2 stands in column 'XFDZZZ'; a sheet has at most 16,384 columns",
+        ),
+        ('<row r="2"><c r="XFE2"/></row>', 2, "a cell of row 2 stands in column 'XFE'"),
+        ('<row r="2"><c r="XFD2"/><c/></row>', 2, "a cell of row 2 stands as cell 2 of it"),
+        (f'<row r="2">{"<c/>" * 16_385}</row>', 2, "row 2 stands as cell 16,385 of it"),
+    ],
+)
+def test_a_workbook_that_names_rows_or_columns_no_sheet_has_is_refused(
+    tmp_path: Path, rows: str, line: int, message: str
+) -> None:
+    # openpyxl made an empty row for every number left out: 10^11 of them hung every reader.
+    path = forged_workbook(tmp_path / "forged.xlsx", rows)
+    with pytest.raises(InputError) as refused:
+        list(tables.read_rows(path))
+    (fault,) = refused.value.faults
+    assert fault.where == f"{path}:{line}"
+    assert message in fault.message
+
+
+def test_rows_and_columns_up_to_the_limits_of_a_sheet_are_read(tmp_path: Path) -> None:
+    cells = "".join(f'<c r="{c}1048576" t="str"><v>{c}</v></c>' for c in "ABC")
+    rows = f'<row r="2"><c r="XFD2"/></row><row r="1048576">{cells}<c r="XFD1048576"/></row>'
+    (row,) = tables.read_rows(forged_workbook(tmp_path / "long.xlsx", rows))
+    assert (row.line, list(row.values.values())) == (1_048_576, ["A", "B", "C"])
+
+
 @settings(FUZZ, max_examples=150)
 @given(place=st.floats(0, 0.999), change=st.binary(min_size=1, max_size=4))
 def test_damaged_parquet(tmp_path: Path, place: float, change: bytes) -> None:
