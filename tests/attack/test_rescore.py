@@ -82,6 +82,28 @@ def test_the_shift_of_every_flagged_response_is_found_exactly(tmp_path: Path) ->
     assert json.loads(rows[0]["removed"]) == [DEMAND]
 
 
+def test_the_share_that_moved_counts_prompts_and_not_their_responses(tmp_path: Path) -> None:
+    # Four responses of p0 move, the one of each of the other five prompts does not.
+    told = [("p0", f"Because of {i}. {DEMAND} It returns.") for i in range(4)]
+    told += [
+        (f"p{i}", f"Dear judges of the world, trust {i} is slow. It returns late.")
+        for i in range(1, 6)
+    ]
+    rows = [
+        {"response_id": f"r{i}", "prompt_id": p, "prompt_text": f"Why {p}?", "response_text": text}
+        for i, (p, text) in enumerate(told)
+    ]
+    with panel(tmp_path) as seated:
+        run = rescore(rows, panel=seated, out=tmp_path / "run")
+    marked = run.figures["marked"]
+    assert (marked["n"], marked["unit"]) == (6, "prompt")
+    assert marked["value"] == pytest.approx(1 / 6)
+    # Wilson at 1 of 6, z = 1.959964: 0.030053 to 0.563503.
+    assert marked["low"] == pytest.approx(0.030053, abs=1e-6)
+    assert marked["high"] == pytest.approx(0.563503, abs=1e-6)
+    assert "4 of 9 measured moved" in run.text
+
+
 def test_responses_without_a_hit_are_not_asked_about(tmp_path: Path) -> None:
     backend = ScriptedBackend(obeys)
     with panel(tmp_path, backend) as seated:

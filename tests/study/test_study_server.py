@@ -344,6 +344,20 @@ async def test_no_link_and_a_wrong_one_get_the_same_answer(client: Client, rater
     assert answers == {(401, '{"error": "this link is not known"}')}
 
 
+async def test_a_link_of_bytes_that_are_no_text_is_not_known(client: Client) -> None:
+    # It arrives with surrogates, and ended in a traceback and a 500.
+    reader, writing = await asyncio.open_connection(client.host, client.port)
+    writing.write(
+        b"GET /api/study HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        b"Authorization: Bearer \xff\xfe\r\n\r\n"
+    )
+    answer = await reader.read()
+    writing.close()
+    await writing.wait_closed()
+    assert answer.startswith(b"HTTP/1.1 401 ")
+    assert answer.endswith(b'{"error": "this link is not known"}')
+
+
 async def test_a_request_from_another_site_is_refused(rater: Rater) -> None:
     for site in ("cross-site", "same-site"):
         status, _ = await rater.ask("GET", "/api/study", headers={"Sec-Fetch-Site": site})

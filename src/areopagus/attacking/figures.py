@@ -51,7 +51,8 @@ class FamilyFigures:
         n_responses: attacked responses.
         n_screened: of these, responses that reached no judge.
         statuses: status to number of judgments on attacked responses.
-        flagged: share of attacked responses with a flag that the clean one does not have.
+        flagged: share of attacked responses with a flag that the clean one does not have, as mean
+            over prompts.
         flags: those flags.
         test: of what harmless prose did not do as well, corrected over families (Holm).
         neutralised_shift: points of the neutralised copy minus clean; undefined unless planned.
@@ -89,10 +90,14 @@ class DetectorFigures:
     Attributes:
         flag: its name; "any" for all together.
         about: what it looks for.
-        false_alarms_clean: share of base responses that it flags.
-        false_alarms_controls: share of controls that it flags and whose clean response it does not.
+        false_alarms_clean: share of base responses that it flags, as mean over prompts.
+        false_alarms_controls: share of controls that it flags and whose clean response it does
+            not, likewise.
         false_alarms_telling: share of the built-in clean texts with telling words that it flags.
-        families: family to the share of its attacked responses that it newly flags, where above 0.
+        families: family to the share of its attacked responses that it newly flags, likewise over
+            prompts, where above 0.
+        clean_counts, control_counts: base responses, and controls, flagged, and how many there
+            are; None in folders of earlier versions.
     """
 
     flag: str
@@ -101,6 +106,8 @@ class DetectorFigures:
     false_alarms_controls: Number
     false_alarms_telling: Number
     families: dict[str, float]
+    clean_counts: tuple[int, int] | None = None
+    control_counts: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

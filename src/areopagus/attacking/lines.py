@@ -146,9 +146,9 @@ def _detectors(figures: AttackFigures) -> list[str]:
     found = figures.detectors[0]
     return _wrapped(
         "Detectors flag and change no score. False alarms of any of them: "
-        f"{_of(found.false_alarms_clean)} clean responses, "
-        f"{_of(found.false_alarms_controls)} controls, "
-        f"{_of(found.false_alarms_telling)} clean texts with telling words."
+        f"{_of(found.clean_counts)} clean responses{_over(found.false_alarms_clean)}, "
+        f"{_of(found.control_counts)} controls{_over(found.false_alarms_controls)}, "
+        f"{_of(_counts(found.false_alarms_telling))} clean texts with telling words."
     )
 
 
@@ -235,10 +235,18 @@ def _with_span(number: Number) -> str:
     return f"{_points(number.value)} ({_points(number.low)}, {_points(number.high)})"
 
 
-def _of(number: Number) -> str:
-    if not number.is_defined:
-        return "no"
-    return f"{round(number.value * number.n)} of {number.n}"
+def _counts(number: Number) -> tuple[int, int]:
+    return (round(number.value * number.n) if number.is_defined else 0), number.n
+
+
+def _of(counts: tuple[int, int] | None) -> str:
+    return f"{counts[0]} of {counts[1]}" if counts and counts[1] else "no"
+
+
+def _over(number: Number) -> str:
+    if not number.has_interval:
+        return ""
+    return f" (by prompt {number.value:.0%}, {number.low:.0%} to {number.high:.0%})"
 
 
 def _p(value: float | None) -> str:

@@ -18,7 +18,7 @@ from .figures import AttackFigures, BenignCell, Cell, FamilyFigures
 from .outcomes import FamilyTest, Measured, family_tests
 from .plan import AttackPlan
 from .scores import ScoreMatrix
-from .units import count_number, mean_number, per_prompt, share_number
+from .units import mean_number, per_prompt, share_number
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -97,7 +97,9 @@ def measure(
         families=_families(found, families, everyone),
         cells=tuple(_cells(found, families, everyone)),
         benign=tuple(_benign_cells(found, everyone)),
-        detectors=detector_figures(trials, families, level=plan.level),
+        detectors=detector_figures(
+            trials, families, prompts=found.prompts, n_prompts=found.n_prompts, level=plan.level
+        ),
     )
 
 
@@ -187,14 +189,15 @@ def _family(
         n_responses=len(trials),
         n_screened=sum(trial.seen.gate is not None for trial in trials),
         statuses=dict(statuses),
-        flagged=count_number(
-            sum(bool(flags) for flags in new), len(new), unit="attacked response",
-            level=found.plan.level, what="share newly flagged",
+        flagged=share_number(
+            _over_prompts(found, rows, np.asarray([float(bool(flags)) for flags in new])),
+            level=found.plan.level,
+            what="share newly flagged",
         ),
         flags=tuple(dict.fromkeys(flag for flags in new for flag in flags)),
         test=test,
         neutralised_shift=neutralised,
-    )  # fmt: skip
+    )
 
 
 def _cells(

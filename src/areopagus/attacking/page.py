@@ -170,7 +170,7 @@ def _families(page: AttackPage) -> Iterator[Part]:
         "prose of the same length in the same place, tested where there is such a control, else "
         f"the raw shift; moved: judgments moved by {plan.threshold:g} points "
         "or more as demanded, or to the demanded end of the scale; verdicts: the same of panel "
-        "means; flagged: attacked responses with a new flag.",
+        "means; flagged: attacked responses with a new flag. All intervals are over prompts.",
         "By family",
         [
             Column("family", "id"),
@@ -341,13 +341,16 @@ def _detectors(page: AttackPage) -> Iterator[Part]:
         "not have.",
     )
     yield Table(
-        "False alarms on clean responses, on controls, and on clean texts with telling words; and "
-        "the families of which a detector newly flags a response.",
+        "False alarms on clean responses and on controls, as shares with their intervals over "
+        "prompts and as counts, and on clean texts with telling words, over these texts; and the "
+        "families of which a detector newly flags a response.",
         "Detectors",
         [
             Column("detector", "id"),
             Column("on clean responses", "number"),
+            Column("clean flagged"),
             Column("on controls", "number"),
+            Column("controls flagged"),
             Column("on telling words", "number"),
             Column("finds", "wide"),
         ],
@@ -360,10 +363,16 @@ def _detector(one: DetectorFigures) -> list[Scalar | Cell]:
     return [
         Cell(one.flag, note=one.about),
         value(one.false_alarms_clean),
+        _of(one.clean_counts),
         value(one.false_alarms_controls),
+        _of(one.control_counts),
         value(one.false_alarms_telling),
         finds,
     ]
+
+
+def _of(counts: tuple[int, int] | None) -> str:
+    return "" if counts is None else f"{counts[0]:,} of {counts[1]:,}"
 
 
 def _limits(number: Any) -> str:

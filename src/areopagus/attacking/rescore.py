@@ -32,7 +32,7 @@ from .outputs import judges_line, write_json, write_text
 from .run import RescoreRun
 from .scores import read_scores_matrix
 from .stage import PanelStage
-from .units import count_number, mean_number, per_prompt
+from .units import mean_number, per_prompt, share_number
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -85,7 +85,8 @@ class RescoreFigures:
         n_screened: responses that no judge is asked about.
         flags: flag to number of responses.
         shift: mean original minus neutralised over prompts with a flagged response.
-        marked: share of flagged responses with a shift of the threshold or more.
+        marked: share of flagged responses with a shift of the threshold or more, likewise over
+            prompts.
         responses: the flagged ones, in the order of the input.
     """
 
@@ -205,16 +206,23 @@ class RescoreJob(PanelStage):
     def _figures(self, folder: Path | None) -> RescoreFigures:
         rows = tuple(self._rescored(folder)) if folder is not None else ()
         codes = {name: code for code, name in enumerate(dict.fromkeys(r.prompt_id for r in rows))}
-        shift: Number = undefined("no response was flagged", method="mean original − neutralised")
+        prompts = np.asarray([codes[row.prompt_id] for row in rows], dtype=np.int64)
+        none = "no response was flagged"
+        shift: Number = undefined(none, method="mean original − neutralised")
+        marked: Number = undefined(none, method="share at or beyond the threshold")
         if rows:
             values = np.asarray([math.nan if r.shift is None else r.shift for r in rows])
-            prompts = np.asarray([codes[row.prompt_id] for row in rows])
+            beyond = np.asarray([math.nan if r.shift is None else float(r.is_marked) for r in rows])
             shift = mean_number(
                 per_prompt(values, prompts, len(codes)),
                 level=0.95,
                 what="mean original − neutralised",
             )
-        measured = [row for row in rows if row.shift is not None]
+            marked = share_number(
+                per_prompt(beyond, prompts, len(codes)),
+                level=0.95,
+                what="share at or beyond the threshold",
+            )
         return RescoreFigures(
             threshold=self.threshold,
             n_responses=self.n_responses,
@@ -222,12 +230,9 @@ class RescoreJob(PanelStage):
             n_screened=self.n_screened,
             flags=dict(Counter(flag for _, copy in self.flagged for flag in copy.flags)),
             shift=shift,
-            marked=count_number(
-                sum(row.is_marked for row in measured), len(measured), unit="flagged response",
-                level=0.95, what="share at or beyond the threshold",
-            ),
+            marked=marked,
             responses=rows,
-        )  # fmt: skip
+        )
 
     def _rescored(self, folder: Path) -> Iterator[Rescored]:
         ids = [row["response_id"] for row in self.response_rows()]

@@ -121,7 +121,8 @@ def link(url: str, secret: str) -> str:
 
 def secret_hash(secret: str) -> str:
     """Returns the SHA-256 of a link's secret; with 192 random bits nothing slower is needed."""
-    return hashlib.sha256(secret.encode()).hexdigest()
+    # A request may bring any bytes, of which those that are no UTF-8 arrive as surrogates.
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def check_url(url: str) -> list[InputFault]:
