@@ -105,6 +105,11 @@ def _binary_tables() -> Iterator[bytes]:
     stream = io.BytesIO()
     parquet.write_table(pa.table(row), stream)
     yield stream.getvalue()
+    # One text for many rows, which is stored once.
+    stream = io.BytesIO()
+    many = {name: pa.array(cells * 64).dictionary_encode() for name, cells in row.items()}
+    parquet.write_table(pa.table(many), stream, compression="zstd", store_schema=False)
+    yield stream.getvalue()
     try:
         import openpyxl
     except ImportError:
@@ -112,6 +117,11 @@ def _binary_tables() -> Iterator[bytes]:
     book = openpyxl.Workbook()
     book.active.append(list(row))
     book.active.append([cells[0] for cells in row.values()])
+    saved = io.BytesIO()
+    book.save(saved)
+    yield saved.getvalue()
+    # A cell far away, in the last column that there is.
+    book.active["XFD999"] = "far"
     saved = io.BytesIO()
     book.save(saved)
     yield saved.getvalue()
