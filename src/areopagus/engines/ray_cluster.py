@@ -7,6 +7,7 @@ are off.
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import sys
@@ -172,4 +173,7 @@ class Cluster:
     def close(self) -> None:
         """Leaves the cluster, and ends it where it was started here."""
         if self.is_ours:
+            # Ray's core ends the process when a reference to one of its objects goes while it is
+            # taken down itself: what the collector would find then, in whatever thread, goes now.
+            gc.collect()
             self.ray.shutdown()
