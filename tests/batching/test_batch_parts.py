@@ -169,6 +169,8 @@ def test_batch_prices_come_from_the_user_then_from_the_list_and_are_unknown_else
     unlisted = backend("openai/of-my-own")
     assert batch_prices(unlisted, discount=None) is None
     assert batch_prices(unlisted, discount=0.5) is None
+    searching = backend("openai/gpt-4o-search-preview")  # fees on top, whatever tokens cost
+    assert batch_prices(searching, discount=0.5) is None
     free = backend("openai/of-my-own", prices={"input": 0, "output": 0})
     costs_nothing = batch_prices(free, discount=None)
     assert costs_nothing is not None

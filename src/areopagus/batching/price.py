@@ -72,8 +72,8 @@ def batch_prices(backend: Backend, *, discount: float | None) -> BatchPrices | N
         is_free = own.input == own.output == usual.cache_read == usual.cache_write == 0
         return usual if is_free else _cheaper(usual, discount)
     listed = listed_prices(backend.spec)
-    if listed is None:
-        return None
+    if listed is None or backend.has_fees:
+        return None  # fees for searches come on top of tokens
     if discount is not None:
         return _cheaper(_from_list(listed, ""), discount)
     return _from_list(listed, "_batches")
