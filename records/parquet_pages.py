@@ -1,15 +1,18 @@
 """How large the pages of a Parquet file become, from their headers, before any is unpacked.
 
 The footer says it too, but nothing holds it to the truth; what a reader reserves is what the
-header of each page says.
+header of each page says. Where the pages lie is read from the footer itself: pyarrow ends the
+process when it is asked about a column of a damaged one.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
+
+from .thrift_compact import read_struct, structs
 
 PAGE_LIMIT_BYTES = 256 * 1024 * 1024
 """Largest page: writers look at the size after every 1,024 values or so, and that many of the
@@ -24,13 +27,23 @@ _BY_DICTIONARY, _BY_PREFIX = (2, 8), 7
 _SMALL_BYTES = 16 * 1024
 """A dictionary of up to this size is not looked into: a thousand copies of it are no matter."""
 
-_DEEPEST = 8
+_MAGIC_BYTES = 4
+_CODECS = ("uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "zstd", "lz4_raw")
 _HEADER_OF = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
 _NONSENSE = "the header of a page makes no sense"
 
 
 class OversizedPageError(ValueError):
     """A page that would unpack to more than `PAGE_LIMIT_BYTES`; the text says where."""
+
+
+class _Chunk(NamedTuple):
+    """A column of a row group, as the footer tells of it."""
+
+    codec: str
+    n_values: int
+    start: int
+    end: int
 
 
 class _Page(NamedTuple):
@@ -42,7 +55,7 @@ class _Page(NamedTuple):
     start: int
 
 
-def row_bytes(path: Path, metadata: Any) -> int:
+def row_bytes(path: Path, schema: Any) -> int:
     """Returns the most that a row unpacks to, as mean over each page, summed over columns.
 
     Values of a dictionary count with the longest of them, those that continue the value before
@@ -50,23 +63,23 @@ def row_bytes(path: Path, metadata: Any) -> int:
 
     Args:
         path: the file.
-        metadata: its footer, as pyarrow read it.
+        schema: of Parquet, as pyarrow read it.
 
     Raises:
         OversizedPageError: a page, or the pages together, beyond the limit.
-        ValueError: the header of a page makes no sense.
+        ValueError: the footer, or the header of a page, makes no sense.
     """
-    most, largest = [0] * metadata.num_columns, [0] * metadata.num_columns
+    kinds = [schema.column(place) for place in range(len(schema))]
+    most, largest = [0] * len(kinds), [0] * len(kinds)
     with path.open("rb") as stream:
-        for group in range(metadata.num_row_groups):
-            chunks = metadata.row_group(group)
-            for place in range(metadata.num_columns):
-                chunk = chunks.column(place)
-                kind = metadata.schema.column(place)
+        for group, chunks in enumerate(_row_groups(stream), start=1):
+            if len(chunks) != len(kinds):
+                raise ValueError(f"row group {group} has {len(chunks)} of {len(kinds)} columns")
+            for place, (chunk, kind) in enumerate(zip(chunks, kinds, strict=True)):
                 try:
                     found, page = _of_chunk(stream, chunk, kind)
                 except OversizedPageError as error:
-                    where = f"column {chunk.path_in_schema!r:.80}, row group {group + 1}"
+                    where = f"column {kind.path!r:.80}, row group {group}"
                     raise OversizedPageError(f"{where}: {error}") from None
                 most[place] = max(most[place], found)
                 largest[place] = max(largest[place], page)
@@ -79,7 +92,32 @@ def row_bytes(path: Path, metadata: Any) -> int:
     return sum(most)
 
 
-def _of_chunk(stream: IO[bytes], chunk: Any, kind: Any) -> tuple[int, int]:
+def _row_groups(stream: IO[bytes]) -> list[list[_Chunk]]:
+    """The columns of each row group; numbers of fields are those of the Parquet format."""
+    end = stream.seek(-_MAGIC_BYTES - 4, 2)
+    (size,) = struct.unpack("<I", stream.read(4))
+    if size > end:
+        raise ValueError("the footer makes no sense")
+    stream.seek(end - size)
+    groups = read_struct(stream).get(4)
+    return [[_chunk(column) for column in structs(group.get(1))] for group in structs(groups)]
+
+
+def _chunk(column: Mapping[int, Any]) -> _Chunk:
+    (told,) = structs([column.get(3)])
+    codec, start = _number(told, 4), _number(told, 9)
+    dictionary = told.get(11)
+    if isinstance(dictionary, int) and 0 < dictionary < start:
+        start = dictionary
+    return _Chunk(
+        codec=_CODECS[codec] if codec < len(_CODECS) else "",
+        n_values=_number(told, 5),
+        start=start,
+        end=start + _number(told, 7),
+    )
+
+
+def _of_chunk(stream: IO[bytes], chunk: _Chunk, kind: Any) -> tuple[int, int]:
     """What a value unpacks to at most, and the largest page."""
     fixed = max(kind.length, 1) if kind.physical_type == "FIXED_LEN_BYTE_ARRAY" else 8
     has_texts = kind.physical_type == "BYTE_ARRAY"
@@ -98,7 +136,7 @@ def _of_chunk(stream: IO[bytes], chunk: Any, kind: Any) -> tuple[int, int]:
         if not has_texts:
             most = max(most, fixed)
         elif page.kind == _DICTIONARY:
-            in_dictionary = _longest(stream, page, chunk.compression)
+            in_dictionary = _longest(stream, page, chunk.codec)
         elif page.encoding in _BY_DICTIONARY:
             most = max(most, in_dictionary)
         elif page.encoding == _BY_PREFIX:
@@ -108,16 +146,12 @@ def _of_chunk(stream: IO[bytes], chunk: Any, kind: Any) -> tuple[int, int]:
     return most, largest
 
 
-def _pages(stream: IO[bytes], chunk: Any) -> Iterator[_Page]:
+def _pages(stream: IO[bytes], chunk: _Chunk) -> Iterator[_Page]:
     """The pages of a column in one row group, found as Arrow finds them."""
-    place = chunk.data_page_offset
-    dictionary = chunk.dictionary_page_offset
-    if dictionary is not None and 0 < dictionary < place:
-        place = dictionary
-    end, n_seen = place + chunk.total_compressed_size, 0
-    while n_seen < chunk.num_values and place < end:
+    place, n_seen = chunk.start, 0
+    while n_seen < chunk.n_values and place < chunk.end:
         stream.seek(place)
-        plain = _struct(stream)
+        plain = read_struct(stream)
         kind = _number(plain, 1)
         of_kind = plain.get(_HEADER_OF.get(kind, 0))
         numbers = of_kind if isinstance(of_kind, dict) else {}
@@ -135,14 +169,14 @@ def _pages(stream: IO[bytes], chunk: Any) -> Iterator[_Page]:
         place = page.start + page.packed
 
 
-def _number(fields: dict[int, Any], field: int) -> int:
+def _number(fields: Mapping[int, Any], field: int) -> int:
     found = fields.get(field, -1)
     if not isinstance(found, int) or found < 0:
         raise ValueError(_NONSENSE)
     return found
 
 
-def _longest(stream: IO[bytes], page: _Page, compression: str) -> int:
+def _longest(stream: IO[bytes], page: _Page, codec: str) -> int:
     """Bytes of the longest value of a dictionary; of all of them where it cannot be unpacked."""
     import pyarrow as pa
 
@@ -150,9 +184,9 @@ def _longest(stream: IO[bytes], page: _Page, compression: str) -> int:
         return page.unpacked
     stream.seek(page.start)
     content: Any = stream.read(page.packed)
-    if compression != "UNCOMPRESSED":
+    if codec != "uncompressed":
         try:
-            content = memoryview(pa.Codec(compression.lower()).decompress(content, page.unpacked))
+            content = memoryview(pa.Codec(codec).decompress(content, page.unpacked))
         except (pa.ArrowException, OSError, ValueError):
             return page.unpacked
     place = longest = 0
@@ -166,56 +200,3 @@ def _longest(stream: IO[bytes], page: _Page, compression: str) -> int:
             longest = length
         place += 4 + length
     return min(longest, page.unpacked)
-
-
-def _struct(stream: IO[bytes], depth: int = 0) -> dict[int, Any]:
-    """A struct of Thrift's compact protocol: field to number or struct, other fields left out."""
-    if depth > _DEEPEST:
-        raise ValueError("the header of a page is nested too deep")
-    found: dict[int, Any] = {}
-    field = 0
-    while head := _byte(stream):
-        field = field + (head >> 4) if head >> 4 else _signed(stream)
-        value = _value(stream, head & 15, depth)
-        if value is not None:
-            found[field] = value
-    return found
-
-
-def _value(stream: IO[bytes], kind: int, depth: int) -> Any:
-    if kind in (1, 2):
-        return None  # a truth value, which is its kind
-    if kind in (4, 5, 6):
-        return _signed(stream)
-    if kind == 12:
-        return _struct(stream, depth + 1)
-    if kind in (3, 7):
-        stream.seek(1 if kind == 3 else 8, 1)
-    elif kind == 8:
-        stream.seek(_unsigned(stream), 1)
-    else:
-        # Lists and maps: no header of a page has any.
-        raise ValueError(_NONSENSE)
-    return None
-
-
-def _signed(stream: IO[bytes]) -> int:
-    number = _unsigned(stream)
-    return (number >> 1) ^ -(number & 1)
-
-
-def _unsigned(stream: IO[bytes]) -> int:
-    number = 0
-    for place in range(0, 64, 7):
-        byte = _byte(stream)
-        number |= (byte & 127) << place
-        if byte < 128:
-            return number
-    raise ValueError(_NONSENSE)
-
-
-def _byte(stream: IO[bytes]) -> int:
-    byte = stream.read(1)
-    if not byte:
-        raise ValueError("the file ends within the header of a page")
-    return byte[0]

@@ -34,7 +34,7 @@ def read_parquet(path: Path, sink: FaultSink) -> Iterator[Row]:
     from .parquet_pages import OversizedPageError, row_bytes
 
     try:
-        most = row_bytes(path, opened.metadata)
+        most = row_bytes(path, opened.schema)
         batch_rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(most, 1)))
         for batch in opened.iter_batches(batch_size=batch_rows):
             for part in _slices(batch, number, sink):

@@ -233,3 +233,19 @@ def test_damaged_parquet(tmp_path: Path, place: float, change: bytes) -> None:
     at = int(place * len(sound))
     path.write_bytes(sound[:at] + change + sound[at + len(change) :])
     only_input_errors(read, path)
+
+
+def test_no_byte_of_a_parquet_footer_ends_the_process(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "table.parquet"
+    row = {"response_id": ["r1"], "prompt_text": ["Why?"], "response_text": ["Because."]}
+    parquet.write_table(pa.table(row), path)
+    sound = path.read_bytes()
+    size = int.from_bytes(sound[-8:-4], "little")
+    # What pyarrow makes of a damaged column ends the process where its own calls do not look.
+    for at in range(len(sound) - 8 - size, len(sound) - 8, 2):
+        for byte in (b"\x7e", b"\x05"):
+            path.write_bytes(sound[:at] + byte + sound[at + 1 :])
+            only_input_errors(read, path)

@@ -78,7 +78,7 @@ def test_a_row_is_expected_to_take_the_longest_value_that_its_page_can_stand_for
     def expected(texts: Any, **options: Any) -> int:
         path = write(tmp_path / "table.parquet", {"text": texts}, **options)
         with parquet.ParquetFile(path) as file:
-            return parquet_pages.row_bytes(path, file.metadata)
+            return parquet_pages.row_bytes(path, file.schema)
 
     texts = ["x" * 20_000 + f"{number:03}" for number in range(10)]
     # A dictionary: its longest value, once it is large enough to be looked into.
