@@ -126,6 +126,7 @@ class BatchServer:
         ready.set()
         loop.run_forever()
         loop.run_until_complete(runner.cleanup())
+        loop.run_until_complete(asyncio.sleep(0.01))  # what was closed is let go of a turn later
         loop.close()
 
     async def _ask(self, request: web.Request) -> web.Response:
