@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from areopagus.testing import ProviderServer
+
 HEAD = "127.0.0.2"
 KEY = "canary-key-4b1"
 KEY_VARIABLE = "ENGINE_TEST_SECRET"
+
+
+def model(provider: ProviderServer, **settings: Any) -> dict[str, Any]:
+    """A backend whose key the nodes have."""
+    return {
+        "model": "openai/x",
+        "api_base": provider.openai_base,
+        "api_key_env": KEY_VARIABLE,
+        "concurrency": 16,
+        **settings,
+    }
 
 
 class LoopbackCluster:

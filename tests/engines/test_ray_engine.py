@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 import pytest
-from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster
+from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster, model
 from postgres_server import PASSWORD, PostgresServer
 
 from areopagus import Panel, Run
@@ -60,16 +60,6 @@ def rows(number: int) -> list[dict[str, str]]:
 @pytest.fixture
 def address(server: PostgresServer) -> str:
     return without_password(server.address(f"ray_{next(_schemas)}"))
-
-
-def model(provider: ProviderServer, **settings: Any) -> dict[str, Any]:
-    return {
-        "model": "openai/x",
-        "api_base": provider.openai_base,
-        "api_key_env": KEY_VARIABLE,
-        "concurrency": 16,
-        **settings,
-    }
 
 
 def score(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster
+from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster, model
 from postgres_server import PostgresServer
 
 from areopagus import Panel, Run
@@ -53,16 +53,6 @@ def rows(number: int) -> list[dict[str, str]]:
         }
         for n in range(number)
     ]
-
-
-def model(provider: ProviderServer, **settings: Any) -> dict[str, Any]:
-    return {
-        "model": "openai/x",
-        "api_base": provider.openai_base,
-        "api_key_env": KEY_VARIABLE,
-        "concurrency": 16,
-        **settings,
-    }
 
 
 @needs_ray

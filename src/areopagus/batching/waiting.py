@@ -201,6 +201,7 @@ def in_few_words(error: ProviderError) -> str:
 
 
 def cannot_look(record: BatchRecord, error: ProviderError | None) -> InputError:
+    """The error that ends a run whose batch may hold paid answers and cannot be asked about."""
     why = in_few_words(error) if error is not None else "the backend takes no batches"
     name = record.batch_id or f"that was submitted on {record.created}"
     return InputError(
