@@ -64,6 +64,9 @@ CASES: tuple[Case, ...] = (
     ("lane litellm, 200 ms", "litellm", 128, 0.2),
     ("lane litellm, vllm, 200 ms", f"litellm:{OTHER_MODEL}", 128, 0.2),
     ("lane litellm, aiohttp, 200 ms", f"litellm:{LIGHT_MODEL}", 128, 0.2),
+    ("lane litellm, 200 ms", "litellm", 256, 0.2),
+    ("lane litellm, vllm, 200 ms", f"litellm:{OTHER_MODEL}", 256, 0.2),
+    ("lane litellm, aiohttp, 200 ms", f"litellm:{LIGHT_MODEL}", 256, 0.2),
     ("plain litellm, 200 ms", "plain-litellm", 128, 0.2),
 )
 
