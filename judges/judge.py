@@ -71,6 +71,18 @@ class Judge:
         shared = len(brief.opening(matter.prompt, matter.response, nonce)) if shares else 0
         return self._request(brief, messages, nonce=nonce, repeat=repeat, rung=rung, shared=shared)
 
+    def repair(self, brief: Brief, request: Request, reply: Reply, vote: Vote) -> Request:
+        """The request that follows a reply in which no vote could be read."""
+        return self._request(
+            brief,
+            brief.repair(request.messages, reply.text, vote.problem or "not_json"),
+            nonce=request.nonce,
+            repeat=request.repeat,
+            rung=request.structured,
+            truncated=vote.problem == "truncated",
+            shared=request.shared,
+        )
+
     def goes_first(self, brief: Brief, matter: Matter, *, calls: int) -> bool:
         """Whether one of so many calls to this backend is to be answered before the others go."""
         return one_goes_first(
@@ -249,16 +261,7 @@ class _Case:
         )
 
     async def _repair(self, request: Request, reply: Reply, vote: Vote) -> Answer:
-        messages = self.brief.repair(request.messages, reply.text, vote.problem or "not_json")
-        repair = self.judge._request(
-            self.brief,
-            messages,
-            nonce=request.nonce,
-            repeat=self.repeat,
-            rung=request.structured,
-            truncated=vote.problem == "truncated",
-            shared=request.shared,
-        )
+        repair = self.judge.repair(self.brief, request, reply, vote)
         return await self.desk.ask(self.judge.backend, repair, self.purse)
 
     def _judgment(self, vote: Vote, answers: list[Answer], rung: Rung | None) -> Judgment:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -28,7 +27,8 @@ from .listed_cost import (
     stated_price,
     straight_price,
 )
-from .prefix import prefix_minimum, with_marks
+from .prefix import prefix_minimum, takes_marks, with_marks
+from .price_map import listed_prices, make_known
 from .prices import FREE, TIERS, TokenPrices, cost_of, prices_of, tiers_of
 from .quiet_litellm import litellm_module
 from .reply_parts import reply_of
@@ -39,9 +39,6 @@ from .spec import BackendSpec
 from .wire import Lane, RedirectedError
 
 _NO_KEY = "no-key-needed"
-# Ollama runs on a machine of one's own: its tokens have no price.
-_LOCAL = frozenset({"ollama", "ollama_chat"})
-_NOTHING = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
 # Servers of one's own that speak OpenAI's protocol: without an address litellm would send the
 # texts to OpenAI.
 _NEED_ADDRESS = frozenset(
@@ -110,7 +107,7 @@ class LitellmBackend:
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
         litellm = litellm_module()
-        _make_known(self.spec)
+        make_known(self.spec)
         arguments = self.arguments(request)
         started = perf_counter()
 
@@ -144,7 +141,7 @@ class LitellmBackend:
         """Checks provider and parameters offline; see `Backend.prepare`."""
         litellm = litellm_module()
         spec = self.spec
-        _make_known(spec)
+        make_known(spec)
         faults: list[InputFault] = []
         try:
             litellm.get_llm_provider(spec.model)
@@ -216,6 +213,10 @@ class LitellmBackend:
         """Tokens from which what calls begin with alike is cheaper; None where it never is."""
         return prefix_minimum(self.spec, listed_prices(self.spec))
 
+    @cached_property
+    def _takes_marks(self) -> bool:
+        return takes_marks(self.spec, self.prefix_minimum)
+
     def likely_tokens(self, text: str) -> int:
         """Tokens by the tokenizer that litellm has for the model, or one for four characters."""
         try:
@@ -255,7 +256,8 @@ class LitellmBackend:
         arguments: dict[str, Any] = {
             "model": self.spec.model,
             "messages": with_marks(
-                self.spec.provider, [dict(message) for message in request.messages], request.shared
+                [dict(message) for message in request.messages],
+                request.shared if self._takes_marks else 0,
             ),
             "timeout": self.spec.timeout_s,
             "max_retries": 0,
@@ -343,38 +345,6 @@ class LitellmBackend:
         served = tiers_of(served_as(answer)) & TIERS
         self._prices_known = served <= self._served
         self._served |= served
-
-
-def _make_known(spec: BackendSpec) -> None:
-    """Enters an Ollama model in litellm's price map.
-
-    At every call litellm asks an Ollama on this machine about a model that is not in it, wherever
-    the model is served, and holds up all other calls while it waits.
-    """
-    if spec.provider in _LOCAL:
-        entry = {**_NOTHING, "litellm_provider": spec.provider, "mode": "chat"}
-        litellm_module().model_cost.setdefault(spec.model, entry)
-
-
-def listed_prices(spec: BackendSpec) -> Mapping[str, Any] | None:
-    """The model's entry in the installed price map; None where it has none.
-
-    Looked up in the map itself: litellm's own function asks a server about models that are not in
-    it, an Ollama on this machine or the Hugging Face hub.
-    """
-    if spec.provider in _LOCAL:
-        return _NOTHING
-    prices: Mapping[str, Mapping[str, Any]] = litellm_module().model_cost
-    name = spec.model.partition("/")[2]
-    for key in (spec.model, name):
-        entry = prices.get(key)
-        if entry is not None and (key == spec.model or _sells(spec.provider, entry)):
-            return entry
-    return None
-
-
-def _sells(provider: str, entry: Mapping[str, Any]) -> bool:
-    return str(entry.get("litellm_provider", "")).partition("-")[0] == provider.partition("-")[0]
 
 
 def _thinking_fault(spec: BackendSpec, effective: dict[str, Any]) -> list[InputFault]:

@@ -7,6 +7,7 @@ for the text that they share; asked one before the other nine, they pay for it o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,9 +18,19 @@ from .spec import BackendSpec
 USUAL_MINIMUM = 1024
 """Tokens of the shortest prefix that most providers keep."""
 
-_MINIMUM = {"gemini": 2048, "deepseek": 64}
-_MARKED = frozenset({"anthropic"})
-"""Providers that keep only what is marked to be kept."""
+_MINIMUM = {"deepseek": 64}
+_MINIMUM_OF = (
+    (re.compile(r"claude.*(?:(?:opus|haiku)-4[-.]5|opus-4[-.]6)"), 4096),
+    (re.compile(r"claude.*(?:haiku-3|3[-.]5-haiku|3-haiku|opus-4[-.]7)"), 2048),
+    (re.compile(r"gemini"), 2048),
+)
+"""Models that keep no shorter prefix, by what stands in their names; of several the first counts.
+
+They are the vendors' figures, and change: one that is too low costs a little time where a call goes
+first for nothing, one that is too high the saving on short prompts.
+"""
+_HANDS_MARKS_ON = frozenset({"azure_ai", "bedrock", "openrouter", "vertex_ai"})
+"""Other sellers of Claude to whom litellm passes the marks on."""
 
 _CHARACTERS_A_TOKEN = 4
 _MARK = {"type": "ephemeral"}
@@ -27,6 +38,9 @@ _MARK = {"type": "ephemeral"}
 
 def prefix_minimum(spec: BackendSpec, listed: Mapping[str, Any] | None) -> int | None:
     """Tokens from which a shared beginning is cheaper; None where nothing says that it ever is.
+
+    Claude and what Bedrock sells is kept only where it is marked; where litellm passes no marks on,
+    it is not kept, whatever a list of prices says.
 
     Args:
         spec: the settings, whose own prices win.
@@ -39,7 +53,24 @@ def prefix_minimum(spec: BackendSpec, listed: Mapping[str, Any] | None) -> int |
         usual, cached = spec.prices.input, spec.prices.cached_input
     if usual is None or cached is None or cached >= usual:
         return None
+    model = spec.model.lower()
+    needs_marks = "claude" in model or spec.provider == "bedrock"
+    if needs_marks and spec.prices is None and not _may_be_marked(spec):
+        return None
+    for pattern, minimum in _MINIMUM_OF:
+        if pattern.search(model):
+            return minimum
     return _MINIMUM.get(spec.provider, USUAL_MINIMUM)
+
+
+def takes_marks(spec: BackendSpec, minimum: int | None) -> bool:
+    """Whether what calls share is marked for this backend.
+
+    Args:
+        spec: the settings.
+        minimum: what `prefix_minimum` says; a model that keeps nothing may refuse the marks.
+    """
+    return spec.provider == "anthropic" or (minimum is not None and _may_be_marked(spec))
 
 
 def one_goes_first(
@@ -70,15 +101,14 @@ def may_wait_for_one(backend: Backend) -> bool:
     return wish == "on" or (wish == "auto" and getattr(backend, "prefix_minimum", None) is not None)
 
 
-def with_marks(provider: str, messages: list[dict[str, Any]], shared: int) -> list[dict[str, Any]]:
+def with_marks(messages: list[dict[str, Any]], shared: int) -> list[dict[str, Any]]:
     """The messages with what is to be kept marked, for a provider that wants to be told.
 
     Args:
-        provider: litellm's name of it.
         messages: system and user message, and those of a repair.
         shared: characters of the user message that other calls begin with too; 0 for none.
     """
-    if provider not in _MARKED or not shared:
+    if not shared:
         return messages
     marked: list[dict[str, Any]] = []
     for number, message in enumerate(messages):
@@ -91,6 +121,11 @@ def with_marks(provider: str, messages: list[dict[str, Any]], shared: int) -> li
         else:
             marked.append(message)
     return marked
+
+
+def _may_be_marked(spec: BackendSpec) -> bool:
+    is_claude = "claude" in spec.model.lower()
+    return spec.provider == "anthropic" or (is_claude and spec.provider in _HANDS_MARKS_ON)
 
 
 def _kept(text: str) -> dict[str, Any]:

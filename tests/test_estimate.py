@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from areopagus import Panel
+from areopagus import Panel, ProviderError
+from areopagus.judges.request import Request
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, by_hash, flaky
 
 GOOD = {
@@ -128,3 +129,44 @@ def test_what_was_assumed_about_the_responses_is_told() -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
         assert any("respondent_id" in notice for notice in panel.estimate(bare).notices)
         assert panel.estimate(rows()).notices == ()
+
+
+def test_a_response_given_twice_shares_its_calls(tmp_path: Path) -> None:
+    same = [
+        {**row, **{k: rows()[0][k] for k in ("prompt_text", "response_text")}} for row in rows()
+    ]
+    backend = ScriptedBackend(GOOD, cost_usd=0.01)
+    with Panel(backend) as panel:
+        (item,) = panel.estimate(same).backends
+        assert (item.planned, item.stored, item.calls) == (60, 50, 10)
+        panel.score_many(same, tmp_path / "run")
+    assert len(backend.requests) == 10
+
+
+def test_a_repair_that_is_still_to_be_paid_is_counted(tmp_path: Path) -> None:
+    is_down = [True]
+
+    def judge(request: Request) -> str | dict[str, Any]:
+        if request.purpose == "judge":
+            return "no vote"
+        if is_down:
+            raise ProviderError("bad_request", "down")
+        return GOOD
+
+    backend = ScriptedBackend(judge, cost_usd=0.01)
+    ledger = tmp_path / "ledger.sqlite"
+    with Panel(backend, ledger=ledger) as panel:
+        assert panel.score_many(rows(2), tmp_path / "run").n_scored == 0
+        found = panel.estimate(rows(2))
+        (item,) = found.backends
+        assert (item.planned, item.stored, item.calls) == (20, 0, 20)
+        assert found.most_usd is not None
+    is_down.clear()
+    sent = len(backend.requests)
+    with Panel(backend, ledger=ledger) as panel:
+        run = panel.score_many(rows(2), tmp_path / "run")
+        assert run.n_scored == 20
+        assert len(backend.requests) - sent == 20
+        assert 0 < run.record["sessions"][-1]["spent_usd"] <= found.most_usd
+        (item,) = panel.estimate(rows(2)).backends
+        assert (item.stored, item.calls, item.most_usd) == (20, 0, 0)

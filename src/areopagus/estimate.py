@@ -12,7 +12,10 @@ from .graphs.stopping import StoppingRule
 from .judges.backend import Backend
 from .judges.call import reserve_usd
 from .judges.judge import Judge, Matter
+from .judges.reading import read_vote
 from .judges.request import Request
+from .records.reply import Reply
+from .records.seen import text_key
 from .scoring import matter_of
 
 if TYPE_CHECKING:
@@ -32,8 +35,9 @@ class BackendEstimate:
     Attributes:
         name: the backend.
         planned: judgments planned.
-        stored: of these, judgments whose first reply is in the ledger.
-        calls: calls to send, repairs apart.
+        stored: of these, judgments whose replies are in the ledger, or that come with an earlier
+            response of the same prompt and text.
+        calls: calls to send; the repairs that their replies may need apart.
         input_tokens: likely input tokens of those calls.
         output_tokens: likely output tokens.
         most_output_tokens: output tokens if every call used all it may.
@@ -73,7 +77,7 @@ class Estimate:
 
     @property
     def calls(self) -> int:
-        """Calls to send, repairs apart."""
+        """Calls to send; the repairs that their replies may need apart."""
         return sum(item.calls for item in self.backends)
 
     @property
@@ -115,6 +119,7 @@ def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None 
         least = {backend.spec.name: _Tally() for backend in panel.backends}
         is_range = rule is not None and rule.half_width is not None
         sample: list[str] = []
+        texts: set[int] = set()
         n_responses = n_screened = 0
         for row in source.rows():
             n_responses += 1
@@ -127,18 +132,28 @@ def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None 
                 continue
             most = frozenset(bench.most_calls(matter.response_id))
             first = frozenset(bench.first_calls(matter.response_id)) if is_range else None
+            # Under a rule each response has an order of its own, and so its own judges.
+            text = text_key(f"{matter.prompt}\0{matter.response}")
+            is_copy = rule is None and text in texts
+            texts.add(text)
             for name, judge in bench.judges.items():
                 requests = _requests(panel, judge, matter)
                 keys = [f"{name}|{repeat}" for repeat in range(bench.repeats)]
-                _count(panel, judge, requests, tallies[judge.model], [k in most for k in keys])
+                tally = tallies[judge.model]
+                if is_copy:
+                    tally.planned += bench.repeats
+                    tally.stored += bench.repeats
+                    continue
+                _count(panel, judge, matter, requests, tally, [k in most for k in keys])
                 if first is not None:
-                    _count(panel, judge, requests, least[judge.model], [k in first for k in keys])
+                    asked = [k in first for k in keys]
+                    _count(panel, judge, matter, requests, least[judge.model], asked)
                 if sum(map(len, sample)) < _SAMPLE_CHARACTERS:
                     sample.extend(m["content"] for m in requests[0].messages)
-    text = "\n".join(sample)[: 2 * _SAMPLE_CHARACTERS]
+    sampled = "\n".join(sample)[: 2 * _SAMPLE_CHARACTERS]
 
     def of(tallied: Mapping[str, _Tally]) -> tuple[BackendEstimate, ...]:
-        return tuple(_estimate(panel, b, tallied[b.spec.name], text) for b in panel.backends)
+        return tuple(_estimate(panel, b, tallied[b.spec.name], sampled) for b in panel.backends)
 
     return Estimate(
         n_responses,
@@ -158,20 +173,43 @@ def _requests(panel: Panel, judge: Judge, matter: Matter) -> list[Request]:
 
 
 def _count(
-    panel: Panel, judge: Judge, requests: list[Request], tally: _Tally, is_asked: list[bool]
+    panel: Panel,
+    judge: Judge,
+    matter: Matter,
+    requests: list[Request],
+    tally: _Tally,
+    is_asked: list[bool],
 ) -> None:
     tally.planned += len(requests)
     asked = [request for request, wanted in zip(requests, is_asked, strict=True) if wanted]
-    keys = [request.key() for request in asked]
-    found = panel.ledger.lookup(keys) if known_rung(panel, judge.backend) else {}
-    for request, key in zip(asked, keys, strict=True):
-        if key in found:
+    found = _stored(panel, judge, asked)
+    for request in asked:
+        reply = found.get(request.key())
+        missing = request if reply is None else _repair(panel, judge, matter, request, reply)
+        if missing is None:
             tally.stored += 1
             continue
         tally.calls += 1
-        tally.characters += sum(len(message["content"]) for message in request.messages)
-        worst = reserve_usd(judge.backend, request)
-        tally.most_usd = None if worst is None or tally.most_usd is None else tally.most_usd + worst
+        tally.characters += sum(len(message["content"]) for message in missing.messages)
+        tally.most_usd = plus(tally.most_usd, reserve_usd(judge.backend, missing))
+
+
+def _stored(panel: Panel, judge: Judge, requests: list[Request]) -> dict[str, Reply]:
+    if not known_rung(panel, judge.backend):
+        return {}
+    return panel.ledger.lookup([request.key() for request in requests])
+
+
+def _repair(
+    panel: Panel, judge: Judge, matter: Matter, request: Request, reply: Reply
+) -> Request | None:
+    """What is still to be sent where a stored reply cannot be read."""
+    judged = (matter.prompt, matter.response)
+    vote = read_vote(reply, panel.brief.contract, judged=judged)
+    if vote.outcome != "unreadable":
+        return None
+    repair = judge.repair(panel.brief, request, reply, vote)
+    return None if _stored(panel, judge, [repair]) else repair
 
 
 def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> BackendEstimate:

@@ -79,7 +79,8 @@ class Panel:
                 log-probabilities.
             quorum: share of the planned judgments that must be scored for a verdict.
             ledger: a file, `postgresql://…` or an open Ledger; the user's shared one if left out.
-            checkpointer: a LangGraph checkpointer; not needed, the ledger resumes every call.
+            checkpointer: a LangGraph checkpointer; not needed, the ledger resumes every call. With
+                one no call goes before the others for a provider's cache.
 
         Raises:
             InputError: with everything wrong in the settings, personas and rubric.

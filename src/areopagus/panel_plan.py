@@ -111,13 +111,18 @@ def read_plan(
         personas, models: as many as there are to choose from; any number if left out.
 
     Raises:
-        InputError: it holds no plan, or no design of these judges reaches the standard error.
+        InputError: it holds no plan, or no design of these judges reaches the standard error, or
+            what is asked for is no number of calls and no standard error.
     """
     from .aggregation.decision_study import best_designs, smallest_designs
     from .study.measured import numbers_of
 
     if calls is not None and standard_error is not None:
         raise InputError("a plan is for a number of calls or for a standard error: give one")
+    if calls is not None and calls < 1:
+        raise InputError(f"a plan is for at least 1 call a response, got {calls}")
+    if standard_error is not None and not 0 < standard_error < math.inf:
+        raise InputError(f"a plan's standard error is a number above 0, got {standard_error}")
     file, content = numbers_of(Path(path))
     try:
         size = content["how_many"]

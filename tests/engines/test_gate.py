@@ -6,6 +6,7 @@ import asyncio
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -365,3 +366,28 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
             found = run_sync(on_a_node(panel, Gate(limits_of(panel), cap=None)))
         assert provider.counts.total == 30
     assert found == (0, 30)
+
+
+async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from types import SimpleNamespace
+
+    from areopagus.engines import ray as ray_engine
+
+    async def answer(asked: Any, loss: str) -> Any:
+        return await asked
+
+    monkeypatch.setattr(ray_engine, "_answer", answer)
+    told: list[int] = []
+    store: Any = None
+    desk = Desk(store, on_change=lambda: told.append(desk.counts.answered))
+    gate = Gate({}, None)
+    run: Any = SimpleNamespace(
+        gate=SimpleNamespace(totals=SimpleNamespace(remote=gate.totals)), seen=None
+    )
+    engine = ray_engine.RayEngine()
+    await gate.report("node", [("counts", {"sent": 50, "answered": 50}), ("book", 1.25, True)])
+    await engine._book(run, desk)
+    await engine._book(run, desk)  # nothing new
+    assert (told, desk.budget.spent) == ([50], 1.25)

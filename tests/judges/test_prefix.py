@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from areopagus import Panel
 from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.prefix import USUAL_MINIMUM, prefix_minimum, with_marks
+from areopagus.judges.prefix import USUAL_MINIMUM, prefix_minimum, takes_marks, with_marks
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec, Prices
@@ -50,7 +51,17 @@ def went_alone(server: ProviderServer) -> bool:
     [
         ({"model": "openai/gpt-4o-mini"}, USUAL_MINIMUM),
         ({"model": "anthropic/claude-sonnet-4-5"}, USUAL_MINIMUM),
+        ({"model": "anthropic/claude-haiku-4-5"}, 4096),
+        ({"model": "anthropic/claude-opus-4-6"}, 4096),
+        ({"model": "bedrock/us.anthropic.claude-3-5-haiku-20241022-v1:0"}, 2048),
         ({"model": "gemini/gemini-2.5-flash"}, 2048),
+        ({"model": "vertex_ai/gemini-2.5-flash"}, 2048),
+        ({"model": "vertex_ai/claude-sonnet-4-5"}, USUAL_MINIMUM),
+        ({"model": "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"}, USUAL_MINIMUM),
+        ({"model": "bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0"}, 4096),
+        # Kept only where it is marked, and nobody marks it.
+        ({"model": "bedrock/amazon.nova-pro-v1:0"}, None),
+        ({"model": "databricks/databricks-claude-sonnet-4"}, None),
         ({"model": "openai/nobody-knows-it"}, None),
         ({"model": "hosted_vllm/x"}, None),
         ({"model": "ollama_chat/x"}, None),
@@ -150,8 +161,44 @@ def test_marks_are_no_part_of_the_key() -> None:
     plain = Request("m", "", messages, {})
     assert plain.key() == Request("m", "", messages, {}, shared=7).key()
     told = [dict(message) for message in messages]
-    assert with_marks("openai", told, 7) == told
-    assert with_marks("anthropic", told, 0) == told
+    assert with_marks(told, 0) == told
+    assert with_marks(told, 7) != told
+
+
+CLAUDE = [
+    ("azure_ai", "claude-sonnet-4-5"),
+    ("bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    ("openrouter", "anthropic/claude-sonnet-4.5"),
+    ("vertex_ai", "claude-sonnet-4-5"),
+]
+
+
+@pytest.mark.parametrize(("provider", "model"), CLAUDE)
+def test_other_sellers_of_claude_are_sent_the_marks(provider: str, model: str) -> None:
+    spec = BackendSpec(model=f"{provider}/{model}")
+    assert takes_marks(spec, USUAL_MINIMUM)
+    assert not takes_marks(spec, None)
+    litellm_module()
+    from litellm.types.utils import LlmProviders
+    from litellm.utils import ProviderConfigManager
+
+    config = ProviderConfigManager.get_provider_chat_config(model, LlmProviders(provider))
+    assert config is not None
+    messages = [{"role": "system", "content": "S"}, {"role": "user", "content": "shared own"}]
+    body = config.transform_request(
+        model=model,
+        messages=with_marks(messages, 7),  # type: ignore[arg-type]
+        optional_params={"max_tokens": 10},
+        litellm_params={},
+        headers={},
+    )
+    written = json.dumps(body)
+    assert written.count('"cache_control"') + written.count('"cachePoint"') == 2
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "hosted_vllm/x", "bedrock/amazon.nova"])
+def test_others_are_sent_no_marks(model: str) -> None:
+    assert not takes_marks(BackendSpec(model=model), USUAL_MINIMUM)
 
 
 def test_a_repair_keeps_the_marks_of_its_conversation(server: ProviderServer) -> None:

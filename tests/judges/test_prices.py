@@ -11,7 +11,8 @@ from wire_world import OPENAI, Recorder, backend, request
 
 from areopagus import InputError, Panel
 from areopagus.judges.listed_cost import is_usual
-from areopagus.judges.llm import LitellmBackend, listed_prices
+from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.price_map import listed_prices
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.searches import always_searches
 from areopagus.judges.spec import BackendSpec
@@ -268,3 +269,21 @@ async def test_a_long_answer_that_is_read_without_litellm_is_not_free(recorder: 
         recorder.body = json.dumps({**OPENAI, "usage": used}).encode()
         reply = await found.send(request(found, f"Text {sent}."))
         assert reply.cost_usd == pytest.approx((sent * 0.15 + 500 * 0.60) / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("model", "listed"),
+    [
+        ("bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("bedrock/converse/anthropic.claude-sonnet-4-5-20250929-v1:0", True),
+        ("bedrock/us.anthropic.claude-haiku-4-5-20251001-v1:0", True),
+        ("ai21_chat/jamba-1.5", True),
+        ("openai/anthropic.claude-sonnet-4-5-20250929-v1:0", False),
+    ],
+)
+def test_a_price_is_found_under_the_name_that_the_list_has_for_the_seller(
+    model: str, listed: bool
+) -> None:
+    spec = BackendSpec(model=model)
+    assert (listed_prices(spec) is not None) is listed
+    assert (LitellmBackend(spec).worst_cost(1000, 1000) is not None) is listed

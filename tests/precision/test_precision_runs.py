@@ -18,7 +18,7 @@ from areopagus.graphs.state import Sitting
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
 from areopagus.judges.desk import Desk
 from areopagus.judges.request import Request
-from areopagus.precision import panel_with_rule
+from areopagus.precision import panel_with_rule, precision_sentences
 from areopagus.scoring import sit
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
@@ -186,6 +186,10 @@ def test_a_budget_that_is_spent_is_told_from_a_rule_that_has_enough(tmp_path: Pa
         # Whom the rule would have wanted of those is not known, so none is called spared.
         for found in by_response(run).values():
             assert len({v["reason"] for v in found if v["status"] == "not_asked"}) <= 1
+        told = run.record["panel"]["precision"]
+        assert (told["asked"], told["cut_off"]) == (sent(given), reasons["budget"])
+        assert told["asked"] + told["not_asked"] + told["cut_off"] == 360
+        assert f"{sent(given)} of 360 judgments were asked for." in precision_sentences(told)[0]
         again = panel.score_many(rows(), tmp_path / "run", precision=0.5)
     assert (again.state, again.exit_code) == ("complete", 0)
     assert {v["reason"] for v in again.judgments() if v["status"] == "not_asked"} == {"precision"}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..judges.llm import LitellmBackend, listed_prices
+from ..judges.llm import LitellmBackend
+from ..judges.price_map import listed_prices
 from ..judges.prices import PER_MILLION
 from ..records.reply import Usage
 from .providers import provider_kind

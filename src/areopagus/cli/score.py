@@ -328,9 +328,10 @@ def _about_rule(bench: Bench) -> list[str]:
     rule, planned = bench.rule, len(bench.planned())
     if rule is None:
         return []
-    if rule.half_width is not None and planned <= FIRST_BLOCK:
+    is_limited = rule.most is not None and rule.most < planned
+    if rule.half_width is not None and planned <= FIRST_BLOCK and not is_limited:
         return [f"the panel has {planned} judgments a response: --precision asks for all of them"]
-    if rule.most is not None and rule.most >= planned:
+    if rule.half_width is None and not is_limited:
         return [f"the panel has {planned} judgments a response: {rule.most} spare none"]
     return ["fewer judges than planned may be asked; what that saves and costs is said at the end"]
 

@@ -276,6 +276,8 @@ class RayEngine:
         if spent := now.possibly_spent - (before.possibly_spent if before else 0.0):
             budget.book(spent, certain=False)
         budget.unknown_calls += now.unknown_calls - (before.unknown_calls if before else 0)
+        if now != before:
+            desk.changed()
 
 
 async def _sort_faults(

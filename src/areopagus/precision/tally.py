@@ -31,6 +31,7 @@ class PrecisionTally:
     Attributes:
         rule: the rule.
         asked, spared: judgments asked, and those that the rule did not want.
+        cut_off: judgments that nobody was asked for because the run ended before the rule did.
         endings: see `stopping.Ending`, to number of responses.
         n_screened: responses about which nobody is asked.
         n_cut_short: responses at which a budget or a stop of the run came before the rule.
@@ -41,13 +42,12 @@ class PrecisionTally:
         grain: float,
     ) -> None:  # fmt: skip
         self.rule = rule
-        self.asked = self.spared = self.n_screened = self.n_cut_short = 0
+        self.asked = self.spared = self.cut_off = self.n_screened = self.n_cut_short = 0
         self.endings: Counter[str] = Counter()
         self._grain = grain
         self._persona = {name: place for place, name in enumerate(personas)}
         self._model = {name: place for place, name in enumerate(models)}
         self._shape = (len(personas), len(models), repeats)
-        self._asked_of: Counter[str] = Counter()
         self._spared_of: Counter[str] = Counter()
         self._paid: Counter[str] = Counter()
         self._cost: dict[str, float] = {}
@@ -63,7 +63,9 @@ class PrecisionTally:
             self.n_screened += 1
             return
         asked = [one for one in verdict.judgments if one.reason != "precision"]
-        self.asked += len(asked)
+        cut_off = sum(one.status == "not_asked" and not one.calls for one in asked)
+        self.cut_off += cut_off
+        self.asked += len(asked) - cut_off
         self.spared += len(verdict.judgments) - len(asked)
         for one in verdict.judgments:
             self._count(one)
@@ -91,6 +93,7 @@ class PrecisionTally:
             "stated_coverage": STATED_COVERAGE if rule.half_width is not None else None,
             "asked": self.asked,
             "not_asked": self.spared,
+            "cut_off": self.cut_off,
             "responses": {
                 **{name: self.endings[name] for name in ("precise", "allowance", "everyone")},
                 "cut_short": self.n_cut_short,
@@ -122,7 +125,6 @@ class PrecisionTally:
         if judgment.reason == "precision":
             self._spared_of[model] += 1
             return
-        self._asked_of[model] += 1
         if judgment.calls and judgment.cost_usd is not None:
             self._paid[model] += 1
             self._cost[model] = self._cost.get(model, 0.0) + judgment.cost_usd

@@ -18,10 +18,10 @@ def precision_sentences(found: Mapping[str, Any]) -> list[str]:
     Args:
         found: `panel.precision` of run.json.
     """
-    asked, spared = found["asked"], found["not_asked"]
+    asked, spared, cut_off = found["asked"], found["not_asked"], found.get("cut_off", 0)
     saved = found["saved"]
     responses = found["responses"]
-    sentences = [f"{asked:,} of {asked + spared:,} judgments were asked for."]
+    sentences = [f"{asked:,} of {asked + spared + cut_off:,} judgments were asked for."]
     if spared:
         sentences[0] += f" {_why_spared(found)}, which saved as many calls{_dollars(saved)}."
     if found["half_width"] is not None:
@@ -43,7 +43,10 @@ def precision_sentences(found: Mapping[str, Any]) -> list[str]:
     sentences.append(_reliability(found["reliability"]))
     cut_short = responses["cut_short"]
     if cut_short:
-        sentences.append(f"On {cut_short:,} responses the run stopped before the rule did.")
+        sentences.append(
+            f"On {cut_short:,} responses the run ended before the rule did; "
+            f"{cut_off:,} of their judgments were not asked for."
+        )
     return sentences
 
 
