@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import hashlib
 import json
-import re
 import time
 from typing import Any
 
@@ -14,6 +13,7 @@ from ..errors import InputFault, ProviderError
 from ..records.reply import Reply, Usage
 from .faults import classify
 from .listed_cost import StraightPrice, stated_price
+from .model_secrets import SECRET_FIELD, secrets_of
 from .prices import cost_of
 from .reply_parts import TOOL_CALLS
 from .reply_secrets import without_secrets
@@ -34,7 +34,6 @@ _SHAPE_NOTHING = frozenset(
         "verbose",
     }
 )
-_SECRET_FIELD = re.compile(r"key|token$|secret|password|credential", re.IGNORECASE)
 
 
 def is_chat_model(value: Any) -> bool:
@@ -103,7 +102,7 @@ class ChatModelBackend:
                 "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
             ) from error
         except Exception as error:
-            raise classify(error) from error
+            raise classify(error, secrets=self.secrets()) from error
         return self._reply(answer, asyncio.get_running_loop().time() - started)
 
     def prepare(self) -> None:
@@ -133,6 +132,10 @@ class ChatModelBackend:
     def effective_parameters(self) -> dict[str, Any]:
         """The hash of the chat model's own parameters."""
         return dict(self.spec.extra)
+
+    def secrets(self) -> tuple[str, ...]:
+        """Keys that go out with its calls and must not be shown: those in the model's fields."""
+        return secrets_of(self.model)
 
     async def close(self) -> None:
         """Nothing of ours to close."""
@@ -166,7 +169,7 @@ class ChatModelBackend:
             latency_s=round(latency_s, 4),
             created_at=time.time(),
         )
-        return without_secrets(reply)
+        return without_secrets(reply, self.secrets())
 
 
 def _identity(model: Any) -> dict[str, Any]:
@@ -177,7 +180,7 @@ def _identity(model: Any) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name in type(model).model_fields:
-        if name not in _SHAPE_NOTHING and not _SECRET_FIELD.search(name):
+        if name not in _SHAPE_NOTHING and not SECRET_FIELD.search(name):
             found[name] = getattr(model, name, None)
     with contextlib.suppress(Exception):
         found |= dict(model._identifying_params)

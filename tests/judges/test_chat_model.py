@@ -14,7 +14,7 @@ from langchain_core.language_models.fake_chat_models import (
     GenericFakeChatModel,
 )
 from langchain_core.messages import AIMessage
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from areopagus.errors import ProviderError
 from areopagus.judges.backend import Backend
@@ -201,6 +201,82 @@ def test_nothing_of_a_models_own_parameters_is_stored() -> None:
     backend = ChatModelBackend(FakeListChatModel(responses=["canary"]))
     assert "canary" not in json.dumps(asked(backend).description())
     assert "canary" not in backend.spec.model_dump_json()
+
+
+HELD = "zq7-held-0123456789abcdef"
+"""A key of no known form, held by a model and by no variable of the environment."""
+
+
+class Keyed(FakeListChatModel):
+    """A model that says every key it was given, as an error or in its answer."""
+
+    openai_api_key: SecretStr = SecretStr(HELD)
+    session_token: str = f"{HELD}-session"
+    default_headers: dict[str, str] = Field(
+        default_factory=lambda: {"Authorization": f"Basic {HELD}-header"}
+    )
+    fails: bool = False
+
+    def _call(self, *given: Any, **named: Any) -> str:
+        said = f"{HELD}, {self.session_token} and {HELD}-header"
+        if self.fails:
+            raise ValueError(f"Incorrect API key provided: {said}.")
+        return f"You sent {said}."
+
+
+@pytest.mark.parametrize("wrap", ["plain", "bound", "fallback"])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_key_in_a_models_field_is_taken_out_of_answers_and_errors(
+    *, fails: bool, wrap: str
+) -> None:
+    model: Any = Keyed(responses=["x"], fails=fails)
+    if wrap == "bound":
+        model = model.bind(stop=["x"])
+    elif wrap == "fallback":
+        model = Keyed(responses=["x"], fails=True).with_fallbacks([model])
+    backend = ChatModelBackend(model)
+    if fails:
+        with pytest.raises(ProviderError, match="Incorrect API key") as caught:
+            await backend.send(asked(backend))
+        assert HELD not in f"{caught.value} {caught.value.detail}"
+    else:
+        reply = await backend.send(asked(backend))
+        assert reply.text == "You sent [redacted], [redacted] and [redacted]."
+
+
+async def test_a_key_in_a_models_field_reaches_no_judgment(ledger: Ledger) -> None:
+    class Echoing(FakeMessagesListChatModel):
+        openai_api_key: SecretStr = SecretStr(HELD)
+
+    echo = AIMessage(
+        f'{{"overall": 7, "note": "{HELD}"}}', response_metadata={"model_name": f"m {HELD}"}
+    )
+    for model in (Echoing(responses=[echo]), Keyed(responses=["x"], fails=True)):
+        for _ in ("called", "from the ledger, or called again"):
+            assert HELD not in repr(await vote(ledger, ChatModelBackend(model)))
+
+
+def test_the_keys_of_a_model_are_read_where_they_stand_now() -> None:
+    class Client:
+        api_key = "of-the-class"
+
+        def __init__(self) -> None:
+            self.api_key = f"{HELD}-client"
+            self.base_url = "https://one.example"
+            self.owner = self
+
+    class Holding(FakeListChatModel):
+        api_key: SecretStr | None = None
+        client: Any = None
+        around: Any = None
+        key_bytes: bytes = b""
+
+    model = Holding(responses=["x"], client=Client())
+    model.around = [model, {"x": model}]
+    backend = ChatModelBackend(model)
+    assert backend.secrets() == (f"{HELD}-client",)
+    model.api_key, model.key_bytes = SecretStr(HELD), HELD.encode()
+    assert backend.secrets() == (HELD, f"{HELD}-client")
 
 
 async def test_no_tracer_is_told_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
