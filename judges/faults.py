@@ -102,7 +102,7 @@ _CREDENTIAL = re.compile(
     r"\b(?:sk|pk|rk|gsk|xai|hf|key|r8|tgp|nvapi|pplx|gh[opsu])[-_][A-Za-z0-9_\-]{8,}"
     r"|Bearer\s+[A-Za-z0-9._\-]{8,}|AIza[0-9A-Za-z_\-]{20,}|\bAKIA[0-9A-Z]{12,}"
     r"|\beyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]+)*"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
+    r"|(?<=://)[^/\s:]*:[^/\s]+(?=@)"
 )
 # A key of no known form, named as one: the name stays.
 _NAMED_CREDENTIAL = re.compile(

@@ -18,9 +18,9 @@ DEFAULT_TIMEOUT_S = 10.0
 _MODES = ("disable", "require", "verify-ca", "verify-full")
 _OPTIONS = ("connect_timeout", "host", "schema", "sslmode", "sslrootcert")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
-# As far as the last @: in a password that was not escaped, anything may stand.
-_PASSWORD = re.compile(r"(?P<before>postgres(?:ql)?://[^\s/@:]*):\S*@")
-_PASSWORD_OPTION = re.compile(r"(?P<before>[?&]\w*password=)[^&\s]*", re.IGNORECASE)
+_SCHEME = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
+_HOST_AND_PORT = re.compile(r"(?P<host>\[[^\]]*\]|[^:/?#]*):(?P<port>[^/?#]*)")
+_PASSWORD_OPTION = re.compile(r"passw|pwd", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,12 @@ class PostgresAddress:
             InputError: with everything that is wrong; the password is not repeated.
         """
         given = os.environ if environment is None else environment
-        shown = without_password(address)
+        shown = _blanked(address)
         faults: list[InputFault] = []
 
         def fault(message: str, part: str | None = None) -> None:
-            faults.append(InputFault(shown, message, part))
+            # What was taken for an option's name may be a piece of a password with a ? in it.
+            faults.append(InputFault(shown, message, part if part and part in shown else None))
 
         try:
             parts = urlsplit(address)
@@ -87,6 +88,8 @@ class PostgresAddress:
         database = unquote(parts.path.removeprefix("/"))
         if not database or "/" in database:
             fault("must name one database after the host: postgresql://user@host:port/database")
+        if "@" in parts.path:  # rather the end of a password with a slash in it
+            fault("must have no @ in the database's name; there @ is written %40, and / %2F")
         host = options.get("host") or unquote(parts.hostname or "") or "localhost"
         if "host" in options and (parts.hostname or not host.startswith("/")):
             fault("must be the folder of the server's socket, in an address without a host", "host")
@@ -159,9 +162,52 @@ class PostgresAddress:
         return context
 
 
-def without_password(text: str) -> str:
-    """The text with the password of every PostgreSQL address in it taken out."""
-    return _PASSWORD_OPTION.sub(r"\g<before>…", _PASSWORD.sub(r"\g<before>@", text))
+def without_password(argument: str) -> str:
+    """The argument of a command, or the address, with a PostgreSQL address's password taken out.
+
+    What is left of an address that can be read opens the same ledger. Of any other, all that may
+    be a password is taken out.
+    """
+    scheme = _SCHEME.search(argument)
+    if scheme is None:
+        return argument
+    before, address = argument[: scheme.start()], argument[scheme.start() :]
+    start = scheme.end() - scheme.start()
+    place = re.split("[/?#]", address[start:], maxsplit=1)[0]
+    after = address[start + len(place) :]
+    try:
+        PostgresAddress.parse(address)
+    except InputError:
+        return before + _blanked(address)
+    user_info, at, host = place.rpartition("@")
+    return f"{before}{address[:start]}{user_info.partition(':')[0]}{at}{host}{after}"
+
+
+def _blanked(address: str) -> str:
+    """The address without anything that may be a password, however wrong it is written.
+
+    In a password that was not escaped anything may stand, so that it reaches as far as the last @;
+    from what should be a port and is none, and from an option that is named as one, to the end.
+    """
+    scheme = _SCHEME.match(address)
+    start = scheme.end() if scheme else 0
+    user_info, at, rest = address[start:].rpartition("@")
+    place = _HOST_AND_PORT.match(rest)
+    if place is not None and not _is_port(place["port"]):
+        rest = f"{place['host']}:…"
+    shown, mark, query = f"{user_info.partition(':')[0]}{at}{rest}".partition("?")
+    options: list[str] = []
+    for option in query.split("&"):
+        name, equals, _ = option.partition("=")
+        if equals and _PASSWORD_OPTION.search(unquote(name)):
+            options.append(f"{name}=…")
+            break
+        options.append(option)
+    return f"{address[:start]}{shown}{mark}{'&'.join(options)}"
+
+
+def _is_port(text: str) -> bool:
+    return not text or (bool(re.fullmatch("[0-9]{1,5}", text)) and int(text) <= 65_535)
 
 
 def _is_local(host: str) -> bool:

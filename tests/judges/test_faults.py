@@ -201,6 +201,8 @@ def test_a_key_that_was_sent_is_replaced_whatever_it_looks_like_or_is_called() -
         "api-key=plain0123456789",
         "Authorization: Basic0123456789",
         "https://user:plain0123456789@host/v1",
+        "postgresql://user@server:plain0123456789@host/db",
+        "postgresql://:plain@plain0123456789@host/db",
     ],
 )
 def test_what_looks_like_a_key_is_replaced(key: str) -> None:

@@ -38,7 +38,8 @@ def same_command() -> str:
     """The command line as it can be given again; a ledger's password is left out."""
     from ..records.ledger_postgres_address import without_password
 
-    return printable(without_password(shlex.join(["areopagus", *sys.argv[1:]])))
+    # Before the shell's quotation marks are set: they would be taken for a part of the password.
+    return printable(shlex.join(["areopagus", *map(without_password, sys.argv[1:])]))
 
 
 def show_notices(notices: Iterable[str], *, width: int | None = None) -> None:
