@@ -6,7 +6,6 @@ test checks that it covers every exception litellm defines.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC
@@ -14,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
+from ..environment import environment_secrets
 from ..errors import FaultClass, ProviderError
 
 # The nearest class name along the inheritance line decides; order within this table is free.
@@ -109,7 +109,6 @@ _NAMED_CREDENTIAL = re.compile(
     r"((?:api[-_ ]?key|authorization|secret)[\"']?\s*[:=]\s*[\"']?)(?!\[)[^\s\"',;&\[\]]{6,}",
     re.IGNORECASE,
 )
-_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
 _TRACEBACK = "Traceback (most recent call last)"
 _CUT_OFF = re.compile(
     r"JSONDecodeError|Expecting value|Unterminated|Expecting property|disconnect|payload"
@@ -165,12 +164,13 @@ def is_about_format(error: ProviderError) -> bool:
 
 def redact(text: str, *, limit: int = _DETAIL_CHARACTERS, secrets: Sequence[str] = ()) -> str:
     """The text without any key: by the values in the environment, and by the look of keys."""
-    known = {secret: "[redacted]" for secret in secrets if len(secret) >= 4}
-    for name, value in os.environ.items():
-        if len(value) >= 8 and _SECRET_NAME.search(name):
-            known[value] = f"[{name}]"
-    for value in sorted(known, key=len, reverse=True):  # one may be the beginning of another
-        text = text.replace(value, known[value])
+    found = environment_secrets()
+    if secrets:
+        known = {secret: "redacted" for secret in secrets if len(secret) >= 4} | dict(found)
+        # One may be the beginning of another.
+        found = tuple(sorted(known.items(), key=lambda secret: len(secret[0]), reverse=True))
+    for value, name in found:
+        text = text.replace(value, f"[{name}]")
     text = _NAMED_CREDENTIAL.sub(r"\1[redacted]", _CREDENTIAL.sub("[redacted]", text))
     text = text.partition(_TRACEBACK)[0] + _last_line(text) if _TRACEBACK in text else text
     text = "".join(c if c.isprintable() else " " for c in text)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 
-from ..environment import environment_state
+from ..environment import environment_secrets
 from ..records.reply import Reply
 
 REDACTED = "[redacted]"
 _SHORTEST = 8
-_ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "CREDENTIALS")
 _TEXTS = ("text", "refusal", "answered_by", "request_id", "finish_reason")
 
 
@@ -25,9 +22,9 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
     Args:
         reply: as it came.
         secrets: keys that were sent with the call, beside those of the environment's variables
-            that are named as secrets; a value under eight characters is taken for a word.
+            that hold one or are named so; a value under eight characters is taken for a word.
     """
-    known = {*secrets, *_secrets_in(environment_state())}
+    known = {*secrets, *(value for value, _ in environment_secrets())}
     if not known:
         return reply
     texts = {name: text for name in _TEXTS if (text := getattr(reply, name))}
@@ -42,10 +39,3 @@ def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
         texts = {name: text.replace(secret, REDACTED) for name, text in texts.items()}
     # Log-probabilities hold the same text in pieces, in which a key cannot be told.
     return replace(reply, **texts, logprobs=None)
-
-
-@lru_cache(maxsize=1)
-def _secrets_in(_state: Hashable) -> tuple[str, ...]:
-    """The values of the environment's variables that are named as secrets, while it is so."""
-    named = (name for name in os.environ if name.upper().endswith(_ENDINGS))
-    return tuple(os.environ[name] for name in named)

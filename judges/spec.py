@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from ..environment import holds_key
 from ..records.judgment import ScoreMode
 
 Rung = Literal["json_schema", "json_object", "prompt"]
@@ -196,6 +197,15 @@ class BackendSpec(BaseModel):
         if faults:
             raise ValueError("; ".join(faults))
         return value
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Whatever its variable is called: what stands in it is shown nowhere from now on."""
+        if self.api_key_env is not None:
+            holds_key(self.api_key_env)
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self.model_post_init(None)  # which unpickling, in another process, passes over
 
     @property
     def provider(self) -> str:

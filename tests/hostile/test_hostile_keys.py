@@ -31,9 +31,9 @@ from areopagus.attacking import attack
 base = json.loads(sys.argv[1])
 models = [
     {"model": "openai/judge", "api_base": base["openai"], "name": "ours",
-     "api_key_env": "CANARY_JUDGE_KEY"},
+     "api_key_env": "CANARY_JUDGE_LOGIN"},
     {"model": "openai/refused", "api_base": base["refusing"], "name": "refused",
-     "api_key_env": "CANARY_JUDGE_KEY"},
+     "api_key_env": "CANARY_JUDGE_LOGIN"},
     {"model": "anthropic/judge", "api_base": base["anthropic"], "name": "claude",
      "api_key_env": "ANTHROPIC_API_KEY"},
     {"model": "openai/gone", "api_base": base["openai"], "name": "gone",
@@ -142,7 +142,7 @@ def test_no_byte_of_a_run_full_of_failures_holds_a_key(tmp_path: Path) -> None:
                 "AREOPAGUS_DEBUG": "1",
                 "LITELLM_LOG": "DEBUG",
                 "OPENAI_API_KEY": OPENAI_KEY,
-                "CANARY_JUDGE_KEY": OWN_KEY,
+                "CANARY_JUDGE_LOGIN": OWN_KEY,  # named as anything but a key
                 "ANTHROPIC_API_KEY": ANTHROPIC_KEY,
             },
         )

@@ -322,7 +322,7 @@ async def _answer(asked: Any, loss: str) -> Any:
             # Redacted and without the original: that holds everything that the other side said.
             what = redact(f"{type(cause).__name__}: {cause}")
             raise defect(what, *map(redact, str(error).splitlines())) from None
-        reason = str(error).strip().split("\n")[-1]
+        reason = redact(str(error).strip().split("\n")[-1])
         raise StoreError(
             f"{loss} ({reason}); what was paid is in the ledger: give the same command again"
         ) from error
