@@ -21,6 +21,7 @@ from .run_folder import (
     replaced,
 )
 from .run_tables import read_judgments
+from .workbook_cells import cut_for_cell, write_text
 
 ExportKind = Literal["csv", "jsonl", "parquet", "scrub", "xlsx"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
@@ -45,7 +46,6 @@ SCRUB_COLUMNS = (
 
 _OWN_FILES = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE)
 WORKBOOK_ROWS = 1_048_575
-WORKBOOK_TEXT = 32_767
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
@@ -225,9 +225,7 @@ def _write_cell(sheet: Any, line: int, column: int, value: Any) -> None:
     if isinstance(value, str):
         # Joiners of letters and of emoji stay too: a workbook is read by its text, not acted on.
         plain = visible_text(value, keep="\n\t\u200c\u200d")
-        if len(plain) > WORKBOOK_TEXT:
-            plain = plain[: WORKBOOK_TEXT - 12] + " … [cut off]"
-        sheet.write_string(line, column, plain)
+        write_text(sheet, line, column, cut_for_cell(plain))
     else:
         sheet.write(line, column, value)
 

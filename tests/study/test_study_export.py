@@ -114,6 +114,7 @@ def test_no_cell_of_the_workbook_is_a_formula(hostile: BuiltStudy) -> None:
     cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]
     assert {cell.data_type for cell in cells} <= {"s", "n"}
     assert not any(cell.hyperlink for cell in cells)
+    assert not any("\u202e" in str(cell.value) for cell in cells)
     rules = book.worksheets[0].data_validations.dataValidation
     assert [(rule.type, rule.formula1, rule.formula2) for rule in rules] == [("whole", "1", "10")]
     book.close()
@@ -155,6 +156,27 @@ def test_a_text_too_long_for_a_workbook_is_refused_and_not_cut(tmp_path: Path) -
     with pytest.raises(InputError, match="32,767 characters"):
         export_packets(made.folder, "xlsx")
     assert export_packets(made.folder, "csv").files
+
+
+def test_letters_that_a_spreadsheet_counts_twice_are_not_cut_off_either(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    pytest.importorskip("xlsxwriter")
+    rows = study_rows(prompts=1, humans=3, calibration=False)
+    rows[0]["response_text"] = f"{'😀' * 16_000} the end"
+    fits = build_study([rows], raters=2, out=tmp_path / "fits")
+    book = openpyxl.load_workbook(export_packets(fits.folder, "xlsx").files[0])
+    cells = [str(cell) for row in book.worksheets[0].values for cell in row]
+    assert any(cell.endswith("😀 the end") for cell in cells)
+    book.close()
+    rows[0]["response_text"] = f"{'😀' * 18_000} the end"
+    made = build_study([rows], raters=2, out=tmp_path / "long")
+    with pytest.raises(InputError, match="32,767 characters, a text here has 36,008"):
+        export_packets(made.folder, "xlsx")
+    settings = RatingSettings(instructions="𠮷" * 18_000)
+    rows[0]["response_text"] = "short"
+    told = build_study([rows], raters=2, out=tmp_path / "told", settings=settings)
+    with pytest.raises(InputError, match="What to do: a cell"):
+        export_packets(told.folder, "xlsx")
 
 
 def test_what_cannot_be_exported_is_refused(built: BuiltStudy, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault, StoreError
-from ..records.export import WORKBOOK_TEXT, spreadsheet_safe
+from ..records.export import spreadsheet_safe
 from ..records.run_folder import replaced
+from ..records.workbook_cells import WORKBOOK_TEXT, cell_length, too_long_for_cell, write_text
 from ..rubrics import Rubric
 from ..visible_text import visible_text
 from .export_label_studio import label_studio_config, label_studio_tasks
@@ -57,7 +58,7 @@ def export_packets(
     for packet in read_packets(folder):
         by_rater.setdefault(packet.rater, []).append(packet)
     if kind == "xlsx":
-        _check_workbook(by_rater)
+        _check_workbook(study, rubric, by_rater)
     target = Path(out) if out is not None else Path(folder) / f"export-{kind}"
     try:
         target.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -127,20 +128,37 @@ def _rows(packets: Iterable[Packet]) -> Iterable[dict[str, Any]]:
             }
 
 
-def _check_workbook(by_rater: dict[str, list[Packet]]) -> None:
-    faults = [
-        InputFault(
-            f"packet {packet.number} of {rater}",
-            f"a cell of a workbook holds {WORKBOOK_TEXT:,} characters, a text here has "
-            f"{len(text):,}",
-        )
+def _check_workbook(study: StudyFile, rubric: Rubric, by_rater: dict[str, list[Packet]]) -> None:
+    texts = [
+        (f"packet {packet.number} of {rater}", text)
         for rater, packets in by_rater.items()
         for packet in packets
         for text in (packet.prompt, *(one.text for one in packet.responses))
-        if len(text) > WORKBOOK_TEXT
+    ]
+    texts += [(name, text) for name, text in _guide(study, rubric)]
+    lengths = [(where, cell_length(_shown(text))) for where, text in texts]
+    faults = [
+        InputFault(where, too_long_for_cell(length))
+        for where, length in lengths
+        if length > WORKBOOK_TEXT
     ]
     if faults:
         raise InputError(faults, hint="export as csv: nothing is cut there")
+
+
+def _guide(study: StudyFile, rubric: Rubric) -> list[tuple[str, str]]:
+    """What the raters are told, as titles and texts."""
+    low, high = rubric.scale.low, rubric.scale.high
+    lines = [("What to do", study.instructions), ("Purpose", rubric.purpose)]
+    lines += [("Scale", f"whole numbers from {low} (worst) to {high} (best)")]
+    for one in rubric.dimensions:
+        lines.append((one.label, f"{one.definition}\n{one.question}"))
+        lines += [(f"  {score}", one.anchors[score]) for score in sorted(one.anchors)]
+    return lines
+
+
+def _shown(text: str) -> str:
+    return visible_text(text, keep="\n\t")
 
 
 def _write_workbook(
@@ -172,7 +190,7 @@ def _write_workbook(
             for column, name in enumerate(names):
                 value = row.get(name)
                 if isinstance(value, str):
-                    sheet.write_string(count, column, visible_text(value, keep="\n\t"), wrapped)
+                    write_text(sheet, count, column, _shown(value), wrapped)
                 elif value is not None:
                     sheet.write_number(count, column, value, wrapped)
                 else:
@@ -184,12 +202,7 @@ def _write_workbook(
         guide = book.add_worksheet("criteria")
         guide.set_column(0, 0, 24)
         guide.set_column(1, 1, 110)
-        lines = [("What to do", study.instructions), ("Purpose", rubric.purpose)]
-        lines += [("Scale", f"whole numbers from {low} (worst) to {high} (best)")]
-        for one in rubric.dimensions:
-            lines.append((one.label, f"{one.definition}\n{one.question}"))
-            lines += [(f"  {score}", one.anchors[score]) for score in sorted(one.anchors)]
-        for place, (name, text) in enumerate(lines):
-            guide.write_string(place, 0, name, head)
-            guide.write_string(place, 1, text, wrapped)
+        for place, (name, text) in enumerate(_guide(study, rubric)):
+            write_text(guide, place, 0, _shown(name), head)
+            write_text(guide, place, 1, _shown(text), wrapped)
         book.close()
