@@ -12,7 +12,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import closing, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from areopagus.study import (
     build_writing,
     open_app,
 )
+from areopagus.study.app import HEADERS
+from areopagus.study.serving import run_app
 
 Client = TestClient[Any, Any]
 
@@ -429,6 +431,128 @@ async def test_logs_hold_no_secret(
     assert any(one.startswith("r01 PUT /api/pages/{number} 200") for one in ours)
     assert any("(no such page) 404" in one for one in ours)
     assert not any(secret in one for one in ours)
+
+
+# What aiohttp refuses before the handlers are asked
+
+
+@asynccontextmanager
+async def running(built: BuiltStudy) -> AsyncIterator[int]:
+    """The study as `serve_study` runs it, and its port."""
+    stop, bound = asyncio.Event(), asyncio.get_running_loop().create_future()
+    served_study = run_app(
+        open_app(built.folder), host="127.0.0.1", port=0, stop=stop,
+        started=lambda address: bound.set_result(address.port),
+    )  # fmt: skip
+    task = asyncio.create_task(served_study)
+    try:
+        yield await bound
+    finally:
+        stop.set()
+        await task
+
+
+async def sent(port: int, request: bytes) -> tuple[int, dict[str, str], Any]:
+    """The answer to these very bytes: status, headers, body."""
+    reader, writing = await asyncio.open_connection("127.0.0.1", port)
+    writing.write(request)
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writing.close()
+    await writing.wait_closed()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    return int(first.split()[1]), dict(line.split(": ", 1) for line in lines), json.loads(body)
+
+
+END = b"Host: x\r\nConnection: close\r\n"
+REFUSED = {
+    "a control in the link": (b"GET /api/study HTTP/1.1\r\n" + END + b"A: @\x01\r\n\r\n", 400),
+    "a query of bytes": (b"GET /@?\xe2\x80\x8b HTTP/1.1\r\n" + END + b"\r\n", 400),
+    "no method": (b"GE\x1b[2JT /@ HTTP/1.1\r\n" + END + b"\r\n", 400),
+    "no version": (b"GET /@ HTTP/9.9\r\n\r\n", 400),
+    "no header": (b"GET / HTTP/1.1\r\n" + END + b"Bad @\r\n\r\n", 400),
+    "a long line": (b"GET /@" + b"a" * 20_000 + b" HTTP/1.1\r\n" + END + b"\r\n", 400),
+    "no address": (b"GET http://[@/x HTTP/1.1\r\n" + END + b"\r\n", 400),
+    "an expectation": (b"GET /api/study HTTP/1.1\r\n" + END + b"Expect: @<b>\r\n\r\n", 417),
+    "an expectation nowhere": (b"GET /@ HTTP/1.1\r\n" + END + b"Expect: @<b>\r\n\r\n", 417),
+    "an expectation by no method": (b"DELETE / HTTP/1.1\r\n" + END + b"Expect: @\r\n\r\n", 417),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+async def test_what_is_refused_unread_is_neither_echoed_nor_logged(
+    built: BuiltStudy, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    secret = secrets_of(built.folder)["rater-01"]
+    request, wanted = REFUSED[name]
+    async with running(built) as port:
+        with caplog.at_level(logging.DEBUG):
+            status, headers, body = await sent(port, request.replace(b"@", secret.encode()))
+    assert status == wanted
+    assert HEADERS.items() <= headers.items()
+    assert headers["Content-Type"] == "application/json; charset=utf-8"
+    words = {400: "the request cannot be read", 417: "Expectation Failed"}
+    assert body == {"error": words[wanted]}
+    assert {record.name for record in caplog.records} <= {"areopagus.study", "asyncio"}
+    (line,) = [one for one in caplog.records if one.name == "areopagus.study"]
+    assert "\n" not in line.getMessage()
+    assert str(wanted) in line.getMessage()
+    assert all(record.exc_info is None for record in caplog.records)
+    assert secret not in caplog.text
+
+
+async def test_a_body_that_is_not_packed_as_it_says_is_a_400(
+    built: BuiltStudy, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = secrets_of(built.folder)["rater-01"].encode()
+    for coding, body in ((b"gzip", b"abcde"), (b"deflate", b"abcde"), (b"gzip", b"")):
+        caplog.clear()
+        async with running(built) as port:
+            with caplog.at_level(logging.DEBUG):
+                status, headers, answer = await sent(
+                    port,
+                    b"PUT /api/pages/1 HTTP/1.1\r\n" + END + b"Authorization: Bearer " + secret
+                    + b"\r\nContent-Type: application/json\r\nContent-Encoding: " + coding
+                    + b"\r\nContent-Length: %d\r\n\r\n" % len(body) + body,
+                )  # fmt: skip
+        assert status == (400 if body else 422)
+        assert HEADERS.items() <= headers.items()
+        if body:
+            assert answer == {"error": "the body cannot be read"}
+        assert all(record.exc_info is None for record in caplog.records)
+        assert "defect" not in caplog.text
+
+
+async def test_a_rater_who_breaks_off_a_save_is_no_defect(
+    built: BuiltStudy, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = secrets_of(built.folder)["rater-01"].encode()
+    with caplog.at_level(logging.INFO, logger="areopagus.study"):
+        async with running(built) as port:
+            _, writing = await asyncio.open_connection("127.0.0.1", port)
+            writing.write(
+                b"PUT /api/pages/1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + secret
+                + b"\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"
+            )  # fmt: skip
+            await writing.drain()
+            await asyncio.sleep(0.3)
+            writing.transport.abort()
+            await asyncio.sleep(0.3)
+    assert "r01 PUT /api/pages/{number} 400" in caplog.text
+    assert "defect" not in caplog.text
+    assert all(record.exc_info is None for record in caplog.records)
+
+
+async def test_a_body_that_is_announced_is_waited_for(built: BuiltStudy) -> None:
+    request = b"PUT /api/pages/1 HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+    async with running(built) as port:
+        reader, writing = await asyncio.open_connection("127.0.0.1", port)
+        writing.write(request + b"Content-Length: 2\r\n\r\n")
+        assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
+        writing.write(b"{}")
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 401 ")
+        writing.close()
+        await writing.wait_closed()
 
 
 # The store

@@ -90,6 +90,8 @@ class StudyApp:
     def application(self) -> web.Application:
         """Returns the application, to be run on any loop."""
         app = web.Application(middlewares=[self._outermost], client_max_size=MOST_BODY_BYTES)
+        # Also where aiohttp answers before the handlers are asked.
+        app.on_response_prepare.append(_set_headers)
         for path in self._assets:
             app.router.add_get(path, self._asset)
         app.router.add_get("/api/study", self._overview)
@@ -109,16 +111,15 @@ class StudyApp:
         try:
             response = await handler(request)
         except web.HTTPException as error:
-            response = _json({"error": error.reason}, error.status)
+            response = json_answer({"error": error.reason}, error.status)
         except AreopagusError as error:
             log.error("%s", error)
-            response = _json({"error": "the ratings cannot be saved just now"}, 503)
+            response = json_answer({"error": "the ratings cannot be saved just now"}, 503)
         except asyncio.CancelledError:
             raise
         except Exception:
             log.exception("a defect of areopagus")
-            response = _json({"error": "a defect of the study's server"}, 500)
-        response.headers.update(HEADERS)
+            response = json_answer({"error": "a defect of the study's server"}, 500)
         # The route, not the address: whoever pastes a secret into an address does not publish it.
         resource = request.match_info.route.resource
         route = resource.canonical if resource is not None else "(no such page)"
@@ -135,7 +136,7 @@ class StudyApp:
     async def _overview(self, request: web.Request) -> web.Response:
         rater = self._rater(request)
         pages = await self._in_thread(self._store.pages, rater)
-        return _json(self._overview_of(rater, pages))
+        return json_answer(self._overview_of(rater, pages))
 
     async def _page(self, request: web.Request) -> web.Response:
         rater, packet = self._packet(request)
@@ -144,9 +145,9 @@ class StudyApp:
             raise web.HTTPForbidden(reason="this page opens in a later sitting")
         if self.study.kind == "writing" and state == "new":
             # The question is shown when the clock starts.
-            return _json(self._page_of(packet, SavedPage(rater, packet.number)))
+            return json_answer(self._page_of(packet, SavedPage(rater, packet.number)))
         opened = await self._in_thread(self._store.open_page, rater, packet.number, self._clock())
-        return _json(self._page_of(packet, opened))
+        return json_answer(self._page_of(packet, opened))
 
     async def _start(self, request: web.Request) -> web.Response:
         rater, packet = self._packet(request)
@@ -155,7 +156,7 @@ class StudyApp:
         if await self._state(rater, packet) == "later":
             raise web.HTTPForbidden(reason="this page opens in a later sitting")
         opened = await self._in_thread(self._store.open_page, rater, packet.number, self._clock())
-        return _json(self._page_of(packet, opened))
+        return json_answer(self._page_of(packet, opened))
 
     async def _save(self, request: web.Request) -> web.Response:
         rater, packet = self._packet(request)
@@ -163,24 +164,26 @@ class StudyApp:
             raise web.HTTPUnsupportedMediaType(reason="must be application/json")
         if await self._state(rater, packet) == "later":
             raise web.HTTPForbidden(reason="this page opens in a later sitting")
-        save = read_body(self.study, packet, await request.read())
+        save = read_body(self.study, packet, await _bytes_of(request))
         if isinstance(save, list):
-            return _json({"error": "the page cannot be saved so", "faults": save[:50]}, 422)
+            return json_answer({"error": "the page cannot be saved so", "faults": save[:50]}, 422)
         now = self._clock()
         if self.study.kind == "writing":
             before = await self._in_thread(self._store.page, rater, packet.number)
             if before.opened_at is None:
-                return _json({"error": "the page was not started"}, 409)
+                return json_answer({"error": "the page was not started"}, 409)
             if before.save_id != save.save_id and ended(self.study, before, now) is not None:
                 page = self._page_of(packet, before)
-                return _json({"error": "the time for this page is over", "page": page}, 409)
+                return json_answer({"error": "the time for this page is over", "page": page}, 409)
         try:
             saved = await self._in_thread(self._store.save, rater, packet.number, save, now)
         except ConflictError as conflict:
             page = self._page_of(packet, conflict.page)
-            return _json({"error": "the page was changed in another window", "page": page}, 409)
+            return json_answer(
+                {"error": "the page was changed in another window", "page": page}, 409
+            )
         pages = await self._in_thread(self._store.pages, rater)
-        return _json(
+        return json_answer(
             {
                 "revision": saved.revision,
                 "done": saved.done_at is not None,
@@ -291,6 +294,18 @@ def open_app(
     return StudyApp(folder, Store(path, study.study_id), clock=clock)
 
 
+async def _set_headers(_request: web.Request, response: web.StreamResponse) -> None:
+    response.headers.update(HEADERS)
+
+
+async def _bytes_of(request: web.Request) -> bytes:
+    try:
+        return await request.read()
+    except (web.RequestPayloadError, ConnectionError):
+        # Not packed as it says, or broken off: nothing that we could mend.
+        raise web.HTTPBadRequest(reason="the body cannot be read") from None
+
+
 def _rubric(study: StudyFile) -> dict[str, Any] | None:
     rubric = study.rubric
     if rubric is None:
@@ -318,7 +333,8 @@ def _rubric(study: StudyFile) -> dict[str, Any] | None:
     }
 
 
-def _json(content: Any, status: int = 200) -> web.Response:
+def json_answer(content: Any, status: int = 200) -> web.Response:
+    """Returns an answer; what UTF-8 cannot hold is replaced."""
     body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
     return web.Response(body=body, status=status, content_type="application/json", charset="utf-8")
 

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from ..errors import InputError, InputFault
 from .app import StudyApp, open_app
+from .connections import connections
 
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8765
 
@@ -74,13 +75,14 @@ async def run_app(
     """
     ended = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
-    # aiohttp's own access log would hold whole request lines.
-    runner = web.AppRunner(app.application(), access_log=None)
+    runner = web.AppRunner(app.application())
     await runner.setup()
+    assert runner.server is not None  # noqa: S101 - it is set up
+    listening: asyncio.Server | None = None
     try:
-        site = web.TCPSite(runner, host, port)
         try:
-            await site.start()
+            # Not by a site of aiohttp's, which would make connections of its own class.
+            listening = await loop.create_server(connections(runner.server), host, port)
         except OSError as error:
             raise InputError(
                 [InputFault(f"{host}:{port}", f"cannot be served: {error.strerror or error}")],
@@ -90,11 +92,13 @@ async def run_app(
             # Not on every platform, and in the main thread only.
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, ended.set)
-        bound = runner.addresses[0]
+        bound = listening.sockets[0].getsockname()
         if started is not None:
             started(Address(host, int(bound[1]), _is_loopback(str(bound[0]))))
         await ended.wait()
     finally:
+        if listening is not None:
+            listening.close()
         await runner.cleanup()
         app.close()
 
