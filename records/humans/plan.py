@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import InputError, InputFault
+from ...visible_text import visible_text
 from ..cells import is_missing, read_number
 from ..judgment import OVERALL
 from ..tables import Row
@@ -128,7 +129,7 @@ def make_plan(
 
 
 def _listed(columns: Sequence[str]) -> str:
-    return ", ".join(columns[:30]) + (", …" if len(columns) > 30 else "")
+    return visible_text(", ".join(columns[:30])) + (", …" if len(columns) > 30 else "")
 
 
 def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) -> dict[str, str]:

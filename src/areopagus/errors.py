@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from .visible_text import visible_text
+
 FaultClass = Literal[
     "authentication",
     "permission",
@@ -61,7 +63,8 @@ class InputError(AreopagusError):
 
     Args:
         faults: the faults, or plain sentences for faults without a place.
-        hint: how to fix them, one line, shown last.
+        hint: how to fix them, shown last. Its line feeds are ours: names and texts of anybody
+            else's go into it by `visible_text`.
     """
 
     def __init__(
@@ -76,12 +79,13 @@ class InputError(AreopagusError):
         super().__init__(self._text())
 
     def _text(self) -> str:
-        lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
+        # A line each, whatever is quoted: a column's name must not write lines of its own.
+        lines = [visible_text(str(fault)) for fault in self.faults[:SHOWN_FAULTS]]
         left = len(self.faults) - len(lines)
         if left > 0:
             lines.append(f"… and {left} more faults of this kind")
         if self.hint:
-            lines.append(self.hint)
+            lines.append(visible_text(self.hint, keep="\n"))
         return "\n".join(lines)
 
 

@@ -211,3 +211,25 @@ def test_no_command_prints_a_character_that_a_terminal_acts_on(tmp_path: Path) -
         assert not acts_on_terminal(done.stdout + done.stderr), arguments
     ours = [path for path in tmp_path.rglob("*") if path.parent.name not in ("personas", "home")]
     assert [path.name for path in ours if not PLAIN_NAME.fullmatch(path.name)] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "header"),
+    [
+        (("score",), ("response_id", "prompt_text", "response_text", "@", "@")),
+        (("score",), ("response_id", "prompt_text", "@")),
+        (("humans", "inspect"), ("rater", "item", "@", "score")),
+    ],
+)
+def test_no_column_name_writes_a_line_of_its_own(
+    arguments: tuple[str, ...], header: tuple[str, ...], tmp_path: Path
+) -> None:
+    with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerow(name.replace("@", "x\nFORGED line\x1b[2J") for name in header)
+        csv.writer(file).writerow(["5"] * len(header))
+    done = command(*arguments, "t.csv", cwd=tmp_path)
+    assert done.returncode == 2
+    said = done.stderr.decode()
+    assert "x�FORGED line�[2J" in said
+    assert not re.search("^FORGED", said, re.MULTILINE)
+    assert not acts_on_terminal(done.stdout + done.stderr)

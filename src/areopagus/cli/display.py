@@ -45,7 +45,7 @@ def same_command() -> str:
 def show_notices(notices: Iterable[str], *, width: int | None = None) -> None:
     """Each notice as a line on stderr, or wrapped to a width; words, paths say, stay whole."""
     for notice in notices:
-        text = f"Note: {printable(notice)}"
+        text = f"Note: {visible_text(notice)}"
         if width is not None:
             text = textwrap.fill(
                 text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False

@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from ..errors import AreopagusError
+from ..visible_text import visible_text
 from .display import printable
 from .unheard import outlive_readers
 
@@ -136,9 +137,10 @@ def _show_defect(error: Exception) -> None:
     lines = traceback.format_exception(error)
     if os.environ.get("AREOPAGUS_DEBUG"):
         for line in "".join(lines).splitlines():
-            click.echo(redact(line), err=True)
+            click.echo(printable(redact(line)), err=True)
+    told = visible_text(redact(f"{type(error).__name__}: {error}"))
     click.echo(
-        f"Error: a defect of areopagus: {redact(f'{type(error).__name__}: {error}')}\n"
+        f"Error: a defect of areopagus: {told}\n"
         "What was paid for is in the ledger; the same command goes on where this one ended. "
         "AREOPAGUS_DEBUG=1 shows where it happened.",
         err=True,
