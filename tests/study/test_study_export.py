@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+import yaml
 from study_data import read_csv, study_rows
 
 from areopagus.errors import InputError
@@ -99,6 +100,25 @@ def test_the_printed_page_shows_attacks_as_text(hostile: BuiltStudy) -> None:
     assert "{{ 7*7 }}" in found.text
     assert "\u202e" not in page
     assert "default-src 'none'" in page
+
+
+def test_the_printed_page_shows_what_acts_in_a_rubric_too(tmp_path: Path) -> None:
+    source = Path(__file__).parents[2] / "rubrics" / "critical_thinking.yaml"
+    rubric = yaml.safe_load(source.read_text(encoding="utf-8"))
+    first = rubric["dimensions"][0]
+    rubric["id"], rubric["purpose"] = "odd", "\u202epurpose"
+    first |= {name: f"\u202e{name} of {name}" for name in ("label", "definition", "question")}
+    first["anchors"] = {low: f"\u202eanchor {low}" for low in first["anchors"]}
+    (tmp_path / "odd.yaml").write_text(yaml.safe_dump(rubric, width=10_000), encoding="utf-8")
+    rows = study_rows(prompts=1, calibration=False)
+    settings = RatingSettings(title="A\u202etitle")
+    made = build_study(
+        [rows], raters=2, out=tmp_path / "s", rubric=tmp_path / "odd.yaml", settings=settings
+    )
+    page = export_packets(made.folder, "html").files[0].read_text(encoding="utf-8")
+    for field in ("title", "purpose", "label", "definition", "question", "anchor 2"):
+        assert f"�{field}" in page
+    assert all(c == "\n" or c.isprintable() for c in page)
 
 
 def test_no_cell_of_the_csv_is_a_formula(hostile: BuiltStudy) -> None:

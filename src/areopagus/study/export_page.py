@@ -20,10 +20,19 @@ def printable_page(study: StudyFile, rubric: Rubric, packets: Sequence[Packet]) 
         resources.files(__name__.rpartition(".")[0]).joinpath(_TEMPLATE).read_text(encoding="utf-8")
     )
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Of every text that the page shows, so that none is forgotten.
+        finalize=_shown,
     )
     environment.filters["lines"] = _paragraphs
     return environment.from_string(source).render(study=study, rubric=rubric, packets=packets)
+
+
+def _shown(value: object) -> object:
+    return visible_text(value, keep="\n") if isinstance(value, str) else value
 
 
 def _paragraphs(text: str) -> list[list[str]]:
