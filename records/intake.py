@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import InputError, InputFault
+from .csv_lines import writable
 from .tables import Row, read_rows
 
 _FRAME_ROWS = 1000
@@ -34,7 +35,8 @@ class Table:
         format: str | None = None,  # noqa: A002
     ) -> None:
         self.path = path
-        self.description = description
+        # A file's name may be bytes that no UTF-8 file can hold.
+        self.description: str = writable(description)
         self._is_spooled = is_spooled
         self._format = format
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault, StoreError
+from .csv_lines import writable
 
 RUN_FILE = "run.json"
 JUDGMENTS_FILE = "judgments.parquet"
@@ -104,7 +105,8 @@ class RunFolder:
         """Replaces run.json at once or not at all."""
         text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         with replaced(self.path / RUN_FILE) as part:
-            part.write_text(text, encoding="utf-8")
+            # Names of files and of the ledger may be bytes that are no UTF-8.
+            part.write_text(writable(text), encoding="utf-8")
 
     def close(self) -> None:
         """Gives the lock back; a folder that was made for nothing goes again."""
@@ -206,6 +208,9 @@ def unwritable(path: Path, error: OSError) -> StoreError:
 
 def _make(path: Path) -> bool:
     """Makes the folder; whether it was not there before."""
+    if writable(str(path)) != str(path):
+        # The library that writes the tables takes no others, and fails amid the run.
+        raise InputError([InputFault(str(path), "must have a name in UTF-8")])
     try:
         is_new = not path.exists()
         path.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from hostile_texts import CRITERIA, HAND_CORPUS
 
-from areopagus import Panel, Run
+from areopagus import InputError, Panel, Run
 from areopagus.records.export import export_run
 from areopagus.testing import ScriptedBackend
 
@@ -233,3 +233,19 @@ def test_no_column_name_writes_a_line_of_its_own(
     assert "x�FORGED line�[2J" in said
     assert not re.search("^FORGED", said, re.MULTILINE)
     assert not acts_on_terminal(done.stdout + done.stderr)
+
+
+def test_a_file_whose_name_is_no_utf8_is_scored_and_a_folder_refused(tmp_path: Path) -> None:
+    table = tmp_path / os.fsdecode(b"bad\xff.csv")
+    try:
+        table.write_text("response_id,prompt_text,response_text\nr1,Why?,Because it is.\n")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    with Panel(ScriptedBackend("7"), mode="holistic") as panel:
+        run = panel.score_many(table, tmp_path / "run")
+        assert json.loads((run.path / "run.json").read_text("utf-8"))["source"].endswith("bad?.csv")
+        panel.score_many(table, tmp_path / "run")
+        odd = tmp_path / os.fsdecode(b"run\xff")
+        with pytest.raises(InputError, match="must have a name in UTF-8"):
+            panel.score_many(table, odd)
+    assert not odd.exists()
