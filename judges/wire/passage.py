@@ -112,6 +112,11 @@ class Passage:
     has_ended: bool = False
     _marks: list[tuple[ContextVar[Any], Token[Any]]] = field(default_factory=list)
 
+    @property
+    def is_mingled(self) -> bool:
+        """Whether others may send in the middle of the call what cannot be told from its own."""
+        return not self.is_untold and self.elsewhere is None
+
     def is_aside(self, url: str, headers: Iterable[tuple[str, Any]]) -> bool:
         """Whether a request is not the call's own, but that of somebody who is told of it."""
         return self.elsewhere is not None and self.elsewhere.is_bound_for(url, headers)

@@ -1,8 +1,10 @@
 """The watch on litellm's way out: requests are looked at, sent at most once, or not sent at all.
 
-litellm hands every request, whichever client built it, to its aiohttp transport. Within `passing`
-the request that arrives there is noted, and a second one is refused: litellm would send again when
-a connection broke, and follow redirects with the key. With an answer to replay nothing is sent:
+litellm hands every request, whichever client built it, to its aiohttp transport, or to httpx's own
+where aiohttp is switched off. Within `passing` the request that arrives there is noted, and a
+second one is refused: litellm would send again when a connection broke, and follow redirects with
+the key. Two clients have a way out of their own, a session of aiohttp alone and whatever is not
+asynchronous: these are kept from following redirects. With an answer to replay nothing is sent:
 litellm reads what was received elsewhere. No cookie that an answer brought goes out with the next
 request: litellm's own client keeps none either, OpenAI's does. Where nobody is to be told of the
 call, litellm does not work out what it would tell (a cost by its own list, records for callbacks):
@@ -13,7 +15,7 @@ the same process keep its behaviour, and so does what listeners send on of a cal
 from __future__ import annotations
 
 import functools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from .doors import shorten_clients
@@ -21,24 +23,37 @@ from .passage import Passage, Received, Sent, current_passage
 
 _KEPT_BYTES = 1_000_000
 """Most bytes of an answer that are kept to be read a second time."""
+_NOT_FOLLOWED = "the address redirects; redirects are not followed"
 
 
 def watch_litellm() -> None:
-    """Puts the watch on litellm's transport and HTTP handler; to be called once a process."""
+    """Puts the watch on litellm's transports and HTTP handlers; to be called once a process."""
+    import httpx
     from litellm import utils
     from litellm.litellm_core_utils.litellm_logging import Logging
+    from litellm.llms.custom_httpx.aiohttp_handler import BaseLLMAIOHTTPHandler
     from litellm.llms.custom_httpx.aiohttp_transport import LiteLLMAiohttpTransport
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
     from litellm.llms.openai.openai import OpenAIChatCompletion
 
     _watch_transport(LiteLLMAiohttpTransport)
+    # Beside aiohttp, httpx's own transport carries what others send who are told of a call.
+    by_aiohttp: Callable[[], bool] = AsyncHTTPHandler._should_use_aiohttp_transport
+    _watch_transport(
+        httpx.AsyncHTTPTransport,
+        is_others=lambda passage: passage.is_mingled and by_aiohttp(),
+    )
+    _stay(httpx.HTTPTransport)
+    _stay_with_aiohttp(BaseLLMAIOHTTPHandler)
     shorten_clients(AsyncHTTPHandler, OpenAIChatCompletion)
     _send_once(AsyncHTTPHandler)
     _only_where_told(Logging, "response_cost_calculator")  # the backend prices its own calls
     _only_where_told(utils, "update_response_metadata")  # times and addresses, in the answer
 
 
-def _watch_transport(transport: Any) -> None:
+def _watch_transport(
+    transport: Any, is_others: Callable[[Passage], bool] = lambda passage: False
+) -> None:
     import httpx
 
     send = transport.handle_async_request
@@ -46,6 +61,8 @@ def _watch_transport(transport: Any) -> None:
     async def watched(self: Any, request: Any) -> Any:
         passage = current_passage()
         if passage is None or passage.is_aside(str(request.url), request.headers.items()):
+            return await send(self, request)
+        if is_others(passage):
             return await send(self, request)
         request.headers.pop("cookie", None)
         body = await request.aread()
@@ -61,16 +78,74 @@ def _watch_transport(transport: Any) -> None:
             response = _replayed(replay, request)
         else:
             response = await send(self, request)
-        location = response.headers.get("location")
-        if location is not None and 300 <= response.status_code < 400:
-            passage.moved_to = str(location)
+        if _moves(passage, response.status_code, response.headers):
             await response.aclose()
-            raise httpx.RemoteProtocolError("the address redirects; redirects are not followed")
+            raise httpx.RemoteProtocolError(_NOT_FOLLOWED)
         if replay is None:
             response.stream = _noted_stream(response, passage)
         return response
 
     transport.handle_async_request = watched
+
+
+def _moves(passage: Passage, status: int, headers: Any) -> bool:
+    """Whether an answer sends the call to another address, which is noted."""
+    location = headers.get("location")
+    if location is None or not 300 <= status < 400:
+        return False
+    passage.moved_to = str(location)
+    return True
+
+
+def _stay(transport: Any) -> None:
+    """Keeps clients that are not asynchronous from following redirects within a call."""
+    import httpx
+
+    send = transport.handle_request
+
+    @functools.wraps(send)
+    def stayed(self: Any, request: Any) -> Any:
+        passage = current_passage()
+        response = send(self, request)
+        if passage is None or passage.is_aside(str(request.url), request.headers.items()):
+            return response
+        if _moves(passage, response.status_code, response.headers):
+            response.close()
+            raise httpx.RemoteProtocolError(_NOT_FOLLOWED)
+        return response
+
+    transport.handle_request = stayed
+
+
+def _stay_with_aiohttp(handler: Any) -> None:
+    """Keeps litellm's handler of aiohttp sessions from following redirects within a call."""
+    import aiohttp
+
+    name = "_get_async_client_session"
+    session_of = getattr(handler, name, None)
+    if session_of is None:  # a litellm that goes another way
+        return
+
+    class Staying:
+        def __init__(self, session: Any, passage: Passage) -> None:
+            self._session, self._passage = session, passage
+
+        async def post(self, **asked: Any) -> Any:
+            response = await self._session.post(**asked, allow_redirects=False)
+            if _moves(self._passage, response.status, response.headers):
+                response.release()
+                raise aiohttp.ClientError(_NOT_FOLLOWED)
+            return response
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._session, name)
+
+    @functools.wraps(session_of)
+    def staying(self: Any, *given: Any, **named: Any) -> Any:
+        session, passage = session_of(self, *given, **named), current_passage()
+        return session if passage is None else Staying(session, passage)
+
+    setattr(handler, name, staying)
 
 
 def _is_same(sent: Sent, request: Any, body: bytes) -> bool:
