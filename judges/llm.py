@@ -36,9 +36,8 @@ from .reply_secrets import without_secrets
 from .request import Request
 from .searches import always_searches, tells_of_searches
 from .spec import BackendSpec
-from .wire import Lane, RedirectedError
+from .wire import NO_KEY, Lane, RedirectedError
 
-_NO_KEY = "no-key-needed"
 # Servers of one's own that speak OpenAI's protocol: without an address litellm would send the
 # texts to OpenAI.
 _NEED_ADDRESS = frozenset(
@@ -291,7 +290,7 @@ class LitellmBackend:
         if self.spec.api_base is not None:
             # Without this litellm would send the provider's own key, found in the environment,
             # to whatever server stands at this address.
-            return {"api_key": _NO_KEY}
+            return {"api_key": NO_KEY}
         return {}
 
     def secrets(self) -> tuple[str, ...]:

@@ -23,10 +23,12 @@ from ...environment import environment_state
 from ...records.reply import Reply
 from .answers import AnswerReader
 from .outline import outline_of, texts_of
-from .passage import Elsewhere, Passage, origin_of, passing
+from .passage import Elsewhere, Passage, Sent, origin_of, passing
 from .shape import Shape, is_ordinary
 from .short_way import ShortWays
 
+NO_KEY = "no-key-needed"
+"""What is sent as a key to servers of one's own that take none."""
 MOST_SHAPES = 256
 CALLBACKS = (
     "callbacks",
@@ -42,6 +44,8 @@ CALLBACKS = (
 _KEYS = ("{}_API_KEY", "{}_AUTH_TOKEN")
 _FURTHER_KEYS = {"GEMINI": ("GOOGLE_API_KEY",), "TOGETHER_AI": ("TOGETHERAI_API_KEY",)}
 _OTHERS = ("{}_API_BASE", "{}_BASE_URL", "{}_ORGANIZATION")
+_TURNED_AWAY = (401, 403)
+"""Statuses of a provider that does not accept who asks, which costs nothing."""
 _NO_PARAMETERS = frozenset({"model", "messages", "timeout", "max_retries", "api_base", "api_key"})
 
 ReadAnswer = Callable[[Any], Reply]
@@ -89,8 +93,13 @@ class Lane:
             reply = shape.read(received, read)
             if reply is not None and is_ordinary(reply):
                 return reply
-            with passing(received, is_untold=True) as passage:
-                return read(await _through(litellm, arguments, passage))
+            # Turned away by its head: where litellm's own is another one by now, that is sent.
+            by_head = shape.written.sent if received.status in _TURNED_AWAY else None
+            with passing(received, is_untold=True, replay_to=by_head) as passage:
+                try:
+                    return read(await _through(litellm, arguments, passage))
+                finally:
+                    shape.learn_sent(passage.sent, texts)
         self.plain += 1
         # A shape is learned from what litellm itself sends.
         ways = self._ways if shape is None or shape.closed else None
@@ -101,6 +110,8 @@ class Lane:
             finally:
                 if shape is not None:
                     shape.learn_sent(passage.sent, texts)
+                    # What litellm gets in exchange for a key may be another one in an hour.
+                    shape.closed |= not self._has_key(passage.sent, arguments)
         if shape is not None and passage.received is not None and is_ordinary(reply):
             shape.learn_read(passage.received, reply, read)
         return reply
@@ -129,6 +140,12 @@ class Lane:
                 del self._shapes[next(iter(self._shapes))]
             shape = self._shapes[key] = Shape(self._reader(litellm, parameters))
         return shape
+
+    def _has_key(self, sent: Sent | None, arguments: Mapping[str, Any]) -> bool:
+        """Whether a request carries the key itself; one that nobody saw may, for all is known."""
+        key = arguments.get("api_key")
+        keys = (key,) if key else self._in_environment()[: self._n_keys]
+        return sent is None or key == NO_KEY or any(key and sent.carries(key) for key in keys)
 
     def _in_environment(self) -> tuple[str | None, ...]:
         """What litellm would take from the environment now."""

@@ -30,6 +30,11 @@ class Sent:
     headers: tuple[tuple[bytes, bytes], ...] = field(repr=False)
     body: bytes = field(repr=False)
 
+    def carries(self, key: str) -> bool:
+        """Whether a key stands in the address or the head, as it is."""
+        wanted = key.encode(errors="replace")
+        return key in self.url or any(wanted in value for _, value in self.headers)
+
 
 @dataclass(frozen=True, slots=True)
 class Received:
@@ -92,6 +97,8 @@ class Passage:
 
     Attributes:
         replay: the answer that litellm is given instead of asking anybody; None once it has it.
+        replay_to: a request that is given the replay only by the same head, and is sent where it
+            has another one; None where any is given it.
         is_untold: whether litellm has nobody to tell of the call.
         ways: shorter ways to the wire that the call may take; None where it goes the whole one.
         elsewhere: what others send in the middle of the call; None where nobody is told of it, or
@@ -103,6 +110,7 @@ class Passage:
     """
 
     replay: Received | None = None
+    replay_to: Sent | None = None
     is_untold: bool = False
     ways: ShortWays | None = None
     elsewhere: Elsewhere | None = None
@@ -147,12 +155,13 @@ def current_passage() -> Passage | None:
 def passing(
     replay: Received | None = None,
     *,
+    replay_to: Sent | None = None,
     is_untold: bool = False,
     ways: ShortWays | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Passage:
     """A block in which litellm sends at most one request, or none where an answer is replayed."""
-    return Passage(replay, is_untold, ways, elsewhere)
+    return Passage(replay, replay_to, is_untold, ways, elsewhere)
 
 
 @cache

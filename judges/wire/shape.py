@@ -37,6 +37,10 @@ class Shape:
         """Whether a disagreement was seen."""
         return self.written.closed
 
+    @closed.setter
+    def closed(self, closed: bool) -> None:
+        self.written.closed = closed
+
     @property
     def is_open(self) -> bool:
         """Whether the lane may be taken."""
@@ -79,7 +83,7 @@ class Shape:
         if alike:
             self.same_read += 1
         else:
-            self.written.closed = True
+            self.closed = True
 
 
 def is_ordinary(reply: Reply) -> bool:

@@ -20,6 +20,7 @@ from typing import Any
 
 from .doors import shorten_clients
 from .passage import Passage, Received, Sent, current_passage
+from .template import same_head
 
 _KEPT_BYTES = 1_000_000
 """Most bytes of an answer that are kept to be read a second time."""
@@ -70,6 +71,8 @@ def _watch_transport(
         if passage.sent is None:
             headers = tuple(request.headers.raw)
             passage.sent = Sent(self, request.method, str(request.url), headers, body)
+            if passage.replay_to is not None and not same_head(passage.sent, passage.replay_to):
+                replay = None
         elif replay is None or not _is_same(passage.sent, request, body):
             # What a short way has sent may be replayed to its own request, and to no other.
             passage.replay = replay

@@ -26,6 +26,11 @@ class Written:
     proofs: int = 0
     closed: bool = False
 
+    @property
+    def sent(self) -> Sent | None:
+        """A request as litellm wrote it; None until one was seen."""
+        return None if self.template is None else self.template.sent
+
     def body(self, texts: Sequence[str]) -> bytes | None:
         """The bytes to send for these texts; None where it is not known, or not what they are."""
         return None if self.closed or self.template is None else self.template.fill(texts)

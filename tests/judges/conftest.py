@@ -19,6 +19,9 @@ async def recorder() -> AsyncIterator[Recorder]:
     recorder.port = server.sockets[0].getsockname()[1]
     yield recorder
     server.close()
+    for writer in recorder.writers:  # clients that are not asynchronous keep theirs open
+        writer.close()
+    await asyncio.sleep(0)
 
 
 @pytest.fixture

@@ -251,6 +251,7 @@ async def test_without_a_key_of_its_own_a_call_goes_through_litellm(
     for _ in range(4):
         await asked.send(request(asked))
     assert (asked.lane.fast, asked.lane.plain) == (0, 4)
+    monkeypatch.setattr(litellm_module(), "openai_key", None)
     monkeypatch.setenv("OPENAI_API_KEY", "named")
     for _ in range(4):
         await asked.send(request(asked))

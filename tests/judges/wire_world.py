@@ -168,8 +168,10 @@ class Recorder:
     head: str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
     port: int = 0
     raw: list[tuple[str, list[tuple[str, str]], bytes]] = field(default_factory=list)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
