@@ -30,6 +30,7 @@ from .listed_cost import (
 from .prefix import prefix_minimum, takes_marks, with_marks
 from .price_map import listed_prices, make_known
 from .prices import FREE, TIERS, TokenPrices, cost_of, prices_of, tiers_of
+from .provider_variables import address_variables, key_variables
 from .quiet_litellm import litellm_module
 from .reply_parts import reply_of
 from .reply_secrets import without_secrets
@@ -67,13 +68,10 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
     """
     if spec.api_base is not None:
         return spec
-    prefix = spec.provider.upper().removesuffix("_CHAT")
-    names = (f"{prefix}_API_BASE", f"{prefix}_BASE_URL")
-    for name in reversed(names) if prefix == "OPENAI" else names:  # litellm's own order
+    for name in address_variables(spec.provider):
         if address := os.environ.get(name):
-            key_env = spec.api_key_env
-            if key_env is None and os.environ.get(f"{prefix}_API_KEY"):
-                key_env = f"{prefix}_API_KEY"
+            keys = filter(os.environ.get, key_variables(spec.provider))
+            key_env = spec.api_key_env or next(keys, None)
             given = spec.model_dump(exclude_unset=True)
             try:
                 return BackendSpec(**{**given, "api_base": address, "api_key_env": key_env})
@@ -86,7 +84,7 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
                         )
                     ]
                 ) from error
-    if prefix == "OLLAMA":
+    if spec.provider in _LOCAL:
         return spec.model_copy(update={"api_base": "http://localhost:11434"})
     return spec
 

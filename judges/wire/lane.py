@@ -21,6 +21,7 @@ from typing import Any
 
 from ...environment import environment_state
 from ...records.reply import Reply
+from ..provider_variables import address_variables, key_variables, prefix_of
 from .answers import AnswerReader
 from .outline import outline_of, texts_of
 from .passage import Elsewhere, Passage, Sent, origin_of, passing
@@ -40,10 +41,6 @@ CALLBACKS = (
     "_async_failure_callback",
 )
 """Where litellm keeps whom it tells of its calls."""
-# What litellm takes from the environment where the call does not say it.
-_KEYS = ("{}_API_KEY", "{}_AUTH_TOKEN")
-_FURTHER_KEYS = {"GEMINI": ("GOOGLE_API_KEY",), "TOGETHER_AI": ("TOGETHERAI_API_KEY",)}
-_OTHERS = ("{}_API_BASE", "{}_BASE_URL", "{}_ORGANIZATION")
 _TURNED_AWAY = (401, 403)
 """Statuses of a provider that does not accept who asks, which costs nothing."""
 _NO_PARAMETERS = frozenset({"model", "messages", "timeout", "max_retries", "api_base", "api_key"})
@@ -67,10 +64,12 @@ class Lane:
         self._shapes: dict[tuple[Any, ...], Shape] = {}
         self._ways = ShortWays()
         self._taken: tuple[Hashable, tuple[str | None, ...]] | None = None
-        prefix = model.partition("/")[0].upper().removesuffix("_CHAT")
-        keys = (*(name.format(prefix) for name in _KEYS), *_FURTHER_KEYS.get(prefix, ()))
+        # What litellm takes from the environment where the call does not say it.
+        provider = model.partition("/")[0]
+        prefix = prefix_of(provider)
+        keys = (*key_variables(provider), f"{prefix}_AUTH_TOKEN")
         self._n_keys = len(keys)
-        self._environment = (*keys, *(name.format(prefix) for name in _OTHERS))
+        self._environment = (*keys, *address_variables(provider), f"{prefix}_ORGANIZATION")
 
     async def call(self, litellm: Any, arguments: dict[str, Any], read: ReadAnswer) -> Reply:
         """The reply to one HTTP attempt.

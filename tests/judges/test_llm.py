@@ -435,6 +435,20 @@ def test_a_missing_key_of_the_provider_is_named(monkeypatch: pytest.MonkeyPatch)
         ("HOSTED_VLLM_API_BASE", "hosted_vllm/x"),
         ("OLLAMA_API_BASE", "ollama_chat/x"),
         ("OLLAMA_API_BASE", "ollama/x"),
+        ("DATAROBOT_ENDPOINT", "datarobot/x"),
+        ("FEATHERLESS_API_BASE", "featherless_ai/x"),
+        ("FIREWORKS_API_BASE", "fireworks_ai/x"),
+        ("FRIENDLI_API_BASE", "friendliai/x"),
+        ("GRADIENT_AI_AGENT_ENDPOINT", "gradient_ai/x"),
+        ("HF_API_BASE", "huggingface/x"),
+        ("LAMBDA_API_BASE", "lambda_ai/x"),
+        ("LLAMA_API_BASE", "meta_llama/x"),
+        ("MISTRAL_AZURE_API_BASE", "mistral/x"),
+        ("SCX_API_BASE", "scx-ai/x"),
+        ("TENSORMESH_SERVERLESS_BASE_URL", "tensormesh/x"),
+        ("WATSONX_URL", "watsonx/x"),
+        ("WX_URL", "watsonx/x"),
+        ("WML_URL", "watsonx_text/x"),
     ],
 )
 def test_an_address_of_the_environment_becomes_part_of_the_settings(
@@ -454,12 +468,35 @@ def test_the_key_goes_with_the_address_of_its_own_variable(monkeypatch: pytest.M
     assert with_endpoint(named).api_key_env == "OTHER_KEY"
 
 
+def test_a_key_whose_variable_has_a_name_of_its_own_goes_with_the_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FIREWORKS_API_BASE", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("FIREWORKS_AI_API_KEY", CANARY)
+    assert with_endpoint(BackendSpec(model="fireworks_ai/x")).api_key_env == "FIREWORKS_AI_API_KEY"
+    monkeypatch.setenv("FIREWORKS_API_KEY", CANARY)
+    assert with_endpoint(BackendSpec(model="fireworks_ai/x")).api_key_env == "FIREWORKS_API_KEY"
+
+
+def test_two_servers_named_by_a_variable_are_two_endpoints(
+    server: ProviderServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = set()
+    for address in (server.openai_base, "http://127.0.0.1:9/v1"):
+        monkeypatch.setenv("LAMBDA_API_BASE", address)
+        keys.add(request(LitellmBackend(BackendSpec(model="lambda_ai/x"))).key())
+    assert len(keys) == 2
+
+
 def test_of_two_variables_the_one_that_litellm_takes_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for provider in ("OPENAI", "ANTHROPIC"):
         monkeypatch.setenv(f"{provider}_API_BASE", "http://127.0.0.1:1")
         monkeypatch.setenv(f"{provider}_BASE_URL", "http://127.0.0.1:2")
+    monkeypatch.setenv("FIREWORKS_AI_API_BASE", "http://127.0.0.1:1")
+    monkeypatch.setenv("FIREWORKS_API_BASE", "http://127.0.0.1:2")
+    assert with_endpoint(BackendSpec(model="fireworks_ai/x")).api_base == "http://127.0.0.1:2"
     assert with_endpoint(BackendSpec(model="openai/x")).api_base == "http://127.0.0.1:2"
     assert with_endpoint(BackendSpec(model="anthropic/x")).api_base == "http://127.0.0.1:1"
 
