@@ -223,7 +223,7 @@ async def _set_aside(
     worst: list[float | None] = []
     is_known = True
     for slot, backend in zip(SLOTS[:2], judges, strict=False):
-        rung = desk.rung(backend)
+        rung = await desk.rung(backend)
         is_known = is_known and rung is not None
         requests = [
             judge_request(

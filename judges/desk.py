@@ -115,13 +115,13 @@ class Desk:
                 limiter.stop()
         return self._limiters[spec.name]
 
-    def rung(self, backend: Backend) -> Rung | None:
+    async def rung(self, backend: Backend) -> Rung | None:
         """How this backend takes structured output, as set or as learned; None = not known yet."""
         spec = backend.spec
         if spec.structured != "auto":
             return spec.structured
         if spec.identity not in self._rungs:
-            learned = self.ledger.capability(spec.identity)
+            learned = await self.ledger.find_capability(spec.identity)
             if learned is not None and learned in LADDER:
                 self._rungs[spec.identity] = learned
         return self._rungs.get(spec.identity)
@@ -137,7 +137,7 @@ class Desk:
         Raises:
             ProviderError, BudgetSpentError, StoppedError: as `ask`.
         """
-        rung = self.rung(backend)
+        rung = await self.rung(backend)
         if rung is not None:
             request = build(rung)
             return await self.ask(backend, request, purse), request
@@ -145,7 +145,7 @@ class Desk:
         if identity in self._unlearned:
             return await self._probe(backend, build, purse)
         async with self._probes.setdefault(identity, asyncio.Lock()):
-            if self.rung(backend) is None and identity not in self._unlearned:
+            if await self.rung(backend) is None and identity not in self._unlearned:
                 try:
                     return await self._probe(backend, build, purse)
                 except ProviderError:
@@ -226,7 +226,7 @@ class Desk:
                     continue
                 raise
             self._rungs[backend.spec.identity] = rung
-            self.ledger.set_capability(backend.spec.identity, rung)
+            await self.ledger.set_capability(backend.spec.identity, rung)
             return answer, request
         raise AssertionError("the last rung of the ladder returns or raises")
 

@@ -89,6 +89,7 @@ class Ledger:
         self._reader = reader
         self._reading = threading.Lock()
         self._lookups = GatheredLookups(self.lookup, aside=store.path is None)
+        self._forms = GatheredLookups(self._learned, aside=store.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
         self._cut_off: dict[str, tuple[int, ...]] = {}
@@ -255,16 +256,30 @@ class Ledger:
         await self._writable().write("fail", (None, [intent.id]))
 
     def capability(self, backend: str) -> str | None:
-        """The form of structured output that was learned for a backend, or None."""
-        with self._reading:
-            rows = self._reader.rows(
-                "SELECT rung FROM capabilities WHERE backend = :backend", backend=backend
-            )
-        return str(rows[0][0]) if rows else None
+        """The form of structured output that was learned for a backend, or None.
 
-    def set_capability(self, backend: str, rung: str) -> None:
-        """Remembers the form of structured output that a backend takes."""
-        self._writable().write_now("capability", (backend, rung, time.time()))
+        For callers without an event loop; others use `find_capability`.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        return self._learned([backend]).get(backend)
+
+    async def find_capability(self, backend: str) -> str | None:
+        """The same from an event loop, which goes on while a server is asked, or waited for.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        return await self._forms.find(backend)
+
+    async def set_capability(self, backend: str, rung: str) -> None:
+        """Remembers the form of structured output that a backend takes.
+
+        Raises:
+            StoreError: it could not be stored.
+        """
+        await self._writable().write("capability", (backend, rung, time.time()), soon=True)
 
     def orphans(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
@@ -291,6 +306,13 @@ class Ledger:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _learned(self, backends: Sequence[str]) -> dict[str, str]:
+        with self._reading:
+            rows = self._reader.rows_among(
+                "SELECT backend, rung FROM capabilities WHERE backend", backends
+            )
+        return {str(backend): str(rung) for backend, rung in rows}
 
     def _writable(self) -> LedgerWriter:
         if self._writer is None:

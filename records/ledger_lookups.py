@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
-from .reply import Reply
+Found = TypeVar("Found")
+Look = Callable[[Sequence[str]], Mapping[str, Found]]
+_Asked = list[tuple[str, "asyncio.Future[Found | None]"]]
 
-Look = Callable[[Sequence[str]], Mapping[str, Reply]]
-_Asked = list[tuple[str, "asyncio.Future[Reply | None]"]]
 
-
-class GatheredLookups:
+class GatheredLookups(Generic[Found]):
     """Answers whoever asks for a key, with one statement for all that ask together.
 
     The thirty judges of a response ask in one round of the event loop. Where the ledger is on a
@@ -19,26 +19,26 @@ class GatheredLookups:
     and whoever asks meanwhile shares the next one.
     """
 
-    def __init__(self, look: Look, *, aside: bool) -> None:
+    def __init__(self, look: Look[Found], *, aside: bool) -> None:
         """Keeps what it needs.
 
         Args:
-            look: the stored replies of some keys; may raise StoreError.
+            look: what is stored of some keys; may raise StoreError.
             aside: whether `look` is to run in a thread.
         """
         self._look = look
         self._aside = aside
-        self._asked: dict[asyncio.AbstractEventLoop, _Asked] = {}
+        self._asked: dict[asyncio.AbstractEventLoop, _Asked[Found]] = {}
         self._under_way: set[asyncio.AbstractEventLoop] = set()
 
-    async def find(self, key: str) -> Reply | None:
-        """The stored reply of a key, or None.
+    async def find(self, key: str) -> Found | None:
+        """What is stored of a key, or None.
 
         Raises:
             StoreError: the ledger cannot be read.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Reply | None] = loop.create_future()
+        future: asyncio.Future[Found | None] = loop.create_future()
         asked = self._asked.get(loop)
         if asked is None:
             asked = self._asked[loop] = []
@@ -61,7 +61,7 @@ class GatheredLookups:
         self._under_way.add(loop)
         looking = loop.run_in_executor(None, self._look, keys)
 
-        def ended(done: asyncio.Future[Mapping[str, Reply]]) -> None:
+        def ended(done: asyncio.Future[Mapping[str, Found]]) -> None:
             self._under_way.discard(loop)
             if self._asked.get(loop):
                 self._start(loop)
@@ -75,13 +75,13 @@ class GatheredLookups:
         looking.add_done_callback(ended)
 
 
-def _answer(asked: _Asked, found: Mapping[str, Reply]) -> None:
+def _answer(asked: _Asked[Found], found: Mapping[str, Found]) -> None:
     for key, future in asked:
         if not future.done():
             future.set_result(found.get(key))
 
 
-def _fail(asked: _Asked, error: BaseException) -> None:
+def _fail(asked: _Asked[Any], error: BaseException) -> None:
     for _, future in asked:
         if not future.done():
             future.set_exception(error)

@@ -28,7 +28,6 @@ class _Waiting:
     row: Any
     loop: asyncio.AbstractEventLoop | None
     future: asyncio.Future[Any] | None
-    event: threading.Event | None = None
     result: Any = None
     error: StoreError | None = None
 
@@ -77,16 +76,6 @@ class LedgerWriter:
         future: asyncio.Future[Any] = loop.create_future()
         self._hand_over(_Waiting(kind, row, loop, future), soon=soon)
         return await future
-
-    def write_now(self, kind: str, row: Any) -> Any:
-        """The same for callers without an event loop."""
-        waiting = _Waiting(kind, row, None, None, event=threading.Event())
-        self._hand_over(waiting, soon=True)
-        if waiting.event is not None:
-            waiting.event.wait()
-        if waiting.error is not None:
-            raise waiting.error
-        return waiting.result
 
     def post(self, kind: str, row: Any) -> None:
         """Hands a row over that nobody waits for; a ledger that is closed or broken drops it."""
@@ -184,8 +173,6 @@ class LedgerWriter:
         for waiting in batch:
             if waiting.loop is not None:
                 by_loop.setdefault(waiting.loop, []).append(waiting)
-            elif waiting.event is not None:
-                waiting.event.set()
         for loop, group in by_loop.items():
             try:
                 # One wake-up a loop and batch, not one a row.

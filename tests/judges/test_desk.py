@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -222,6 +223,37 @@ async def test_the_form_of_structured_output_is_learned_once_and_remembered(
     await desk.ask_structured(later, build("new"), desk.purse())
     assert len(later.requests) == 1
     assert ledger.capability(backend.spec.identity) == accepted
+
+
+async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, desk = ScriptedBackend(picky("json_schema"), structured="auto"), Desk(ledger)
+    assert ledger.path is not None
+    other = sqlite3.connect(ledger.path, isolation_level=None, check_same_thread=False)
+    finish = ledger.finish
+
+    async def finish_and_lock(*given: Any) -> None:
+        await finish(*given)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
+
+    monkeypatch.setattr(ledger, "finish", finish_and_lock)
+    task = asyncio.create_task(desk.ask_structured(backend, build(), desk.purse()))
+    assert await longest_pause_until(task) < 0.3
+    other.close()
+    assert ledger.capability(backend.spec.identity) == "json_schema"
+
+
+async def longest_pause_until(task: asyncio.Task[Any]) -> float:
+    """Seconds for which the loop stood still at most, until the task was done."""
+    loop = asyncio.get_running_loop()
+    longest, last = 0.0, loop.time()
+    while not task.done():
+        await asyncio.sleep(0.01)
+        longest, last = max(longest, loop.time() - last), loop.time()
+    await task
+    return longest
 
 
 async def test_a_fault_that_is_not_about_the_form_teaches_nothing(ledger: Ledger) -> None:

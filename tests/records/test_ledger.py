@@ -249,13 +249,19 @@ def test_several_loops_in_several_threads_write_one_ledger(place: Place) -> None
     assert ledger_stats(place).backends[0].calls == 400
 
 
-def test_what_was_learned_of_a_backend_is_remembered(place: Place) -> None:
+async def test_what_was_learned_of_a_backend_is_remembered(place: Place) -> None:
     with Ledger.open(place) as ledger:
         assert ledger.capability("openai/x") is None
-        ledger.set_capability("openai/x", "json_object")
-        ledger.set_capability("openai/x", "prompt")
-    with Ledger.open(place) as ledger:
+        assert await ledger.find_capability("openai/x") is None
+        await ledger.set_capability("openai/x", "json_object")
+        await ledger.set_capability("openai/x", "prompt")
+    with Ledger.open(place, read_only=True) as ledger:
         assert ledger.capability("openai/x") == "prompt"
+        names = ("openai/x", "openai/y", "openai/x")
+        found = await asyncio.gather(*(ledger.find_capability(name) for name in names))
+        assert found == ["prompt", None, "prompt"]
+        with pytest.raises(StoreError, match="for reading only"):
+            await ledger.set_capability("openai/x", "json_object")
 
 
 async def test_a_ledger_opened_for_reading_stores_nothing(path: Path) -> None:

@@ -20,6 +20,9 @@ from postgres_server import PASSWORD, PostgresServer
 from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import InputError, StoreError
+from areopagus.judges.desk import Desk
+from areopagus.judges.request import Request
+from areopagus.judges.spec import Rung
 from areopagus.records import ledger_postgres
 from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger_admin import ledger_stats
@@ -158,6 +161,42 @@ async def test_a_server_that_stays_away_is_one_clear_error(
     assert PASSWORD not in f"{caught.value}{unopened.value}"
     with Ledger.open(address) as again:
         assert set(again.lookup([key(1), key(2)])) == {key(1)}
+
+
+@pytest.mark.parametrize("learned", [True, False])
+async def test_while_the_server_is_away_the_loop_goes_on(
+    postgres: PostgresServer, address: str, learned: bool
+) -> None:
+    with Ledger.open(address) as ledger:
+        backend = ScriptedBackend("{}", structured="auto")
+        if learned:
+            await ledger.set_capability(backend.spec.identity, "prompt")
+        desk = Desk(ledger)
+        await asyncio.to_thread(postgres.stop)
+        back = threading.Timer(1.0, postgres.start)
+        back.start()
+        loop = asyncio.get_running_loop()
+        asked = asyncio.create_task(desk.ask_structured(backend, _request, desk.purse()))
+        longest, last = 0.0, loop.time()
+        while not asked.done():
+            await asyncio.sleep(0.02)
+            longest, last = max(longest, loop.time() - last), loop.time()
+        back.join()
+        _, request = await asked
+        assert longest < 0.7
+        assert request.structured == ("prompt" if learned else "json_schema")
+        assert ledger.capability(backend.spec.identity) == request.structured
+
+
+def _request(rung: Rung) -> Request:
+    return Request(
+        backend="scripted/judge",
+        endpoint="",
+        messages=({"role": "user", "content": "Why?"},),
+        params={"max_tokens": 100},
+        structured=rung,
+        schema={"type": "object"},
+    )
 
 
 async def test_a_ledger_put_back_to_an_earlier_state_is_noticed(address: str) -> None:

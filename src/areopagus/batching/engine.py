@@ -138,7 +138,7 @@ class _LedgerOnlyDesk(Desk):
     async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
         """See `Desk.ask`; nothing is sent."""
         key = request.key()
-        stored = self.ledger.lookup([key]).get(key)
+        stored = await self.ledger.find(key)
         if stored is not None:
             return self._found(key, stored)
         left = self._leftovers
