@@ -43,7 +43,7 @@ def litellm_module() -> Any:
 def _quieted() -> Any:
     # Some are read on import, some at a later call: they are set even where it is loaded already.
     os.environ.update(_SWITCHES)
-    atexit.register(_close_clients)
+    atexit.register(_close_clients, os.getpid())
     import litellm
 
     watch_litellm()
@@ -58,9 +58,13 @@ def _quieted() -> Any:
     return module
 
 
-def _close_clients() -> None:
-    """Closes pooled connections at the end of the process, on the loop that they belong to."""
+def _close_clients(owner: int) -> None:
+    """Closes pooled connections at the end of the process, on the loop that they belong to.
+
+    Args:
+        owner: the process that loaded litellm; what was forked from it shares its connections.
+    """
     litellm = sys.modules.get("litellm")
-    if litellm is not None:
+    if litellm is not None and os.getpid() == owner:
         with contextlib.suppress(Exception):
             submit(litellm.close_litellm_async_clients()).result(timeout=2.0)

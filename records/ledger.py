@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +22,7 @@ from ..errors import StoreError
 from .ledger_lookups import GatheredLookups
 from .ledger_packing import decode_reply, encode_reply, encode_request, plain_text
 from .ledger_rows import SESSION_SHIFT, UNANSWERED, of_the_dead
-from .ledger_store import Store, StoreConnection, default_path, store_at
+from .ledger_store import Store, StoreConnection, default_path, opened_before_fork, store_at
 from .ledger_writer import LedgerWriter
 from .reply import Reply
 
@@ -86,6 +87,7 @@ class Ledger:
         self.place = store.place
         self.path = store.path
         self.secret = secret
+        self._process = os.getpid()
         self._reader = reader
         self._reading = threading.Lock()
         self._lookups = GatheredLookups(self.lookup, aside=store.path is None)
@@ -133,12 +135,21 @@ class Ledger:
         """Whether nothing can be stored through this object."""
         return self._writer is None
 
+    @property
+    def is_parents(self) -> bool:
+        """Whether another process opened it, from which this one was forked.
+
+        The connections are then that process's, and nobody writes here: every use is refused.
+        """
+        return os.getpid() != self._process
+
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The stored replies of these keys; those without one are left out.
 
         Raises:
             StoreError: the ledger cannot be read.
         """
+        self._refuse_if_parents()
         with self._reading:
             rows = self._reader.rows_among("SELECT key, reply FROM calls WHERE key", keys)
         found: dict[str, Reply] = {}
@@ -283,6 +294,7 @@ class Ledger:
 
     def orphans(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
+        self._refuse_if_parents()
         own = self._writer.session if self._writer is not None else None
         with self._reading:
             rows = self._reader.rows(UNANSWERED)
@@ -290,6 +302,8 @@ class Ledger:
 
     def close(self) -> None:
         """Writes what is pending and closes the ledger; a second time does nothing."""
+        if self.is_parents:
+            return  # closing would end the parent's session, and a lock may be held for ever here
         # The reader first: SQLite folds its log into the file only by a last one that may write.
         with self._reading:
             self._reader.close()
@@ -308,13 +322,19 @@ class Ledger:
         self.close()
 
     def _learned(self, backends: Sequence[str]) -> dict[str, str]:
+        self._refuse_if_parents()
         with self._reading:
             rows = self._reader.rows_among(
                 "SELECT backend, rung FROM capabilities WHERE backend", backends
             )
         return {str(backend): str(rung) for backend, rung in rows}
 
+    def _refuse_if_parents(self) -> None:
+        if self.is_parents:
+            raise opened_before_fork(self.place)
+
     def _writable(self) -> LedgerWriter:
+        self._refuse_if_parents()
         if self._writer is None:
             raise StoreError(f"{self.place}: the ledger was opened for reading only")
         return self._writer

@@ -34,9 +34,11 @@ import sqlite3
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from weakref import WeakSet
 
 from ..errors import StoreError
 from .ledger_session import ProcessIdentity, Session, is_dead
+from .ledger_store import opened_before_fork
 
 APPLICATION_ID = 0x41524550  # "AREP"
 SCHEMA_VERSION = 1
@@ -131,14 +133,63 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     return connection
 
 
+class _Connection(sqlite3.Connection):
+    """A connection that is known of while it is open.
+
+    Attributes:
+        file: device and number of its file.
+    """
+
+    file: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Closes it."""
+        _open.discard(self)
+        super().close()
+
+
+_open: WeakSet[_Connection] = WeakSet()
+_parents: list[_Connection] = []
+
+
+def _leave_to_parent() -> None:
+    """In a forked child: its parent's connections are neither used nor closed here."""
+    _parents.extend(_open)
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_leave_to_parent)
+
+
 def _connect(path: Path, options: str) -> sqlite3.Connection:
-    return sqlite3.connect(
+    """Connects, but not to a file that the parent of this forked process had open.
+
+    SQLite keeps one record a process of the locks on a file, which a fork copies, and the system
+    gives a child none of its parent's locks. The child would take the file for locked where it is
+    not: when the parent closes it, it removes the log that the child goes on writing to.
+    """
+    if _parents and _file_of(path) in {connection.file for connection in _parents}:
+        raise opened_before_fork(str(path))
+    connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{options}",
         uri=True,
         timeout=LOCK_TIMEOUT_S,
         isolation_level=None,
         check_same_thread=False,
+        factory=_Connection,
     )
+    connection.file = _file_of(path)
+    _open.add(connection)
+    return connection
+
+
+def _file_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _create_file(path: Path) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from ..errors import InputError, InputFault
+from ..errors import InputError, InputFault, StoreError
 
 Outcome = TypeVar("Outcome")
 
@@ -101,6 +101,15 @@ class Store(Protocol):
     def prune(self, statements: Sequence[str], values: dict[str, Any]) -> None:
         """Does the deletions in one transaction and gives the space back."""
         ...
+
+
+def opened_before_fork(place: str) -> StoreError:
+    """What a process is told that was forked from one which has the ledger open."""
+    return StoreError(
+        f"{place}: the ledger was opened before this process was forked, and is its parent's: "
+        "open panels and ledgers only in the processes that use them, or start these with "
+        "multiprocessing's spawn or forkserver"
+    )
 
 
 def default_path() -> Path:

@@ -3,11 +3,14 @@
 litellm and the ledger keep connections and futures that belong to one loop. Running everything on
 this one makes the synchronous calls work inside a notebook's running loop too, and the asynchronous
 ones from any loop.
+
+A process that was forked from one with such a loop has no thread that runs it, and gets its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine
 from concurrent.futures import Future
@@ -19,6 +22,7 @@ Outcome = TypeVar("Outcome", covariant=True)  # noqa: PLC0105 - the word, not th
 _THREAD_NAME = "areopagus-loop"
 _lock = threading.Lock()
 _loops: list[asyncio.AbstractEventLoop] = []
+_left_behind: list[asyncio.AbstractEventLoop] = []
 
 
 class Stoppable(Protocol[Outcome]):
@@ -96,3 +100,15 @@ def _running_loop() -> asyncio.AbstractEventLoop:
             started.wait()
             _loops.append(loop)
         return _loops[0]
+
+
+def _forget_the_parents() -> None:
+    global _lock  # noqa: PLW0603 - a thread of the parent may have held it
+    _lock = threading.Lock()
+    # Kept, and not closed: what the loop listens to is shared with the parent.
+    _left_behind.extend(_loops)
+    _loops.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
+    os.register_at_fork(after_in_child=_forget_the_parents)

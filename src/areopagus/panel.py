@@ -374,7 +374,9 @@ class Panel:
 
     def close(self) -> None:
         """Closes connections, and the ledger if this panel opened it."""
-        run_sync(self._close())
+        # In a forked child, the connections are those of the parent, which goes on using them.
+        if self._ledger is None or not self._ledger.is_parents:
+            run_sync(self._close())
 
     def __enter__(self) -> Panel:
         return self
