@@ -22,7 +22,9 @@ OPERATION_TIMEOUT_S = 60.0
 """After this silence a server counts as gone."""
 _LOCK_TIMEOUT = "45s"
 _MOST_ROWS, _MOST_BYTES = 256, 8_000_000
-_GONE = ("08", "57P", "53300")
+# 57014: a statement that was cancelled, a COMMIT perhaps. In what state that leaves the transaction
+# need not be known: as after 25P03 and 25P04 (its time was over), a new connection does it again.
+_GONE = ("08", "25P03", "25P04", "53300", "57014", "57P")
 _TRY_AGAIN = ("40001", "40P01")
 _TYPES = {
     "id": "bigint",
@@ -42,7 +44,7 @@ _TYPES = {
 
 
 class ServerGoneError(Exception):
-    """The connection broke, or none can be had just now."""
+    """The connection broke or is given up, or none can be had just now."""
 
 
 class TryAgainError(Exception):
@@ -76,6 +78,8 @@ class Link:
         settings = {
             "search_path": address.schema,
             "lock_timeout": _LOCK_TIMEOUT,
+            # A limit that a role or a database has for its usual work is not meant for this.
+            "statement_timeout": "0",
             # A server that lost sight of this process must not hold its locks for ever.
             "idle_in_transaction_session_timeout": "45s",
             "tcp_keepalives_idle": "30",
@@ -124,7 +128,10 @@ class Link:
                 self._prepared[statement] = self._connection.prepare(statement)
             return list(self._prepared[statement].run(**values) or ())
         except self._refused as error:
-            raise self._told(error) from None
+            meaning = self._told(error)
+            if isinstance(meaning, ServerGoneError):
+                self.close()
+            raise meaning from None
         except self._broken as error:
             self.close()
             raise ServerGoneError(f"{error.__cause__ or error}") from None

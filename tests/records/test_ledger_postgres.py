@@ -9,13 +9,14 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from postgres_server import PASSWORD, PostgresServer
+from postgres_server import PASSWORD, USER, PostgresServer
 
 from areopagus import Panel
 from areopagus.cli.main import cli
@@ -27,6 +28,7 @@ from areopagus.records import ledger_postgres
 from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger_admin import ledger_stats
 from areopagus.records.ledger_postgres_address import PostgresAddress, without_password
+from areopagus.records.ledger_postgres_link import Link, ServerGoneError, told
 from areopagus.records.reply import Reply
 from areopagus.testing import ScriptedBackend
 
@@ -204,6 +206,91 @@ async def test_a_ledger_put_back_to_an_earlier_state_is_noticed(address: str) ->
         run(address, f"DELETE FROM sessions WHERE id = {ledger._writer.session}")
         with pytest.raises(StoreError, match="no longer knows this session"):
             await pay(ledger, 1)
+
+
+@contextlib.contextmanager
+def locked(address: str, seconds: float) -> Iterator[None]:
+    """Another connection keeps the table of calls from being written for so long."""
+    other = Link(PostgresAddress.parse(address), read_only=False)
+    other.run("BEGIN")
+    other.run("LOCK TABLE calls IN SHARE MODE")
+    release = threading.Timer(seconds, other.run, ["ROLLBACK"])
+    release.start()
+    try:
+        yield
+    finally:
+        release.join()
+        other.close()
+
+
+def cancel_when_waiting(address: str, event: str) -> None:
+    """Cancels the statement that a connection of the ledger waits in, once there is one."""
+    for _ in range(500):
+        if run(
+            address,
+            "SELECT pg_cancel_backend(pid) FROM pg_stat_activity"
+            f" WHERE application_name = 'areopagus' AND wait_event = '{event}'",
+        ):
+            return
+        time.sleep(0.01)
+    raise AssertionError("nobody waits")
+
+
+async def test_a_limit_on_the_time_of_statements_breaks_no_ledger(address: str) -> None:
+    Ledger.open(address).close()
+    run(address, f"ALTER ROLE {USER} SET statement_timeout = '300ms'")
+    try:
+        with Ledger.open(address) as ledger:
+            with locked(address, 0.8):
+                assert await pay(ledger, 1) == 0
+            assert await pay(ledger, 2) == 0
+    finally:
+        run(address, f"ALTER ROLE {USER} RESET statement_timeout")
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates, totals.repeats) == (2, 0, 0)
+
+
+async def test_a_statement_that_is_cancelled_is_done_again(address: str) -> None:
+    with Ledger.open(address) as ledger:
+        with locked(address, 0.5):
+            cancelling = asyncio.to_thread(cancel_when_waiting, address, "relation")
+            repeats, _ = await asyncio.gather(pay(ledger, 1), cancelling)
+        assert repeats == 0
+        assert await pay(ledger, 2) == 0
+        assert ledger.orphans() == 0
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates, totals.repeats) == (2, 0, 0)
+
+
+async def test_a_commit_that_is_cancelled_is_done_once(address: str) -> None:
+    with Ledger.open(address) as ledger:
+        run(address, "CREATE SEQUENCE slow")
+        run(
+            address,
+            "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN"
+            " IF nextval(''slow'') = 1 THEN PERFORM pg_sleep(20); END IF; RETURN NULL; END'",
+        )
+        run(
+            address,
+            "CREATE CONSTRAINT TRIGGER waits AFTER INSERT ON calls DEFERRABLE INITIALLY DEFERRED"
+            " FOR EACH ROW EXECUTE FUNCTION wait()",
+        )
+        cancelling = asyncio.to_thread(cancel_when_waiting, address, "PgSleep")
+        repeats, *_ = await asyncio.gather(pay(ledger, 1), cancelling)
+        assert repeats == 0
+        assert await pay(ledger, 2) == 0
+        assert ledger.orphans() == 0
+    totals = ledger_stats(address).backends[0]
+    assert (totals.calls, totals.duplicates, totals.repeats) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("code", ["08006", "25P03", "25P04", "53300", "57014", "57P01", "57P05"])
+def test_a_connection_that_the_server_gave_up_is_made_anew(code: str) -> None:
+    from pg8000.exceptions import DatabaseError
+
+    address = PostgresAddress.parse("postgresql://u@127.0.0.1/d")
+    assert isinstance(told(DatabaseError({"C": code, "M": "so"}), address), ServerGoneError)
+    assert isinstance(told(DatabaseError({"C": "42601", "M": "so"}), address), StoreError)
 
 
 async def test_two_who_store_the_same_keys_in_opposite_order_do_not_stop_each_other(
