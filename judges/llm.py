@@ -28,7 +28,7 @@ from .listed_cost import (
     straight_price,
 )
 from .prefix import prefix_minimum, takes_marks, with_marks
-from .price_map import listed_prices, make_known
+from .price_map import LOCAL, listed_prices, make_known
 from .prices import FREE, TIERS, TokenPrices, cost_of, prices_of, tiers_of
 from .provider_variables import address_variables, key_variables
 from .quiet_litellm import litellm_module
@@ -84,7 +84,7 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
                         )
                     ]
                 ) from error
-    if spec.provider in _LOCAL:
+    if spec.provider in LOCAL:
         return spec.model_copy(update={"api_base": "http://localhost:11434"})
     return spec
 

@@ -9,7 +9,7 @@ from .quiet_litellm import litellm_module
 from .spec import BackendSpec
 
 # Ollama runs on a machine of one's own: its tokens have no price.
-_LOCAL = frozenset({"ollama", "ollama_chat"})
+LOCAL = frozenset({"ollama", "ollama_chat"})
 _NOTHING = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
 _LISTED_AS = {"bedrock_converse": "bedrock", "ai21": "ai21_chat"}
 """Sellers whose name in the map is not the one that calls begin with."""
@@ -23,7 +23,7 @@ def make_known(spec: BackendSpec) -> None:
     At every call litellm asks an Ollama on this machine about a model that is not in it, wherever
     the model is served, and holds up all other calls while it waits.
     """
-    if spec.provider in _LOCAL:
+    if spec.provider in LOCAL:
         entry = {**_NOTHING, "litellm_provider": spec.provider, "mode": "chat"}
         litellm_module().model_cost.setdefault(spec.model, entry)
 
@@ -34,7 +34,7 @@ def listed_prices(spec: BackendSpec) -> Mapping[str, Any] | None:
     Looked up in the map itself: litellm's own function asks a server about models that are not in
     it, an Ollama on this machine or the Hugging Face hub.
     """
-    if spec.provider in _LOCAL:
+    if spec.provider in LOCAL:
         return _NOTHING
     prices: Mapping[str, Mapping[str, Any]] = litellm_module().model_cost
     name = spec.model.partition("/")[2]
