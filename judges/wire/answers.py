@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from .passage import Received
+
+# Where an answer counts what it was asked. litellm counts before it looks whether it has to, which
+# takes longer than all the rest.
+_COUNTS = (b'"usage"', b'"usageMetadata"', b'"prompt_eval_count"')
+
+
+class Asked(NamedTuple):
+    """What an answer is an answer to; looked at where it does not say enough itself.
+
+    Attributes:
+        messages: of the call.
+        body: as it was sent.
+    """
+
+    messages: Sequence[Mapping[str, Any]] = ()
+    body: bytes = b"{}"
+
+
+UNTOLD = Asked()
+"""Nothing known of what was asked."""
 
 
 class _Silence:
@@ -86,7 +106,7 @@ class AnswerReader:
         """The provider's word before the model that answered; None where litellm puts none."""
         return self._provider if self.names_provider else None
 
-    def read(self, received: Received) -> Any:
+    def read(self, received: Received, asked: Asked) -> Any:
         """The answer object.
 
         Raises:
@@ -94,6 +114,7 @@ class AnswerReader:
         """
         raw = _Raw(received)
         answer = self._new_answer()
+        counts = any(name in raw.content for name in _COUNTS)
         if self.names_provider:
             answer.model = f"{self._provider}/{self._model}"
         return self._translation.transform_response(
@@ -101,8 +122,8 @@ class AnswerReader:
             raw_response=raw,
             model_response=answer,
             logging_obj=_Silence(),
-            request_data={},
-            messages=[],
+            request_data={} if counts else json.loads(asked.body),
+            messages=[] if counts else [dict(message) for message in asked.messages],
             optional_params=dict(self._parameters),
             litellm_params={},
             encoding=None,

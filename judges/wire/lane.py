@@ -22,7 +22,7 @@ from typing import Any
 from ...environment import environment_state
 from ...records.reply import Reply
 from ..provider_variables import address_variables, key_variables, prefix_of
-from .answers import AnswerReader
+from .answers import AnswerReader, Asked
 from .outline import outline_of, texts_of
 from .passage import Elsewhere, Passage, Sent, origin_of, passing
 from .shape import Shape, is_ordinary
@@ -89,7 +89,7 @@ class Lane:
         if shape is not None and body is not None:
             self.fast += 1
             received = await shape.post(body)
-            reply = shape.read(received, read)
+            reply = shape.read(received, read, Asked(arguments["messages"], body))
             if reply is not None and is_ordinary(reply):
                 return reply
             # Turned away by its head: where litellm's own is another one by now, that is sent.
@@ -112,7 +112,8 @@ class Lane:
                     # What litellm gets in exchange for a key may be another one in an hour.
                     shape.closed |= not self._has_key(passage.sent, arguments)
         if shape is not None and passage.received is not None and is_ordinary(reply):
-            shape.learn_read(passage.received, reply, read)
+            sent = b"{}" if passage.sent is None else passage.sent.body
+            shape.learn_read(passage.received, reply, read, Asked(arguments["messages"], sent))
         return reply
 
     def _shape_of(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...records.reply import Reply
-from .answers import AnswerReader
+from .answers import UNTOLD, AnswerReader, Asked
 from .passage import Received, Sent
 from .plain_answer import PlainAnswers
 from .written import Written
@@ -54,7 +54,9 @@ class Shape:
         """What came back."""
         return await self.written.post(body)
 
-    def read(self, received: Received, read: Callable[[Any], Reply]) -> Reply | None:
+    def read(
+        self, received: Received, read: Callable[[Any], Reply], asked: Asked = UNTOLD
+    ) -> Reply | None:
         """The lane's reading of an answer; None where it is for litellm's own call to read."""
         if self.reader is None or received.status != 200 or received.broken is not None:
             return None
@@ -62,7 +64,7 @@ class Shape:
         if plainly is not None and plainly.is_proven and self.is_open:
             return plainly.reply
         try:
-            reply = read(self.reader.read(received))
+            reply = read(self.reader.read(received, asked))
         except Exception:
             return None
         if plainly is not None:
@@ -74,12 +76,18 @@ class Shape:
         """Takes in a request that litellm wrote for these texts."""
         self.written.learn(sent, texts)
 
-    def learn_read(self, received: Received, litellms: Reply, read: Callable[[Any], Reply]) -> None:
+    def learn_read(
+        self,
+        received: Received,
+        litellms: Reply,
+        read: Callable[[Any], Reply],
+        asked: Asked = UNTOLD,
+    ) -> None:
         """Takes in how litellm read an answer, and whether the lane reads it alike."""
-        alike = same_reading(self.read(received, read), litellms)
+        alike = same_reading(self.read(received, read, asked), litellms)
         if not alike and not self.same_read and self.reader is not None:
             self.reader.names_provider = not self.reader.names_provider
-            alike = same_reading(self.read(received, read), litellms)
+            alike = same_reading(self.read(received, read, asked), litellms)
         if alike:
             self.same_read += 1
         else:

@@ -108,9 +108,9 @@ async def test_compressed_answers_are_read_without_translation_too(
 ) -> None:
     translate, translated = AnswerReader.read, []
 
-    def spied(self: AnswerReader, received: Any) -> Any:
+    def spied(self: AnswerReader, received: Any, asked: Any) -> Any:
         translated.append(received)
-        return translate(self, received)
+        return translate(self, received, asked)
 
     monkeypatch.setattr(AnswerReader, "read", spied)
     recorder.body = gzip.compress(json.dumps(OPENAI).encode())
@@ -275,8 +275,8 @@ async def test_a_shape_whose_answers_litellm_reads_differently_never_opens(
 ) -> None:
     read = AnswerReader.read
 
-    def misread(self: AnswerReader, received: Any) -> Any:
-        answer = read(self, received)
+    def misread(self: AnswerReader, received: Any, asked: Any) -> Any:
+        answer = read(self, received, asked)
         answer.choices[0].message.content = '{"overall": 10}'
         return answer
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.reply_parts import reply_of
-from areopagus.judges.wire.answers import AnswerReader
+from areopagus.judges.wire.answers import AnswerReader, Asked
 from areopagus.judges.wire.passage import Received
 from areopagus.judges.wire.plain_answer import PROOFS
 from areopagus.judges.wire.shape import Shape, same_reading
@@ -61,9 +61,9 @@ class CountingReader:
         self._inner.names_provider = model.startswith("hosted_vllm/")
         self.prefix = self._inner.prefix
 
-    def read(self, received: Received) -> Any:
+    def read(self, received: Received, asked: Asked) -> Any:
         self.asked += 1
-        return self._inner.read(received)
+        return self._inner.read(received, asked)
 
 
 def received(answer: Any, **changed: Any) -> Received:
@@ -204,8 +204,8 @@ def test_an_outline_read_unlike_once_is_never_read_here() -> None:
     shape, reader = shape_of("openai/gpt-4o-mini")
     honest = reader._inner.read
 
-    def otherwise(answer: Received) -> Any:
-        found = honest(answer)
+    def otherwise(answer: Received, asked: Asked) -> Any:
+        found = honest(answer, asked)
         found.model = "somebody else"
         return found
 
