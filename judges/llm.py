@@ -27,6 +27,7 @@ from .listed_cost import (
     stated_price,
     straight_price,
 )
+from .one_request import one_request_fault
 from .prefix import prefix_minimum, takes_marks, with_marks
 from .price_map import LOCAL, listed_prices, make_known
 from .prices import FREE, TIERS, TokenPrices, cost_of, prices_of, tiers_of
@@ -139,7 +140,7 @@ class LitellmBackend:
         litellm = litellm_module()
         spec = self.spec
         make_known(spec)
-        faults: list[InputFault] = []
+        faults = one_request_fault(spec)
         try:
             litellm.get_llm_provider(spec.model)
         except Exception as error:

@@ -400,6 +400,15 @@ def test_settings_that_a_model_does_not_take_are_refused_before_any_call(
     assert "drop_params" not in str(caught.value)
 
 
+@pytest.mark.parametrize("model", ["replicate/meta/x", "azure_ai/agents/x"])
+def test_a_model_that_takes_several_requests_is_refused_before_any_call(
+    server: ProviderServer, model: str
+) -> None:
+    with pytest.raises(InputError, match="a second request"):
+        backend(server, model).prepare()
+    assert server.counts.total == 0
+
+
 def test_several_faults_are_told_together() -> None:
     spec = BackendSpec(model="hosted_vllm/x", score_mode="expected", temperature=1.0)
     with pytest.raises(InputError) as caught:
