@@ -368,9 +368,9 @@ def _create(link: Link, address: PostgresAddress) -> None:
                 "SELECT 1 FROM pg_namespace WHERE nspname = :name", name=address.schema
             )
             if not known:
-                link.run(f"CREATE SCHEMA {address.schema}")
+                link.run(f"CREATE SCHEMA {address.schema_quoted}")
                 # Replies and the secret are nobody's business but the owner's.
-                link.run(f"REVOKE ALL ON SCHEMA {address.schema} FROM PUBLIC")
+                link.run(f"REVOKE ALL ON SCHEMA {address.schema_quoted} FROM PUBLIC")
             for statement in _SCHEMA.split(";\n"):
                 if statement.strip():
                     link.run(statement)

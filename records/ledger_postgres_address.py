@@ -146,6 +146,14 @@ class PostgresAddress:
         return f"postgresql://{user}@{host}:{self.port}/{database}{tail}"
 
     @property
+    def schema_quoted(self) -> str:
+        """The schema as it stands in a statement: `user` and others are words of SQL.
+
+        Quotes keep capitals, which PostgreSQL would else make small; a schema here has none.
+        """
+        return f'"{self.schema}"'
+
+    @property
     def password_now(self) -> str:
         """The password: the address's own, or that of PGPASSWORD; "" where there is none."""
         return self.password or os.environ.get("PGPASSWORD", "")

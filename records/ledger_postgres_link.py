@@ -76,7 +76,7 @@ class Link:
         self._refused: type[BaseException] = DatabaseError
         self._prepared: dict[str, Any] = {}
         settings = {
-            "search_path": address.schema,
+            "search_path": address.schema_quoted,
             "lock_timeout": _LOCK_TIMEOUT,
             # A limit that a role or a database has for its usual work is not meant for this.
             "statement_timeout": "0",

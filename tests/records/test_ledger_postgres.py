@@ -348,6 +348,20 @@ async def test_a_process_killed_on_any_machine_is_known_to_be_dead_at_once(addre
         assert ledger.orphans() == 4
 
 
+@pytest.mark.parametrize("schema", ["user", "order", "all", "end", "current_user", "_1"])
+async def test_a_schema_may_be_called_what_sql_has_a_word_for(
+    postgres: PostgresServer, schema: str
+) -> None:
+    address = postgres.address(schema)
+    with Ledger.open(address) as ledger:
+        await pay(ledger, 1)
+    with Ledger.open(address, read_only=True) as ledger:
+        assert set(ledger.lookup([key(1)])) == {key(1)}
+    tables = run(address, "SELECT DISTINCT schemaname FROM pg_tables WHERE tablename = 'calls'")
+    assert [schema] in tables
+    assert ledger_stats(address).backends[0].calls == 1
+
+
 def test_a_wrong_password_is_told_without_showing_it(postgres: PostgresServer) -> None:
     with pytest.raises(StoreError, match="refuses the user ledger") as caught:
         Ledger.open(postgres.address(password="canary-wrong"))
