@@ -39,7 +39,7 @@ def watch_litellm() -> None:
 
     _watch_transport(LiteLLMAiohttpTransport)
     # Beside aiohttp, httpx's own transport carries what others send who are told of a call.
-    by_aiohttp: Callable[[], bool] = AsyncHTTPHandler._should_use_aiohttp_transport
+    by_aiohttp: Any = getattr(AsyncHTTPHandler, "_should_use_aiohttp_transport", lambda: True)
     _watch_transport(
         httpx.AsyncHTTPTransport,
         is_others=lambda passage: passage.is_mingled and by_aiohttp(),
