@@ -485,6 +485,9 @@ def test_a_key_whose_variable_has_a_name_of_its_own_goes_with_the_address(
     assert with_endpoint(BackendSpec(model="fireworks_ai/x")).api_key_env == "FIREWORKS_AI_API_KEY"
     monkeypatch.setenv("FIREWORKS_API_KEY", CANARY)
     assert with_endpoint(BackendSpec(model="fireworks_ai/x")).api_key_env == "FIREWORKS_API_KEY"
+    monkeypatch.setenv("AZURE_API_BASE", "https://fire.example.org")
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", CANARY)
+    assert with_endpoint(BackendSpec(model="azure/x")).api_key_env == "AZURE_OPENAI_API_KEY"
 
 
 def test_two_servers_named_by_a_variable_are_two_endpoints(
