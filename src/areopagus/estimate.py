@@ -130,21 +130,21 @@ def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None 
                     for tally in (tallies[judge.model], least[judge.model]):
                         tally.planned += bench.repeats
                 continue
+            text = text_key(f"{matter.prompt}\0{matter.response}")
+            # Under a rule each response has an order of its own, and so its own judges.
+            if rule is None and text in texts:
+                for judge in bench.judges.values():
+                    tallies[judge.model].planned += bench.repeats
+                    tallies[judge.model].stored += bench.repeats
+                continue
+            texts.add(text)
             most = frozenset(bench.most_calls(matter.response_id))
             first = frozenset(bench.first_calls(matter.response_id)) if is_range else None
-            # Under a rule each response has an order of its own, and so its own judges.
-            text = text_key(f"{matter.prompt}\0{matter.response}")
-            is_copy = rule is None and text in texts
-            texts.add(text)
             for name, judge in bench.judges.items():
                 requests = _requests(panel, judge, matter)
                 keys = [f"{name}|{repeat}" for repeat in range(bench.repeats)]
-                tally = tallies[judge.model]
-                if is_copy:
-                    tally.planned += bench.repeats
-                    tally.stored += bench.repeats
-                    continue
-                _count(panel, judge, matter, requests, tally, [k in most for k in keys])
+                asked = [k in most for k in keys]
+                _count(panel, judge, matter, requests, tallies[judge.model], asked)
                 if first is not None:
                     asked = [k in first for k in keys]
                     _count(panel, judge, matter, requests, least[judge.model], asked)
