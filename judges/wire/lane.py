@@ -23,6 +23,7 @@ from ...environment import environment_state
 from ...records.reply import Reply
 from ..provider_variables import address_variables, key_variables, prefix_of
 from .answers import AnswerReader, Asked
+from .departures import Departures
 from .outline import outline_of, texts_of
 from .passage import Elsewhere, Passage, Sent, origin_of, passing
 from .shape import Shape, is_ordinary
@@ -63,6 +64,7 @@ class Lane:
         self._enabled = enabled
         self._shapes: dict[tuple[Any, ...], Shape] = {}
         self._ways = ShortWays()
+        self._departures = Departures()
         self._taken: tuple[Hashable, tuple[str | None, ...]] | None = None
         # What litellm takes from the environment where the call does not say it.
         provider = model.partition("/")[0]
@@ -83,8 +85,8 @@ class Lane:
             Exception: whatever litellm's own call raises.
         """
         texts = texts_of(arguments["messages"][-1])
-        is_untold = _is_untold(litellm)
-        shape = self._shape_of(litellm, arguments, texts) if is_untold else None
+        may_pass = self._enabled and _is_untold(litellm)
+        shape = self._shape_of(litellm, arguments, texts) if may_pass else None
         body = None if shape is None else shape.body(texts)
         if shape is not None and body is not None:
             self.fast += 1
@@ -100,6 +102,22 @@ class Lane:
                 finally:
                     shape.learn_sent(passage.sent, texts)
         self.plain += 1
+        with self._departures:
+            await self._departures.together()
+            return await self._by_litellm(litellm, arguments, read, texts, shape)
+
+    async def _by_litellm(
+        self,
+        litellm: Any,
+        arguments: dict[str, Any],
+        read: ReadAnswer,
+        texts: Sequence[str],
+        shape: Shape | None,
+    ) -> Reply:
+        """The reply by litellm's own call, of which the shape learns."""
+        is_untold = _is_untold(litellm)
+        if not is_untold:  # a listener may have come meanwhile, and change what is sent
+            shape = None
         # A shape is learned from what litellm itself sends.
         ways = self._ways if shape is None or shape.closed else None
         elsewhere = None if is_untold else _elsewhere(arguments)
@@ -122,7 +140,7 @@ class Lane:
         """The shape of this call; None where it must go through litellm's own call."""
         around = self._in_environment()
         # A key that litellm fetches from elsewhere may be another one in an hour.
-        if not self._enabled or not (arguments.get("api_key") or any(around[: self._n_keys])):
+        if not (arguments.get("api_key") or any(around[: self._n_keys])):
             return None
         parameters = {k: v for k, v in arguments.items() if k not in _NO_PARAMETERS}
         outline = outline_of(arguments["messages"], texts, parameters)

@@ -8,17 +8,20 @@ asynchronous: these are kept from following redirects. With an answer to replay 
 litellm reads what was received elsewhere. No cookie that an answer brought goes out with the next
 request: litellm's own client keeps none either, OpenAI's does. Where nobody is to be told of the
 call, litellm does not work out what it would tell (a cost by its own list, records for callbacks):
-that is a fifth to a half of what a call through it takes. Calls that others make through litellm in
-the same process keep its behaviour, and so does what listeners send on of a call.
+that is a fifth to a half of what a call through it takes. What it looks up in every call and finds
+unchanged is kept at hand (`lookups`). Calls that others make through litellm in the same process
+keep its behaviour, and so does what listeners send on of a call.
 """
 
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from .doors import shorten_clients
+from .lookups import keep_lookups
 from .passage import Passage, Received, Sent, current_passage
 from .template import same_head
 
@@ -50,6 +53,8 @@ def watch_litellm() -> None:
     _send_once(AsyncHTTPHandler)
     _only_where_told(Logging, "response_cost_calculator")  # the backend prices its own calls
     _only_where_told(utils, "update_response_metadata")  # times and addresses, in the answer
+    _keep_the_answer_alone(Logging)
+    keep_lookups()
 
 
 def _watch_transport(
@@ -231,3 +236,21 @@ def _only_where_told(owner: Any, name: str) -> None:
         return None if passage is not None and passage.is_untold else step(*given, **named)
 
     setattr(owner, name, taken)
+
+
+def _keep_the_answer_alone(log: Any) -> None:
+    """Where nobody is told of a call, its log takes the answer without preparing it for anybody."""
+    post_call = getattr(log, "post_call", None)
+    if post_call is None:
+        return
+    logger = logging.getLogger("LiteLLM")
+
+    @functools.wraps(post_call)
+    def kept(self: Any, original_response: Any, *given: Any, **named: Any) -> None:
+        passage = current_passage()
+        if passage is None or not passage.is_untold or logger.isEnabledFor(logging.DEBUG):
+            post_call(self, original_response, *given, **named)
+        else:
+            self.model_call_details["original_response"] = original_response
+
+    log.post_call = kept

@@ -9,6 +9,7 @@ import functools
 import gc
 import gzip
 import json
+import logging
 import subprocess
 import sys
 from typing import Any
@@ -705,6 +706,32 @@ async def test_no_redirect_is_followed_whatever_a_listener_sends_first(
     with pytest.raises(ProviderError):
         await asked.send(request(asked))
     assert "/v1/stranger" not in server.counts.by_path
+
+
+@pytest.mark.parametrize("model", ["openai/x", "hosted_vllm/x"])
+async def test_whoever_has_litellm_say_all_it_does_reads_the_answers(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, model: str
+) -> None:
+    said: list[str] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record.getMessage())
+
+    recorder.body = json.dumps(ANSWERS[model]).encode()
+    asked = by_litellm(model, f"http://127.0.0.1:{recorder.port}/v1")
+    await asked.send(request(asked))
+    logger = logging.getLogger("LiteLLM")
+    handler = Kept(logging.DEBUG)
+    monkeypatch.setattr(logger, "handlers", [handler])
+    monkeypatch.setattr(logger, "disabled", False)
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    try:
+        await asked.send(request(asked))
+    finally:
+        logger.setLevel(level)
+    assert sum("RAW RESPONSE" in line and "overall" in line for line in said) == 1
 
 
 def test_somebody_who_looks_on_at_a_door_sees_every_call() -> None:
