@@ -84,6 +84,7 @@ _BROKEN_OFF = frozenset(
 _NOT_CONNECTED = frozenset(
     {"ClientConnectorError", "ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror"}
 )
+_OF_CONNECTIONS = _BROKEN_OFF | _NOT_CONNECTED | {"ClientError", "OSError", "TransportError"}
 # Two providers' full contexts and filters come through litellm as plain bad requests.
 _CONTEXT = re.compile(
     r"context_length_exceeded|maximum context length|context window|prompt is too long"
@@ -144,11 +145,12 @@ def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderEr
         return error
     text = f"{type(error).__name__}: {error}"
     status = _status(error)
-    causes = frozenset(_cause_names(error))
+    causes = frozenset(name for _, names in _links(error) for name in names)
     fault = _fault_of(error, text, status, causes)
+    told = text + _reason(error, text) if fault == "connection" else text
     return ProviderError(
         fault,
-        redact(text, secrets=secrets),
+        redact(told, secrets=secrets),
         status=status,
         retry_after_s=_retry_after(error),
         may_be_billed=_may_be_billed(fault, status, causes, text),
@@ -192,14 +194,20 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _cause_names(error: BaseException) -> Iterator[str]:
-    """Class names of the error and of what led to it, along the whole inheritance line."""
+def _links(error: BaseException) -> Iterator[tuple[BaseException, tuple[str, ...]]]:
+    """The error and what led to it, each with the class names of its inheritance line."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        yield from (cls.__name__ for cls in type(link).__mro__)
+        yield link, tuple(cls.__name__ for cls in type(link).__mro__)
         link = link.__cause__ or link.__context__
+
+
+def _reason(error: BaseException, text: str) -> str:
+    """What the system said of a connection: some of litellm's errors say "Connection error"."""
+    said = [str(link) for link, names in _links(error) if not _OF_CONNECTIONS.isdisjoint(names)]
+    return f" ({said[-1]})" if said and said[-1] and said[-1] not in text else ""
 
 
 def _fault_of(

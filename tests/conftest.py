@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
+
+from areopagus.loop import new_loop
 
 # A shell lets what it runs in the background ignore SIGINT, and every process started from there.
 # Those that the tests interrupt must not.
@@ -20,6 +24,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Long tests first: one of them at the end would leave the other cores idle."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_asyncio_loop_factories(
+    item: pytest.Item,
+) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Coroutines are tested on the loop of a run, those marked `both_loops` on asyncio's too."""
+    own: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {"own": new_loop}
+    if item.get_closest_marker("both_loops"):
+        own["asyncio"] = asyncio.new_event_loop
+    return own
 
 
 _LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0", "")
@@ -48,9 +62,23 @@ def _loopback_only() -> Iterator[None]:
         _refuse(host)
         return look_up(host, *rest, **named)
 
+    class GuardedLoop(uvloop.Loop):
+        """Looks names up and connects without Python's `socket`."""
+
+        async def getaddrinfo(self, host: Any, *rest: Any, **named: Any) -> Any:
+            _refuse(host)
+            return await super().getaddrinfo(host, *rest, **named)
+
+        async def create_connection(
+            self, protocol_factory: Any, host: Any = None, *rest: Any, **named: Any
+        ) -> Any:
+            _refuse(host)
+            return await super().create_connection(protocol_factory, host, *rest, **named)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", guarded_connect)
         patch.setattr(socket, "getaddrinfo", guarded_look_up)
+        patch.setattr(uvloop, "new_event_loop", GuardedLoop)
         yield
 
 

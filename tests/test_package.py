@@ -23,7 +23,17 @@ FOLDERS = tuple(
         "wheel"
     ]["only-include"][1:]
 )
-HEAVY = ("litellm", "langgraph", "langchain_core", "pandas", "scipy", "numpy", "pyarrow", "rich")
+HEAVY = (
+    "litellm",
+    "langgraph",
+    "langchain_core",
+    "pandas",
+    "scipy",
+    "numpy",
+    "pyarrow",
+    "rich",
+    "uvloop",
+)
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -58,8 +58,7 @@ class ScoringBackend(LitellmBackend):
         """The weight of the option; see `Backend.send`."""
         before, _, option = str(request.messages[0]["content"]).rpartition(JOIN)
         text = f"{before} {option}"
-        clock = asyncio.get_running_loop().time
-        started = clock()
+        started = time.perf_counter()
         try:
             async with asyncio.timeout(self.spec.timeout_s):
                 body = await self._posted(text)
@@ -80,7 +79,7 @@ class ScoringBackend(LitellmBackend):
             answered_by=str(body["model"]) if isinstance(body.get("model"), str) else None,
             usage=usage,
             cost_usd=self._price(usage),
-            latency_s=clock() - started,
+            latency_s=time.perf_counter() - started,
             created_at=time.time(),
         )
 

@@ -4,6 +4,8 @@ litellm and the ledger keep connections and futures that belong to one loop. Run
 this one makes the synchronous calls work inside a notebook's running loop too, and the asynchronous
 ones from any loop.
 
+The loop is uvloop's where that is installed, and asyncio's own elsewhere (on Windows, for one).
+
 A process that was forked from one with such a loop has no thread that runs it, and gets its own.
 """
 
@@ -89,7 +91,7 @@ def _running_loop() -> asyncio.AbstractEventLoop:
     with _lock:
         if not _loops:
             started = threading.Event()
-            loop = asyncio.new_event_loop()
+            loop = new_loop()
 
             def serve() -> None:
                 asyncio.set_event_loop(loop)
@@ -100,6 +102,15 @@ def _running_loop() -> asyncio.AbstractEventLoop:
             started.wait()
             _loops.append(loop)
         return _loops[0]
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """The loop that all of the package's work runs on, not running yet."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 def _forget_the_parents() -> None:

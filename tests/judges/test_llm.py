@@ -19,6 +19,7 @@ from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec, Prices
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
+from areopagus.testing.connection import Connection
 
 SCHEMA = {
     "type": "object",
@@ -174,17 +175,17 @@ async def test_no_key_of_a_provider_goes_to_an_address_of_ones_own(
     # The server echoes whatever key it is sent.
     server.judge = constant(Fault.UNAUTHORIZED_ECHOING_KEY)
     seen: list[bytes] = []
-    send = socket.socket.send
+    arrived = Connection.data_received
     monkeypatch.setattr(
-        socket.socket,
-        "send",
-        lambda self, data, *rest: seen.append(data) or send(self, data, *rest),
+        Connection,
+        "data_received",
+        lambda self, data: seen.append(data) or arrived(self, data),
     )
     asked = backend(server, model)
     with pytest.raises(ProviderError) as caught:
         await asked.send(request(asked))
     sent = b"".join(seen)
-    assert b"A text." in sent, "the wire was not watched"
+    assert b"A text." in sent, "the wire is not watched"
     assert CANARY.encode() not in sent
     assert caught.value.fault == "authentication"
 
@@ -316,6 +317,7 @@ def test_prices_and_preparation_ask_nobody(model: str, monkeypatch: pytest.Monke
     asked.access_faults()
 
 
+@pytest.mark.both_loops  # what asyncio's connects to is seen here, all of it
 async def test_nothing_is_contacted_but_the_address_named(
     server: ProviderServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,7 +56,7 @@ class EmbeddingBackend(LitellmBackend):
         }
         if self.spec.api_base is not None:
             arguments["api_base"] = self.spec.api_base
-        started = asyncio.get_running_loop().time()
+        started = time.perf_counter()
         try:
             with passing():
                 async with asyncio.timeout(self.spec.timeout_s):
@@ -76,7 +76,7 @@ class EmbeddingBackend(LitellmBackend):
             answered_by=getattr(answer, "model", None),
             usage=Usage(input_tokens=used, output_tokens=0),
             cost_usd=None if used is None else self.worst_cost(used, 0),
-            latency_s=asyncio.get_running_loop().time() - started,
+            latency_s=time.perf_counter() - started,
             created_at=time.time(),
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 import threading
 from collections import Counter, deque
 from collections.abc import Collection
@@ -63,6 +64,7 @@ class ProviderServer:
         retry_after_s: what faults with Retry-After say.
         trickle_s: seconds for each byte of `Fault.TRICKLE`.
         record: whether requests are kept in `requests`; counts are kept in any case.
+        tls: the server's certificate and key; None: plain HTTP.
 
     Raises:
         OSError: by `start`, where the port cannot be had.
@@ -84,6 +86,7 @@ class ProviderServer:
         retry_after_s: float = 1.0,
         trickle_s: float = 1.0,
         record: bool = True,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.judge: ScriptedJudge = judge if judge is not None else by_hash(1, 10)
         self.port = port
@@ -96,6 +99,7 @@ class ProviderServer:
         self.retry_after_s = retry_after_s
         self.trickle_s = trickle_s
         self.record = record
+        self.tls = tls
         self.errors: list[BaseException] = []
         self._allowance = (
             None if requests_per_minute is None else RateAllowance(requests_per_minute, burst)
@@ -155,7 +159,9 @@ class ProviderServer:
         loop = asyncio.new_event_loop()
         try:
             server = loop.run_until_complete(
-                loop.create_server(self._connection, "127.0.0.1", self.port, backlog=4096)
+                loop.create_server(
+                    self._connection, "127.0.0.1", self.port, backlog=4096, ssl=self.tls
+                )
             )
         except OSError as error:
             failed.append(error)
@@ -185,7 +191,7 @@ class ProviderServer:
     @property
     def base(self) -> str:
         """The URL of the server, without a path."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' if self.tls else ''}://127.0.0.1:{self.port}"
 
     @property
     def openai_base(self) -> str:
@@ -205,11 +211,7 @@ class ProviderServer:
     @property
     def bases(self) -> dict[str, str]:
         """The three bases by protocol."""
-        return {
-            "openai": self.openai_base,
-            "anthropic": self.anthropic_base,
-            "ollama": self.ollama_base,
-        }
+        return {"openai": self.openai_base, "anthropic": self.base, "ollama": self.base}
 
     @property
     def requests(self) -> list[ServedRequest]:

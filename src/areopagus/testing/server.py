@@ -6,8 +6,10 @@ import argparse
 import json
 import os
 import signal
+import ssl
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from .faults import Fault
 from .judge import by_hash, constant, flaky, respondent
@@ -50,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         when_full=options.when_full,
         retry_after_s=options.retry_after,
         record=False,  # a benchmark's requests would fill the memory
+        tls=served_with(options.certificate) if options.certificate else None,
     )
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -61,12 +64,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def served_with(certificate: Path) -> ssl.SSLContext:
+    """TLS of a server that shows this certificate; the file holds its private key too."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m areopagus.testing.server",
         description="A provider of models on 127.0.0.1, for benchmarks and kill tests.",
     )
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument(
+        "--certificate", type=Path, metavar="PEM", help="TLS with this certificate and its key"
+    )
     parser.add_argument("--delay", type=float, default=0.0, help="seconds to every answer")
     parser.add_argument("--judge", choices=("by_hash", "constant", "respondent"), default="by_hash")
     parser.add_argument("--low", type=int, default=1, help="smallest (or the constant) score")

@@ -1,0 +1,63 @@
+"""The package's event loop: whose it is, and that results do not depend on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from areopagus.loop import new_loop, run_async, run_sync
+from areopagus.testing import ProviderServer
+
+RESPONSES = Path(__file__).parent.parent / "examples" / "responses.csv"
+
+
+def test_uvloops_is_taken_where_it_is_installed() -> None:
+    loop = new_loop()
+    assert isinstance(loop, uvloop.Loop)
+    loop.close()
+
+
+def test_asyncios_is_taken_where_it_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    loop = new_loop()
+    assert isinstance(loop, asyncio.SelectorEventLoop)
+    loop.close()
+
+
+async def test_one_loop_serves_synchronous_and_asynchronous_callers() -> None:
+    async def where() -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    mine = asyncio.get_running_loop()
+    theirs = await run_async(where())
+    assert theirs is not mine
+    assert await asyncio.to_thread(lambda: run_sync(where())) is theirs
+
+
+@pytest.mark.slow
+def test_a_run_comes_to_the_same_table_on_both(tmp_path: Path) -> None:
+    tables = {}
+    for loop in ("uvloop", "asyncio"):
+        hidden = "sys.modules['uvloop'] = None; " if loop == "asyncio" else ""
+        code = f"import sys; {hidden}from areopagus.cli import main; sys.exit(main())"
+        with ProviderServer() as server:
+            panel = {"models": [{"model": "openai/judge", "api_base": server.openai_base}]}
+            (tmp_path / "panel.yaml").write_text(json.dumps(panel))
+            given = ["score", RESPONSES, "--panel", "panel.yaml", "--out", loop, "--limit", "3"]
+            done = subprocess.run(
+                [sys.executable, "-c", code, *given, "--ledger", f"{loop}.sqlite"],
+                cwd=tmp_path,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
+        assert done.returncode == 0, done.stderr
+        assert server.counts.answered == 30
+        tables[loop] = (tmp_path / loop / "scores.csv").read_text()
+    assert tables["uvloop"] == tables["asyncio"]
