@@ -211,7 +211,7 @@ class ProviderServer:
     @property
     def bases(self) -> dict[str, str]:
         """The three bases by protocol."""
-        return {"openai": self.openai_base, "anthropic": self.base, "ollama": self.base}
+        return {name: getattr(self, f"{name}_base") for name in ("openai", "anthropic", "ollama")}
 
     @property
     def requests(self) -> list[ServedRequest]:
