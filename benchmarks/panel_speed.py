@@ -13,6 +13,11 @@ same calls through litellm with nothing around them; `plain httpx` likewise, as 
 by hand. Out of litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
 `hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones;
 `lane litellm` passes the first two by once it has seen what they send.
+
+`ledger us` is the processor time of the thread that writes the ledger, microseconds a judgment;
+`nothing stored` is the lane with a ledger that takes everything and writes nothing. What is between
+the two lanes is all that storing costs: that thread, what is handed to it, and how both disturb
+each other.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,6 +43,7 @@ from areopagus.judges.desk import Desk
 from areopagus.judges.judge import Judge
 from areopagus.loop import run_sync
 from areopagus.records.judgment import Judgment
+from areopagus.records.ledger_writer import LedgerWriter
 from areopagus.records.responses import ResponseRow
 from areopagus.scoring import score_rows
 from areopagus.testing import ScriptedBackend
@@ -52,6 +59,7 @@ Medians = dict[tuple[str, int], dict[str, float]]
 CASES: tuple[Case, ...] = (
     ("graph alone", "graph", 64, 0.0),
     ("lane auto, at once", "auto", 64, 0.0),
+    ("nothing stored, at once", "unstored", 64, 0.0),
     ("lane litellm, at once", "litellm", 64, 0.0),
     ("plain litellm, at once", "plain-litellm", 64, 0.0),
     ("lane litellm, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
@@ -60,7 +68,9 @@ CASES: tuple[Case, ...] = (
     ("plain litellm, aiohttp", f"plain-litellm:{LIGHT_MODEL}", 64, 0.0),
     ("plain httpx, at once", "plain-httpx", 64, 0.0),
     ("lane auto, 200 ms", "auto", 128, 0.2),
+    ("nothing stored, 200 ms", "unstored", 128, 0.2),
     ("lane auto, 200 ms", "auto", 256, 0.2),
+    ("nothing stored, 200 ms", "unstored", 256, 0.2),
     ("lane litellm, 200 ms", "litellm", 128, 0.2),
     ("lane litellm, vllm, 200 ms", f"litellm:{OTHER_MODEL}", 128, 0.2),
     ("lane litellm, aiohttp, 200 ms", f"litellm:{LIGHT_MODEL}", 128, 0.2),
@@ -96,6 +106,9 @@ def panel_at(kind: str, base: str, in_flight: int, folder: str) -> Panel:
     if kind == "graph":
         votes_from_nowhere()
         return Panel(ScriptedBackend({}, concurrency=in_flight), repeats=REPEATS, ledger=ledger)
+    if kind == "unstored":
+        store_nothing()
+        kind = "auto"
     lane, _, model = kind.partition(":")
     spec = {"model": model or MODEL, "api_base": base, "lane": lane, "concurrency": in_flight}
     spec |= {"structured": "json_schema", "prices": {"input": 1, "output": 2}}
@@ -112,6 +125,21 @@ def votes_from_nowhere() -> None:
         return self._judgment(brief, matter, repeat=repeat, status="scored", scores=scores)
 
     Judge.vote = vote  # type: ignore[method-assign]
+
+
+def store_nothing() -> None:
+    """Lets ledgers take everything at once and write none of it."""
+
+    async def write(self: LedgerWriter, kind: str, row: Any, *, soon: bool = False) -> Any:
+        return ()
+
+    LedgerWriter.write = write  # type: ignore[method-assign]
+
+
+def ledger_s() -> float:
+    """Processor time of the thread that writes the ledger, seconds."""
+    [thread] = [one for one in threading.enumerate() if one.name.startswith("areopagus-ledger")]
+    return time.clock_gettime(time.pthread_getcpuclockid(thread.ident or 0))
 
 
 async def plain(kind: str, base: str, count: int, in_flight: int) -> int:
@@ -136,6 +164,7 @@ async def plain(kind: str, base: str, count: int, in_flight: int) -> int:
 
 def measure(kind: str, in_flight: int, base: str, count: int) -> dict[str, float]:
     """One round in this process."""
+    written = 0.0
     with tempfile.TemporaryDirectory() as folder:
         if kind.startswith("plain"):
             # One loop for both: litellm keeps a pool of connections of the first it meets.
@@ -147,13 +176,20 @@ def measure(kind: str, in_flight: int, base: str, count: int) -> dict[str, float
         else:
             with panel_at(kind, base, in_flight, folder) as panel:
                 panel.score("To load what is loaded late?", WORDS)
+                written = ledger_s()
                 cpu, wall = time.process_time(), time.perf_counter()
                 scored = run_sync(judge_all(panel, count))
                 cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+                written = ledger_s() - written
     if scored != 30 * count:
         raise RuntimeError(f"{scored} of {30 * count} judgments")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"cpu_ms": 1e3 * cpu / scored, "wall_s": wall, "peak_mb": peak}
+    return {
+        "cpu_ms": 1e3 * cpu / scored,
+        "ledger_us": 1e6 * written / scored,
+        "wall_s": wall,
+        "peak_mb": peak,
+    }
 
 
 def main() -> None:
@@ -169,8 +205,8 @@ def main() -> None:
         print(json.dumps(measure(kind, int(in_flight), base, options.responses)), flush=True)
         return
     print(f"{options.responses} responses x 30 judgments, medians of {options.rounds} rounds")
-    head = f"{'':30}{'in flight':>10}{'CPU ms':>8}{'/litellm':>9}{'/httpx':>9}"
-    print(f"{head}{'calls/s':>9}{'wall s':>8}{'ideal s':>9}{'to ideal':>10}{'peak MB':>9}")
+    head = f"{'':30}{'in flight':>10}{'CPU ms':>8}{'/litellm':>9}{'/httpx':>8}"
+    print(f"{head}{'ledger us':>10}{'calls/s':>8}{'wall s':>8}{'to ideal':>9}{'peak MB':>8}")
     cases = [case for case in CASES if options.only in case[0]]
     found: dict[tuple[str, int], list[dict[str, float]]] = {
         (name, in_flight): [] for name, _, in_flight, _ in cases
@@ -192,11 +228,12 @@ def main() -> None:
         name, _, in_flight, delay_s = case
         told = medians[name, in_flight]
         ideal = calls * delay_s / in_flight
-        against = f"{ideal:9.2f}{told['wall_s'] / ideal:10.3f}" if ideal else f"{'':19}"
+        against = f"{told['wall_s'] / ideal:9.3f}" if ideal else f"{'':9}"
         print(
             f"{name:30}{in_flight:10}{told['cpu_ms']:8.3f}"
-            f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>9}"
-            f"{calls / told['wall_s']:9.0f}{told['wall_s']:8.2f}{against}{told['peak_mb']:9.0f}"
+            f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>8}"
+            f"{told['ledger_us']:10.0f}"
+            f"{calls / told['wall_s']:8.0f}{told['wall_s']:8.2f}{against}{told['peak_mb']:8.0f}"
         )
 
 

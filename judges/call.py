@@ -54,7 +54,7 @@ class Call:
         size = self.request.size_bytes()
         self.likely_tokens = size / 4 + _USUAL_OUTPUT_TOKENS
         self.worst_usd = worst_usd(self.backend, self.request)
-        self.reserve_usd = reserve_usd(self.backend, self.request)
+        self.reserve_usd = _with_repair(self.worst_usd, self.backend, self.request)
 
     @property
     def unit_prices(self) -> UnitPrices | None:
@@ -94,7 +94,10 @@ def worst_usd(backend: Backend, request: Request) -> float | None:
 
 def reserve_usd(backend: Backend, request: Request) -> float | None:
     """What is set aside before a request is sent: its worst case, and that of its repair."""
-    first = worst_usd(backend, request)
+    return _with_repair(worst_usd(backend, request), backend, request)
+
+
+def _with_repair(first: float | None, backend: Backend, request: Request) -> float | None:
     if request.purpose != "judge" or first is None:
         return first
     most_output = int(request.params.get("max_tokens") or 0)

@@ -305,21 +305,25 @@ class Desk:
                 limiter.release()
                 if limiter.is_short:
                     self.ledger.hurry()  # a note made ahead is not ahead any more
+            await self._store(call, reply, limiter)
         finally:
-            limiter.leave()
-        from ..records.ledger import CallRecord
-
-        record = CallRecord(
-            key=call.key,
-            backend=call.backend.spec.name,
-            endpoint=call.request.endpoint,
-            purpose=call.request.purpose,
-            request=call.request.description(),
-            reply=reply,
-        )
-        await self.ledger.finish(await self._note(call), record)
+            limiter.leave()  # not before: what is not stored is what a kill may repeat
         self.counts.answered += 1
         return reply
+
+    async def _store(self, call: Call, reply: Reply, limiter: Limiter) -> None:
+        from ..records.ledger import CallRecord
+
+        name, asked = call.backend.spec.name, call.request
+        record = CallRecord(
+            call.key, name, asked.endpoint, asked.purpose, asked.description(), reply
+        )
+        limiter.unstored += 1
+        try:
+            intent = await self._note(call)
+            await self.ledger.finish(intent, record, soon=limiter.is_full_handed)
+        finally:
+            limiter.unstored -= 1
 
     async def _note(self, call: Call, *, soon: bool = True) -> Intent:
         if call.intent is None:

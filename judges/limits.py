@@ -17,7 +17,8 @@ _START_SHARE = 8
 """Of the most that may be in flight: whoever allows 256 has three rounds of answers to wait for
 them, and not five, and a backend that was named too much for still shows it with few calls."""
 _HOLD_AFTER_SERVER_ERROR_S = 10.0
-_AHEAD_SHARE = 8
+_AHEAD_SHARE = 4
+_UNSTORED_SHARE = 8
 _AHEAD_LEAST = 2
 # Several calls in flight meet the same limit at once: one burst of 429s is one event.
 _ONE_CUT_WITHIN_S = 1.0
@@ -75,6 +76,7 @@ class Limiter:
         self.most = concurrency
         self.allowed = float(min(max(START_IN_FLIGHT, concurrency // _START_SHARE), concurrency))
         self.in_flight = 0
+        self.unstored = 0
         self._at_rates = 0
         self.peak_in_flight = 0
         self.throttled_times = 0
@@ -101,6 +103,13 @@ class Limiter:
         return bool(self._waiting)
 
     @property
+    def is_full_handed(self) -> bool:
+        """Whether answers that wait to be stored should be: no other is on its way, or they are
+        an eighth of what may be in flight. A kill would lose them beside what is in flight."""
+        is_last = self._inside <= self.unstored
+        return is_last or self.unstored * _UNSTORED_SHARE >= int(self.allowed)
+
+    @property
     def is_short(self) -> bool:
         """Whether a place is free and no call waits that takes it."""
         return not self._waiting and self.in_flight < int(self.allowed)
@@ -108,9 +117,9 @@ class Limiter:
     async def approach(self) -> bool:
         """Waits until a call is about to be its backend's next; `leave` ends what this begins.
 
-        So many calls as may be in flight are let in, and an eighth as many that can be noted in
-        the ledger meanwhile: a place that comes free is then filled at once, and not after a
-        commit, and few are noted that a kill keeps from being sent.
+        So many calls as may be in flight are let in, and a quarter as many that are being stored
+        or can be noted in the ledger meanwhile: a place that comes free is then filled at once,
+        and not after a commit, and a kill finds no more calls than these between note and reply.
 
         Returns:
             Whether the call may be noted now; False where it might wait long for its place.

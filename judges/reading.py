@@ -196,7 +196,7 @@ def refuse_quotation(text: str, found: Located, keys: Sequence[str], judged: Seq
     Raises:
         Unreadable: it may.
     """
-    if not isinstance(found.value, dict):
+    if not isinstance(found.value, dict) or (found.start, found.end) == (0, len(text)):
         return
     start, end = _without_reasoning(text, judged)
     outside = text[start : found.start] + text[found.end : end]

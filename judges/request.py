@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
+from ..kept_writer import kept_writer
 from .spec import Rung
 
 Message = dict[str, str]
@@ -95,7 +96,7 @@ class Request:
         schema = _written(self.schema).quoted if self.schema else "null"
         rest = (
             f'{",".join(said)}],"order":{_quoted(self.order)},'
-            f'"params":{_CANONICAL(dict(self.params))},"repeat":{_CANONICAL(self.repeat)},'
+            f'"params":{_SETTINGS(self.params)},"repeat":{self.repeat:d},'
             f'"schema":{schema},"structured":{_quoted(self.structured)},'
             f'"template":{_quoted(self.template)}}}'
         )
@@ -111,6 +112,7 @@ class Request:
 
 # One writer for all: `json.dumps` with settings makes a new one at every call.
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_SETTINGS = kept_writer(_CANONICAL, most=256)
 
 
 def _said(message: Message, nonce: str) -> str:

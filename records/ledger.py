@@ -21,8 +21,15 @@ from typing import Any
 from ..errors import StoreError
 from .ledger_lookups import GatheredLookups
 from .ledger_packing import decode_reply, encode_reply, encode_request, plain_text
-from .ledger_rows import SESSION_SHIFT, UNANSWERED, of_the_dead
-from .ledger_store import Store, StoreConnection, default_path, opened_before_fork, store_at
+from .ledger_rows import UNANSWERED, of_the_dead
+from .ledger_store import (
+    SESSION_SHIFT,
+    Store,
+    StoreConnection,
+    default_path,
+    opened_before_fork,
+    store_at,
+)
 from .ledger_writer import LedgerWriter
 from .reply import Reply
 
@@ -205,11 +212,16 @@ class Ledger:
         """Notes made ahead are wanted now."""
         self._writable().hurry()
 
-    async def finish(self, intent: Intent, record: CallRecord) -> None:
+    async def finish(self, intent: Intent, record: CallRecord, *, soon: bool = False) -> None:
         """Stores the reply and ends the note, in one transaction.
 
         Where another process has stored a reply to the key meanwhile, the first one is kept and
         the second counted.
+
+        Args:
+            intent: the note of the call.
+            record: what was asked and what came back.
+            soon: whether it is not to wait for others that could share the commit.
 
         Raises:
             StoreError: it could not be stored.
@@ -231,7 +243,7 @@ class Ledger:
             encode_request(record.request),
             encode_reply(reply),
         )
-        await self._writable().write("finish", (row, [intent.id, *intent.orphans]))
+        await self._writable().write("finish", (row, [intent.id, *intent.orphans]), soon=soon)
         self._cut_off.pop(record.key, None)
 
     async def fail(

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from ..kept_writer import kept_writer
 from .reply import Reply, Usage
 
 DEFLATE_ABOVE_BYTES = 2048
 
 _encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_request_text = kept_writer(_encode_json, most=1024)
 _REPLY_FIELDS = tuple(field.name for field in fields(Reply) if field.name not in ("text", "usage"))
 _USAGE_FIELDS = tuple(field.name for field in fields(Usage))
 
@@ -46,7 +48,7 @@ def decode_reply(stored: bytes) -> Reply:
 
 def encode_request(request: Mapping[str, Any]) -> str:
     """The request's metadata as compact JSON text that a database takes."""
-    return plain_text(_encode_json(dict(request)))
+    return plain_text(_request_text(request))
 
 
 def plain_text(text: str) -> str:

@@ -27,6 +27,7 @@ from ..errors import StoreError
 from .ledger_postgres_address import PostgresAddress
 from .ledger_postgres_link import Link, ServerGoneError, TryAgainError
 from .ledger_session import this_process
+from .ledger_store import SESSION_SHIFT
 
 APPLICATION = b"areopagus ledger"
 SCHEMA_VERSION = 1
@@ -240,6 +241,11 @@ class PostgresWriter(PostgresReader):
     def delete_among(self, statement: str, chosen: Sequence[Any]) -> None:
         """A statement like that of `rows_among`, which takes rows away."""
         self.rows_among(statement, sorted(chosen))
+
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """Number and key of the notes on these keys that other sessions made."""
+        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
+        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
 
     def beat(self) -> None:
         """Keeps the session's lock over a time in which nothing is written."""

@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .ledger_store import StoreConnection, WritingConnection
+from .ledger_store import SESSION_SHIFT, StoreConnection, WritingConnection
 
-SESSION_SHIFT = 32
-"""A note's number holds the session that made it in its upper half."""
 UNANSWERED = "SELECT id FROM intents WHERE key NOT IN (SELECT key FROM calls)"
 """Notes of calls that nobody has a reply to."""
 
@@ -64,12 +62,11 @@ def of_the_dead(connection: StoreConnection, numbers: Sequence[int], own: int | 
 def _begin(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
     """Returns, for each row, the notes on its key that a killed process has left."""
     found: dict[str, list[int]] = {}
-    keys = list({row[1] for row in rows})
-    for number, key in connection.rows_among("SELECT id, key FROM intents WHERE key", keys):
+    for number, key in connection.notes_of_others(list({row[1] for row in rows})):
         found.setdefault(key, []).append(number)
     if found:
-        own = rows[0][0] >> SESSION_SHIFT
-        dead = set(of_the_dead(connection, [n for ids in found.values() for n in ids], own))
+        numbers = [number for ids in found.values() for number in ids]
+        dead = set(of_the_dead(connection, numbers, connection.session))
         found = {key: [n for n in ids if n in dead] for key, ids in found.items()}
     connection.insert("intents", ("id", "key", "backend", "begun_at"), rows)
     return [tuple(found.get(row[1], ())) for row in rows]

@@ -44,6 +44,8 @@ APPLICATION_ID = 0x41524550  # "AREP"
 SCHEMA_VERSION = 1
 LOCK_TIMEOUT_S = 60.0
 SYNCHRONOUS = "FULL"
+PAGE_BYTES = 2048
+"""Each call writes a page of its own of the index, since keys are hashes: small ones cost less."""
 
 _ELSEWHERE = "or name another ledger with --ledger"
 
@@ -55,7 +57,6 @@ CREATE TABLE sessions(
     ended_at REAL);
 CREATE TABLE intents(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, backend TEXT NOT NULL, begun_at REAL NOT NULL);
-CREATE INDEX intents_by_key ON intents(key);
 CREATE TABLE calls(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, backend TEXT NOT NULL,
     endpoint TEXT NOT NULL, purpose TEXT NOT NULL, session INTEGER NOT NULL,
@@ -85,6 +86,7 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
         connection = _connect(path, "mode=rw")
         try:
             is_new = _check_identity(connection, path)
+            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
             _use_write_ahead_log(connection, path)
             connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
             connection.execute("PRAGMA wal_autocheckpoint=4000")

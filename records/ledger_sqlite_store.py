@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from .ledger_session import is_dead, this_process
 from .ledger_sqlite import open_for_reading, open_for_writing, read_sessions, store_error
+from .ledger_store import SESSION_SHIFT
 
 _MOST_MARKS = 500
 
@@ -156,6 +157,20 @@ class SqliteWriter(SqliteReader):
     def delete_among(self, statement: str, chosen: Sequence[Any]) -> None:
         """A statement like that of `rows_among`, which takes rows away."""
         self.rows_among(statement, chosen)
+
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """Number and key of the notes on these keys that other sessions made.
+
+        Notes have no index by key: each commit would write several pages of it, for a question
+        that the first and the last number answer where no other session has any.
+        """
+        ((least, most),) = self.rows(
+            "SELECT (SELECT min(id) FROM intents), (SELECT max(id) FROM intents)"
+        )
+        if least is None or {least >> SESSION_SHIFT, most >> SESSION_SHIFT} == {self.session}:
+            return []
+        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
+        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
 
     def beat(self) -> None:
         """Says that the session is alive."""

@@ -15,6 +15,9 @@ from ..errors import InputError, InputFault, StoreError
 
 Outcome = TypeVar("Outcome")
 
+SESSION_SHIFT = 32
+"""A note's number holds the session that made it in its upper half."""
+
 
 class StoreConnection(Protocol):
     """A connection that looks. Used by one thread at a time; every failure is a `StoreError`."""
@@ -65,6 +68,10 @@ class WritingConnection(StoreConnection, Protocol):
 
     def delete_among(self, statement: str, chosen: Sequence[Any]) -> None:
         """A statement like that of `rows_among`, which takes rows away."""
+        ...
+
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """Number and key of the notes on these keys that other sessions made."""
         ...
 
     def beat(self) -> None:

@@ -15,9 +15,9 @@ from .ledger_rows import apply
 from .ledger_session import HEARTBEAT_S
 from .ledger_store import Store
 
-APART_S = 0.010
+APART_S = 0.025
 """From one commit to the next where nobody is held up. Answers that come one by one would else be
-committed one by one, each with its hand-over between the threads."""
+committed one by one, each with its hand-over between the threads and its wait for the disk."""
 
 
 @dataclass(slots=True)

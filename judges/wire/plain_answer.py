@@ -117,20 +117,35 @@ def _outline(value: Any, depth: int) -> Hashable:
     Raises:
         ValueError: it is larger or deeper than a plain answer.
     """
-    kind = type(value)  # JSON gives these very types and no others
-    if kind is str:
+    if isinstance(value, dict | list) and (depth >= _MOST_DEPTH or len(value) > _MOST_ENTRIES):
+        raise ValueError("not plain")
+    if isinstance(value, list):
+        # Marked by what is no name of an object.
+        return (list, *[_outline(entry, depth + 1) for entry in value])
+    if not isinstance(value, dict):
+        return (_kind(value),)
+    parts: list[Hashable] = []
+    for name, entry in value.items():
+        parts.append(name)
+        # Most are texts: a call for each would take longer than all else here.
+        if type(entry) is str:
+            parts.append("text" if entry else "empty")
+        elif type(entry) is dict or type(entry) is list:
+            parts.append(_outline(entry, depth + 1))
+        else:
+            parts.append(_kind(entry))
+    return tuple(parts)
+
+
+def _kind(value: Any) -> Hashable:
+    """The kind of a value that holds no others: one of the very types that JSON gives."""
+    if type(value) is str:
         return "text" if value else "empty"
-    if kind is int:
+    if type(value) is int:
         if not 0 <= value < MOST_TOKENS:
             raise ValueError("no count")
         return "count" if value else "zero"
-    if kind is float:
+    if type(value) is float:
         return "number"
-    if kind is not dict and kind is not list:
-        itself: Hashable = value  # null, true and false
-        return itself
-    if depth >= _MOST_DEPTH or len(value) > _MOST_ENTRIES:
-        raise ValueError("not plain")
-    if kind is dict:
-        return tuple([(name, _outline(entry, depth + 1)) for name, entry in value.items()])
-    return ("list", *[_outline(entry, depth + 1) for entry in value])
+    itself: Hashable = value  # null, true and false
+    return itself

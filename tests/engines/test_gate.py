@@ -19,6 +19,7 @@ from areopagus.engines.shards import cut, shard_size
 from areopagus.judges.account import Account
 from areopagus.judges.desk import Desk
 from areopagus.judges.limits import StoppedError
+from areopagus.judges.request import Request
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.responses import ResponseRow
@@ -271,6 +272,29 @@ async def test_a_stop_at_the_gate_stops_a_node_s_desk(tmp_path: Path) -> None:
         found = await all_scored(panel, [row(1), row(2)], desk)
     assert desk.stopped
     assert {j.status for item in found for j in item.verdict.judgments} == {"not_asked"}
+
+
+def question(number: int) -> Request:
+    return Request("m", "", ({"role": "user", "content": str(number)},), {})
+
+
+async def test_answers_of_a_node_are_stored_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    gate = Gate(limited(), cap=None)
+    with Ledger.open(tmp_path / "l.sqlite") as ledger:
+        desk = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        backend = ScriptedBackend({"overall": 7})
+        asking = [
+            asyncio.create_task(desk.ask(backend, question(n), desk.purse())) for n in range(5)
+        ]
+        while len(backend.requests) < 5:
+            await asyncio.wait(asking, timeout=0.01)
+        await asyncio.sleep(0.1)
+        assert not all(task.done() for task in asking)
+        ledger.close()  # else after the minute, or with the next call's note
+        await asyncio.wait_for(asyncio.gather(*asking), 10)
 
 
 async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> None:

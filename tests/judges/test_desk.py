@@ -97,6 +97,39 @@ async def test_no_call_waits_for_a_commit_that_waits_for_others(
         await asyncio.gather(*asking)
 
 
+async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, may_store = ledger.finish, asyncio.Event()
+
+    async def late(*given: Any, soon: bool) -> None:
+        await may_store.wait()
+        await finish(*given, soon=soon)
+
+    monkeypatch.setattr(ledger, "finish", late)
+    backend, desk = ScriptedBackend("yes", concurrency=16), Desk(ledger)
+    asking = [
+        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(60)
+    ]
+    await asyncio.wait(asking, timeout=0.5)
+    allowed = int(desk.limiter(backend).allowed)
+    assert len(backend.requests) == allowed + allowed // 4 <= 16 + 4
+    may_store.set()
+    async with asyncio.timeout(20):
+        await asyncio.gather(*asking)
+    assert len(backend.requests) == 60
+
+
+async def test_a_call_that_is_alone_waits_for_no_other_to_share_its_commits(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    desk = Desk(ledger)
+    async with asyncio.timeout(20):
+        for number in range(3):
+            await desk.ask(ScriptedBackend("yes"), request(str(number)), desk.purse())
+
+
 async def test_when_the_first_of_two_alike_fails_the_second_asks_for_itself(
     ledger: Ledger,
 ) -> None:
@@ -233,8 +266,8 @@ async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
     other = sqlite3.connect(ledger.path, isolation_level=None, check_same_thread=False)
     finish = ledger.finish
 
-    async def finish_and_lock(*given: Any) -> None:
-        await finish(*given)
+    async def finish_and_lock(*given: Any, soon: bool) -> None:
+        await finish(*given, soon=soon)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
 
@@ -375,7 +408,7 @@ async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeate
 async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def never(*_: Any) -> None:
+    async def never(*_: Any, soon: bool) -> None:
         await asyncio.sleep(60)
 
     desk = Desk(ledger, budget=Budget(cap=10.0))

@@ -564,6 +564,17 @@ async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
         assert commits == [1, 4]
 
 
+async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> None:
+    with Ledger.open(path) as first, Ledger.open(path) as second:
+        await first.begin(key(1), backend="b")
+        await second.begin(key(1), backend="b")
+        await first.begin(key(2), backend="b")
+        writers = [ledger._writer._connection for ledger in (first, second)]  # type: ignore[union-attr]
+        asked = [key(1), key(2), key(3)]
+        found = [sorted(row[1] for row in writer.notes_of_others(asked)) for writer in writers]
+        assert found == [[key(1)], [key(1), key(2)]]
+
+
 async def test_a_ledger_that_closes_writes_what_it_had_gathered(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

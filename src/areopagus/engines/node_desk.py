@@ -182,6 +182,16 @@ class SharedLimiter(Limiter):
         self._reporter = reporter
         self._line = _Line(self._enter_gate, lambda _: self.release())
 
+    @property
+    def is_full_handed(self) -> bool:
+        """Not known here: answers are stored with the next note, which no call goes without."""
+        return False
+
+    @property
+    def is_short(self) -> bool:
+        """Nothing is noted ahead here that could be sent."""
+        return False
+
     async def approach(self) -> bool:
         """Nobody waits here, and nothing is noted before the gate has let it through."""
         return False
