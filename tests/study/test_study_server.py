@@ -657,6 +657,23 @@ def test_an_interrupt_ends_the_server_at_once_and_well(built: BuiltStudy) -> Non
             assert process.wait(timeout=15) == 0
 
 
+@pytest.mark.both_loops
+async def test_a_loop_that_served_leaves_the_process_its_signals(built: BuiltStudy) -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    loop = asyncio.get_running_loop()
+    heard: list[bool] = []
+
+    def interrupt(_: object) -> None:
+        heard.append(signal.getsignal(signal.SIGTERM) != before[1])
+        loop.call_later(0.05, os.kill, os.getpid(), signal.SIGTERM)
+
+    await run_app(open_app(built.folder), host="127.0.0.1", port=0, started=interrupt)
+    assert heard == [True]
+    assert signal.getsignal(signal.SIGTERM) == before[1] == signal.SIG_DFL
+    # The runner's own handler is not put back; what ends a program at Ctrl-C is.
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_a_port_in_use_is_an_input_fault(built: BuiltStudy) -> None:
     from areopagus.study import serve_study
 

@@ -79,6 +79,7 @@ async def run_app(
     await runner.setup()
     assert runner.server is not None  # noqa: S101 - it is set up
     listening: asyncio.Server | None = None
+    handled: list[int] = []
     try:
         try:
             # Not by a site of aiohttp's, which would make connections of its own class.
@@ -92,11 +93,15 @@ async def run_app(
             # Not on every platform, and in the main thread only.
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, ended.set)
+                handled.append(number)
         bound = listening.sockets[0].getsockname()
         if started is not None:
             started(Address(host, int(bound[1]), _is_loopback(str(bound[0]))))
         await ended.wait()
     finally:
+        for number in handled:
+            # A loop need not do it when it is closed: uvloop's leaves the process deaf to Ctrl-C.
+            loop.remove_signal_handler(number)
         if listening is not None:
             listening.close()
         await runner.cleanup()
