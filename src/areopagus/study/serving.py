@@ -79,7 +79,7 @@ async def run_app(
     await runner.setup()
     assert runner.server is not None  # noqa: S101 - it is set up
     listening: asyncio.Server | None = None
-    handled: list[int] = []
+    handled: list[signal.Signals] = []
     try:
         try:
             # Not by a site of aiohttp's, which would make connections of its own class.
