@@ -1,18 +1,23 @@
 """A panel of thirty judges at work: wall time against the ideal, CPU a judgment, memory.
 
-    python benchmarks/panel_speed.py [--responses N] [--rounds N] [--only WORD]
+    python benchmarks/panel_speed.py [--responses N] [--rounds N] [--only WORD] [--latency S]
 
-A provider on loopback, on a processor of its own, answers after 200 ms (or at once). Everything is
-included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median of some
-rounds, every round a process of its own; the roads take turns. Ideal is calls x latency / calls in
-flight; the number in flight starts at an eighth and doubles each round of answers, which alone
-costs 0.4 s.
+A provider on loopback, on a processor of its own, answers after 200 ms (`--latency`) or at once.
+Everything is included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median
+of some rounds, every round a process of its own; the roads take turns. Ideal is calls x latency /
+calls in flight; the number in flight starts at an eighth and doubles each round of answers, which
+alone costs 0.4 s.
 
 `graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
 same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
 by hand. Out of litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
 `hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones;
 `lane litellm` passes the first two by once it has seen what they send.
+
+`goal ms` is the processor time in the milliseconds of the machine where the goals were set (0.7
+on the lane, 1.6 through litellm's own call): there a plain call of litellm took at least 3.5. Such
+calls are measured in every round, since a machine may be half as fast in one hour as in the next.
+How near one of half the speed comes to the ideal is seen with twice the latency.
 
 `ledger us` is the processor time of the thread that writes the ledger, microseconds a judgment;
 `nothing stored` is the lane with a ledger that takes everything and writes nothing. What is between
@@ -32,7 +37,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +53,8 @@ from areopagus.records.responses import ResponseRow
 from areopagus.scoring import score_rows
 from areopagus.testing import ScriptedBackend
 
+GOALS_LITELLM_MS = 3.5
+LATENCY_S = 0.2
 REPEATS = 3  # ten personas, three askings: thirty judgments a response
 MODEL = "openai/judge"
 OTHER_MODEL = "hosted_vllm/judge"
@@ -55,30 +62,37 @@ LIGHT_MODEL = "aiohttp_openai/judge"
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
 Case = tuple[str, str, int, float]
 """Name, what is run (and of which model), calls in flight, seconds to an answer."""
-Medians = dict[tuple[str, int], dict[str, float]]
-CASES: tuple[Case, ...] = (
-    ("graph alone", "graph", 64, 0.0),
-    ("lane auto, at once", "auto", 64, 0.0),
-    ("nothing stored, at once", "unstored", 64, 0.0),
-    ("lane litellm, at once", "litellm", 64, 0.0),
-    ("plain litellm, at once", "plain-litellm", 64, 0.0),
-    ("lane litellm, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
-    ("plain litellm, vllm", f"plain-litellm:{OTHER_MODEL}", 64, 0.0),
-    ("lane litellm, aiohttp", f"litellm:{LIGHT_MODEL}", 64, 0.0),
-    ("plain litellm, aiohttp", f"plain-litellm:{LIGHT_MODEL}", 64, 0.0),
-    ("plain httpx, at once", "plain-httpx", 64, 0.0),
-    ("lane auto, 200 ms", "auto", 128, 0.2),
-    ("nothing stored, 200 ms", "unstored", 128, 0.2),
-    ("lane auto, 200 ms", "auto", 256, 0.2),
-    ("nothing stored, 200 ms", "unstored", 256, 0.2),
-    ("lane litellm, 200 ms", "litellm", 128, 0.2),
-    ("lane litellm, vllm, 200 ms", f"litellm:{OTHER_MODEL}", 128, 0.2),
-    ("lane litellm, aiohttp, 200 ms", f"litellm:{LIGHT_MODEL}", 128, 0.2),
-    ("lane litellm, 200 ms", "litellm", 256, 0.2),
-    ("lane litellm, vllm, 200 ms", f"litellm:{OTHER_MODEL}", 256, 0.2),
-    ("lane litellm, aiohttp, 200 ms", f"litellm:{LIGHT_MODEL}", 256, 0.2),
-    ("plain litellm, 200 ms", "plain-litellm", 128, 0.2),
-)
+Medians = dict[Case, dict[str, float]]
+RULER: Case = ("plain litellm, at once", "plain-litellm", 64, 0.0)
+RULER_RESPONSES = 60
+
+
+def all_cases(latency_s: float) -> tuple[Case, ...]:
+    """What can be measured, with a provider that takes so long."""
+    wait = f"{1e3 * latency_s:.0f} ms"
+    return (
+        ("graph alone", "graph", 64, 0.0),
+        ("lane auto, at once", "auto", 64, 0.0),
+        ("nothing stored, at once", "unstored", 64, 0.0),
+        ("lane litellm, at once", "litellm", 64, 0.0),
+        RULER,
+        ("lane litellm, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
+        ("plain litellm, vllm", f"plain-litellm:{OTHER_MODEL}", 64, 0.0),
+        ("lane litellm, aiohttp", f"litellm:{LIGHT_MODEL}", 64, 0.0),
+        ("plain litellm, aiohttp", f"plain-litellm:{LIGHT_MODEL}", 64, 0.0),
+        ("plain httpx, at once", "plain-httpx", 64, 0.0),
+        (f"lane auto, {wait}", "auto", 128, latency_s),
+        (f"nothing stored, {wait}", "unstored", 128, latency_s),
+        (f"lane auto, {wait}", "auto", 256, latency_s),
+        (f"nothing stored, {wait}", "unstored", 256, latency_s),
+        (f"lane litellm, {wait}", "litellm", 128, latency_s),
+        (f"lane litellm, vllm, {wait}", f"litellm:{OTHER_MODEL}", 128, latency_s),
+        (f"lane litellm, aiohttp, {wait}", f"litellm:{LIGHT_MODEL}", 128, latency_s),
+        (f"lane litellm, {wait}", "litellm", 256, latency_s),
+        (f"lane litellm, vllm, {wait}", f"litellm:{OTHER_MODEL}", 256, latency_s),
+        (f"lane litellm, aiohttp, {wait}", f"litellm:{LIGHT_MODEL}", 256, latency_s),
+        (f"plain litellm, {wait}", "plain-litellm", 128, latency_s),
+    )
 
 
 def rows(count: int) -> Iterator[ResponseRow]:
@@ -198,39 +212,61 @@ def main() -> None:
     parser.add_argument("--responses", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument("--latency", type=float, default=LATENCY_S, help="seconds to an answer")
     parser.add_argument("--one", nargs=3, metavar=("KIND", "N", "BASE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         kind, in_flight, base = options.one
         print(json.dumps(measure(kind, int(in_flight), base, options.responses)), flush=True)
         return
-    print(f"{options.responses} responses x 30 judgments, medians of {options.rounds} rounds")
-    head = f"{'':30}{'in flight':>10}{'CPU ms':>8}{'/litellm':>9}{'/httpx':>8}"
-    print(f"{head}{'ledger us':>10}{'calls/s':>8}{'wall s':>8}{'to ideal':>9}{'peak MB':>8}")
-    cases = [case for case in CASES if options.only in case[0]]
-    found: dict[tuple[str, int], list[dict[str, float]]] = {
-        (name, in_flight): [] for name, _, in_flight, _ in cases
-    }
-    for _ in range(options.rounds):
-        for name, kind, in_flight, delay_s in cases:
+    if options.latency <= 0:
+        parser.error(f"--latency {options.latency}: seconds above 0")
+    cases = [case for case in all_cases(options.latency) if options.only in case[0]]
+    if not cases:
+        names = ", ".join(dict.fromkeys(case[0] for case in all_cases(options.latency)))
+        parser.error(f"--only {options.only!r}: no case's name holds this; there are {names}")
+    report(cases, rounds(cases, options.rounds, options.responses), options)
+
+
+def rounds(cases: Sequence[Case], count: int, responses: int) -> Medians:
+    """The medians of so many rounds of each case, and of the ruler."""
+    found: dict[Case, list[dict[str, float]]] = {}
+    for _ in range(count):
+        for case in dict.fromkeys((*cases, RULER)):
+            _, kind, in_flight, delay_s = case
+            many = responses if case in cases else min(responses, RULER_RESPONSES)
             with provider("--delay", str(delay_s)) as bases:
                 base = bases["openai"]
                 command = [sys.executable, __file__, "--one", kind, str(in_flight), base]
-                command += ["--responses", str(options.responses)]
+                command += ["--responses", str(many)]
                 done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found[name, in_flight].append(json.loads(done.stdout.splitlines()[-1]))
-    medians: Medians = {
-        case: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
-        for case, rounds in found.items()
+            found.setdefault(case, []).append(json.loads(done.stdout.splitlines()[-1]))
+    return {
+        case: {name: statistics.median(each[name] for each in told) for name in told[0]}
+        for case, told in found.items()
     }
+
+
+def report(cases: Sequence[Case], medians: Medians, options: argparse.Namespace) -> None:
+    """Prints the table."""
+    ruler = medians[RULER]["cpu_ms"]
+    print(
+        f"{options.responses} responses x 30 judgments, medians of {options.rounds} rounds; "
+        f"a plain call of litellm: {ruler:.2f} ms"
+    )
+    print(
+        f"{'':30}{'in flight':>10}{'CPU ms':>8}{'goal ms':>10}{'/litellm':>9}{'/httpx':>8}"
+        f"{'ledger us':>10}{'calls/s':>8}{'wall s':>8}{'to ideal':>9}{'peak MB':>8}"
+    )
     calls = 30 * options.responses
     for case in cases:
         name, _, in_flight, delay_s = case
-        told = medians[name, in_flight]
+        told = medians[case]
         ideal = calls * delay_s / in_flight
         against = f"{told['wall_s'] / ideal:9.3f}" if ideal else f"{'':9}"
+        at_goal = f"{told['cpu_ms'] * GOALS_LITELLM_MS / ruler:.3f}"
         print(
-            f"{name:30}{in_flight:10}{told['cpu_ms']:8.3f}"
+            f"{name:30}{in_flight:10}{told['cpu_ms']:8.3f}{at_goal:>10}"
             f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>8}"
             f"{told['ledger_us']:10.0f}"
             f"{calls / told['wall_s']:8.0f}{told['wall_s']:8.2f}{against}{told['peak_mb']:8.0f}"
@@ -239,17 +275,17 @@ def main() -> None:
 
 def to_plain(medians: Medians, case: Case, road: str) -> str:
     """The CPU of a lane's case to that of the calls alone by this road; "" where none was made."""
-    name, kind, in_flight, delay_s = case
+    _, kind, _, delay_s = case
     lane, _, model = kind.partition(":")
     plain = f"plain-{road}:{model}" if model else f"plain-{road}"
     others = [
-        medians[other, at_once]["cpu_ms"]
-        for other, what, at_once, delay in CASES
-        if what == plain and delay == delay_s and (other, at_once) in medians
+        found["cpu_ms"]
+        for (_, what, _, delay), found in medians.items()
+        if what == plain and delay == delay_s
     ]
     if lane not in ("auto", "litellm") or not others:
         return ""
-    return f"{medians[name, in_flight]['cpu_ms'] / others[0]:.2f}"
+    return f"{medians[case]['cpu_ms'] / others[0]:.2f}"
 
 
 if __name__ == "__main__":
