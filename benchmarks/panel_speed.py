@@ -15,9 +15,10 @@ by hand. Out of litellm's own call OpenAI's library carries `openai/` models, li
 `lane litellm` passes the first two by once it has seen what they send.
 
 `goal ms` is the processor time in the milliseconds of the machine where the goals were set (0.7
-on the lane, 1.6 through litellm's own call): there a plain call of litellm took at least 3.5. Such
-calls are measured in every round, since a machine may be half as fast in one hour as in the next.
-How near one of half the speed comes to the ideal is seen with twice the latency.
+on the lane, 1.6 through litellm's own call): there a plain call of litellm took 3.5, with 64 in
+flight and answered at once. Such calls are measured in every round, since a machine may be half as
+fast in one hour as in the next. How near one of half the speed comes to the ideal is seen with
+twice the latency.
 
 `ledger us` is the processor time of the thread that writes the ledger, microseconds a judgment;
 `nothing stored` is the lane with a ledger that takes everything and writes nothing. What is between
