@@ -1,6 +1,6 @@
 """A panel of thirty judges at work: wall time against the ideal, CPU a judgment, memory.
 
-    python benchmarks/panel_speed.py [--responses N] [--rounds N] [--only WORD] [--latency S]
+    python benchmarks/panel_speed.py [--responses N] [--rounds N] [--only WORDS] [--latency S]
 
 A provider on loopback, on a processor of its own, answers after 200 ms (`--latency`) or at once.
 Everything is included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median
@@ -12,7 +12,10 @@ alone costs 0.4 s.
 same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
 by hand. Out of litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
 `hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones;
-`lane litellm` passes the first two by once it has seen what they send.
+`lane litellm` passes the first two by once it has seen what they send. `bare wire` is what no
+client can better: connections of which each sends the same bytes again once it has read an answer,
+all of them from the first moment (`bare_wire.py`). What is between it and the ideal is the doing of
+the wire, the provider and the machine.
 
 `goal ms` is the processor time in the milliseconds of the machine where the goals were set (0.7
 on the lane, 1.6 through litellm's own call): there a plain call of litellm took 3.5, with 64 in
@@ -93,6 +96,8 @@ def all_cases(latency_s: float) -> tuple[Case, ...]:
         (f"lane litellm, vllm, {wait}", f"litellm:{OTHER_MODEL}", 256, latency_s),
         (f"lane litellm, aiohttp, {wait}", f"litellm:{LIGHT_MODEL}", 256, latency_s),
         (f"plain litellm, {wait}", "plain-litellm", 128, latency_s),
+        (f"bare wire, {wait}", "bare-wire", 128, latency_s),
+        (f"bare wire, {wait}", "bare-wire", 256, latency_s),
     )
 
 
@@ -177,11 +182,24 @@ async def plain(kind: str, base: str, count: int, in_flight: int) -> int:
     return calls
 
 
+async def bare(base: str, count: int, in_flight: int) -> int:
+    """As many calls, made by connections alone; how many were answered."""
+    from bare_wire import BareWire
+
+    calls = 30 * count
+    await BareWire(base, calls).run(in_flight)
+    return calls
+
+
 def measure(kind: str, in_flight: int, base: str, count: int) -> dict[str, float]:
     """One round in this process."""
     written = 0.0
     with tempfile.TemporaryDirectory() as folder:
-        if kind.startswith("plain"):
+        if kind == "bare-wire":
+            cpu, wall = time.process_time(), time.perf_counter()
+            scored = run_sync(bare(base, count, in_flight))
+            cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+        elif kind.startswith("plain"):
             # One loop for both: litellm keeps a pool of connections of the first it meets.
             with asyncio.Runner() as runner:
                 runner.run(plain(kind, base, 5, in_flight))  # loads what is loaded late
@@ -212,7 +230,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--responses", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", default="", help="cases whose name holds this")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], help="cases whose name holds one of these"
+    )
     parser.add_argument("--latency", type=float, default=LATENCY_S, help="seconds to an answer")
     parser.add_argument("--one", nargs=3, metavar=("KIND", "N", "BASE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -222,10 +242,12 @@ def main() -> None:
         return
     if options.latency <= 0:
         parser.error(f"--latency {options.latency}: seconds above 0")
-    cases = [case for case in all_cases(options.latency) if options.only in case[0]]
-    if not cases:
-        names = ", ".join(dict.fromkeys(case[0] for case in all_cases(options.latency)))
-        parser.error(f"--only {options.only!r}: no case's name holds this; there are {names}")
+    known = all_cases(options.latency)
+    names = ", ".join(dict.fromkeys(case[0] for case in known))
+    for word in options.only:
+        if not any(word in case[0] for case in known):
+            parser.error(f"--only {word!r}: no case's name holds this; there are {names}")
+    cases = [case for case in known if any(word in case[0] for word in options.only)]
     report(cases, rounds(cases, options.rounds, options.responses), options)
 
 
