@@ -25,7 +25,7 @@ class Departures:
 
     def __init__(self) -> None:
         self._under_way = 0
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: dict[asyncio.AbstractEventLoop, list[asyncio.Future[None]]] = {}
 
     def __enter__(self) -> None:
         self._under_way += 1
@@ -34,20 +34,26 @@ class Departures:
         self._under_way -= 1
 
     async def together(self) -> None:
-        """Waits until others start too, 5 ms at most."""
+        """Waits until others of its event loop start too, 5 ms at most."""
         if self._under_way < _FEW:
             return
         loop = asyncio.get_running_loop()
-        if not self._waiting:
-            loop.call_later(min(_MOST_S, self._under_way * _EACH_S), self._start)
-        elif self._waiting[0].get_loop() is not loop:  # theirs cannot wake a call of another
-            return
+        waiting = self._waiting.get(loop)
+        if waiting is None:
+            self._forget_closed()
+            waiting = self._waiting[loop] = []
+            loop.call_later(min(_MOST_S, self._under_way * _EACH_S), self._start, loop)
         turn = loop.create_future()
-        self._waiting.append(turn)
+        waiting.append(turn)
         await turn
 
-    def _start(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for turn in waiting:
+    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
+        for turn in self._waiting.pop(loop):
             if not turn.done():  # cancelled
                 turn.set_result(None)
+
+    def _forget_closed(self) -> None:
+        """A loop that was closed while calls waited never starts them."""
+        for loop in list(self._waiting):  # loops of other threads come and go meanwhile
+            if loop.is_closed():
+                self._waiting.pop(loop, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 from collections.abc import Callable
 from typing import Any
@@ -89,19 +90,41 @@ def test_a_cancelled_call_neither_holds_up_the_others_nor_stays_under_way() -> N
 def test_calls_of_another_loop_do_not_wait_for_those_of_the_first() -> None:
     departures = Departures()
 
-    async def leave() -> bool:
-        waiting = asyncio.ensure_future(departures.together())
-        await asyncio.sleep(0)
-        return waiting.done()
-
-    async def meanwhile() -> bool:
+    async def run() -> tuple[bool, bool]:
         first = asyncio.ensure_future(departures.together())
         await asyncio.sleep(0)
-        elsewhere = await asyncio.to_thread(asyncio.run, leave())
-        await first
-        return elsewhere
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:  # which holds up this loop
+            elsewhere = pool.submit(asyncio.run, asyncio.wait_for(departures.together(), 5))
+            concurrent.futures.wait([elsewhere])
+        still_waits = not first.done()
+        await asyncio.wait_for(first, 5)
+        return elsewhere.exception() is None, still_waits
 
     with contextlib.ExitStack() as others:
         for _ in range(50):
             others.enter_context(departures)
-        assert asyncio.run(asyncio.wait_for(meanwhile(), 5))
+        assert asyncio.run(run()) == (True, True)
+
+
+def test_a_loop_closed_while_calls_wait_holds_up_none_of_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    departures, delays = Departures(), list[float]()
+
+    async def broken_off() -> None:
+        waiting = asyncio.ensure_future(departures.together())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", delays_of(loop, delays))
+        await asyncio.gather(*(departures.together() for _ in range(3)))
+
+    with contextlib.ExitStack() as others:
+        for _ in range(50):
+            others.enter_context(departures)
+        asyncio.run(broken_off())
+        asyncio.run(asyncio.wait_for(run(), 5))
+    assert delays == [pytest.approx(0.002)]
+    assert departures._waiting == {}
