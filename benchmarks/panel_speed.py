@@ -19,9 +19,13 @@ the wire, the provider and the machine.
 
 `goal ms` is the processor time in the milliseconds of the machine where the goals were set (0.7
 on the lane, 1.6 through litellm's own call): there a plain call of litellm took 3.5, with 64 in
-flight and answered at once. Such calls are measured in every round, since a machine may be half as
-fast in one hour as in the next. How near one of half the speed comes to the ideal is seen with
-twice the latency.
+flight and answered at once. Such calls are measured at the start of every round, since a machine
+may be half as fast in one hour as in the next.
+
+How near a panel comes to the ideal depends on how much of the time between two answers its work
+takes. `--latency goal` gives a machine the share that it has there: answers after 200 ms of that
+machine's, as many times longer here as the plain calls at the start of the round took. Where both
+the work and the wait are twice as long, their ratio to the ideal is the same.
 
 `ledger us` is the processor time of the thread that writes the ledger, microseconds a judgment;
 `nothing stored` is the lane with a ledger that takes everything and writes nothing. What is between
@@ -34,6 +38,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -64,16 +69,19 @@ MODEL = "openai/judge"
 OTHER_MODEL = "hosted_vllm/judge"
 LIGHT_MODEL = "aiohttp_openai/judge"
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
-Case = tuple[str, str, int, float]
-"""Name, what is run (and of which model), calls in flight, seconds to an answer."""
+Case = tuple[str, str, int, float | None]
+"""Name, what is run (and of which model), calls in flight, seconds to an answer.
+
+Without seconds: `LATENCY_S` of the machine where the goals were set.
+"""
 Medians = dict[Case, dict[str, float]]
 RULER: Case = ("plain litellm, at once", "plain-litellm", 64, 0.0)
 RULER_RESPONSES = 60
 
 
-def all_cases(latency_s: float) -> tuple[Case, ...]:
+def all_cases(latency_s: float | None) -> tuple[Case, ...]:
     """What can be measured, with a provider that takes so long."""
-    wait = f"{1e3 * latency_s:.0f} ms"
+    wait = f"{1e3 * LATENCY_S:.0f} goal ms" if latency_s is None else f"{1e3 * latency_s:.0f} ms"
     return (
         ("graph alone", "graph", 64, 0.0),
         ("lane auto, at once", "auto", 64, 0.0),
@@ -233,15 +241,18 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", default=[""], help="cases whose name holds one of these"
     )
-    parser.add_argument("--latency", type=float, default=LATENCY_S, help="seconds to an answer")
+    parser.add_argument(
+        "--latency",
+        type=seconds,
+        default=LATENCY_S,
+        help=f"seconds to an answer; goal: {LATENCY_S} of the machine where the goals were set",
+    )
     parser.add_argument("--one", nargs=3, metavar=("KIND", "N", "BASE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         kind, in_flight, base = options.one
         print(json.dumps(measure(kind, int(in_flight), base, options.responses)), flush=True)
         return
-    if options.latency <= 0:
-        parser.error(f"--latency {options.latency}: seconds above 0")
     known = all_cases(options.latency)
     names = ", ".join(dict.fromkeys(case[0] for case in known))
     for word in options.only:
@@ -251,23 +262,49 @@ def main() -> None:
     report(cases, rounds(cases, options.rounds, options.responses), options)
 
 
+def seconds(text: str) -> float | None:
+    """The value of `--latency`; None for that of the goals."""
+    if text == "goal":
+        return None
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r}: seconds above 0, or goal")
+    return found
+
+
 def rounds(cases: Sequence[Case], count: int, responses: int) -> Medians:
     """The medians of so many rounds of each case, and of the ruler."""
     found: dict[Case, list[dict[str, float]]] = {}
     for _ in range(count):
-        for case in dict.fromkeys((*cases, RULER)):
-            _, kind, in_flight, delay_s = case
+        ruler_ms = GOALS_LITELLM_MS
+        for case in dict.fromkeys((RULER, *cases)):
             many = responses if case in cases else min(responses, RULER_RESPONSES)
-            with provider("--delay", str(delay_s)) as bases:
-                base = bases["openai"]
-                command = [sys.executable, __file__, "--one", kind, str(in_flight), base]
-                command += ["--responses", str(many)]
-                done = subprocess.run(command, check=True, capture_output=True, text=True)
-            found.setdefault(case, []).append(json.loads(done.stdout.splitlines()[-1]))
+            told = one_round(case, many, ruler_ms)
+            if case == RULER:
+                ruler_ms = told["cpu_ms"]
+            found.setdefault(case, []).append(told)
     return {
         case: {name: statistics.median(each[name] for each in told) for name in told[0]}
         for case, told in found.items()
     }
+
+
+def one_round(case: Case, responses: int, ruler_ms: float) -> dict[str, float]:
+    """What a process of its own measures where a plain call of litellm took so long just before."""
+    _, kind, in_flight, delay_s = case
+    if delay_s is None:
+        delay_s = LATENCY_S * ruler_ms / GOALS_LITELLM_MS
+    with provider("--delay", str(delay_s)) as bases:
+        command = [sys.executable, __file__, "--one", kind, str(in_flight), bases["openai"]]
+        command += ["--responses", str(responses)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    told: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    ideal_s = 30 * responses * delay_s / in_flight
+    ratio = told["wall_s"] / ideal_s if ideal_s else math.nan
+    return told | {"latency_ms": 1e3 * delay_s, "to_ideal": ratio}
 
 
 def report(cases: Sequence[Case], medians: Medians, options: argparse.Namespace) -> None:
@@ -278,21 +315,20 @@ def report(cases: Sequence[Case], medians: Medians, options: argparse.Namespace)
         f"a plain call of litellm: {ruler:.2f} ms"
     )
     print(
-        f"{'':30}{'in flight':>10}{'CPU ms':>8}{'goal ms':>10}{'/litellm':>9}{'/httpx':>8}"
-        f"{'ledger us':>10}{'calls/s':>8}{'wall s':>8}{'to ideal':>9}{'peak MB':>8}"
+        f"{'':30}{'in flight':>10}{'wait ms':>8}{'CPU ms':>8}{'goal ms':>8}{'/litellm':>9}"
+        f"{'/httpx':>8}{'ledger us':>10}{'calls/s':>8}{'wall s':>8}{'to ideal':>9}{'peak MB':>8}"
     )
     calls = 30 * options.responses
     for case in cases:
-        name, _, in_flight, delay_s = case
+        name, _, in_flight, _ = case
         told = medians[case]
-        ideal = calls * delay_s / in_flight
-        against = f"{told['wall_s'] / ideal:9.3f}" if ideal else f"{'':9}"
+        against = "" if math.isnan(told["to_ideal"]) else f"{told['to_ideal']:.3f}"
         at_goal = f"{told['cpu_ms'] * GOALS_LITELLM_MS / ruler:.3f}"
         print(
-            f"{name:30}{in_flight:10}{told['cpu_ms']:8.3f}{at_goal:>10}"
+            f"{name:30}{in_flight:10}{told['latency_ms']:8.0f}{told['cpu_ms']:8.3f}{at_goal:>8}"
             f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>8}"
             f"{told['ledger_us']:10.0f}"
-            f"{calls / told['wall_s']:8.0f}{told['wall_s']:8.2f}{against}{told['peak_mb']:8.0f}"
+            f"{calls / told['wall_s']:8.0f}{told['wall_s']:8.2f}{against:>9}{told['peak_mb']:8.0f}"
         )
 
 
