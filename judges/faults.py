@@ -7,7 +7,7 @@ test checks that it covers every exception litellm defines.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from time import time
@@ -210,6 +210,14 @@ def _reason(error: BaseException, text: str) -> str:
     return f" ({said[-1]})" if said and said[-1] and said[-1] not in text else ""
 
 
+def _code(error: BaseException) -> str:
+    """What the endpoint calls the fault beside its sentence, which litellm does not always tell."""
+    body = getattr(error, "body", None)
+    if not isinstance(body, Mapping):
+        return ""
+    return " ".join(str(body[name]) for name in ("type", "code") if isinstance(body.get(name), str))
+
+
 def _fault_of(
     error: BaseException, text: str, status: int | None, causes: frozenset[str]
 ) -> FaultClass:
@@ -224,11 +232,12 @@ def _fault_of(
         if fault == "internal" and status >= 500:
             fault = "server"
         fault = _BY_STATUS.get(status, fault)
-    if fault in ("rate_limit", "bad_request", "permission") and _QUOTA.search(text):
+    said = f"{text} {_code(error)}"
+    if fault in ("rate_limit", "bad_request", "permission") and _QUOTA.search(said):
         return "quota"
-    if fault == "bad_request" and _CONTEXT.search(text):
+    if fault == "bad_request" and _CONTEXT.search(said):
         return "context_length"
-    if fault == "bad_request" and _POLICY.search(text):
+    if fault == "bad_request" and _POLICY.search(said):
         return "content_policy"
     if fault in ("server", "connection") and _TRACEBACK in text and not _CUT_OFF.search(text):
         # litellm's reading of an answer fell over it and says "connection error": asking again

@@ -35,6 +35,7 @@ class _Silence:
     def __init__(self) -> None:
         self.model_call_details: dict[str, Any] = {}
         self.optional_params: dict[str, Any] = {}
+        self.litellm_params: dict[str, Any] = {}
 
     def post_call(self, *given: Any, **named: Any) -> None:
         """Nothing."""

@@ -167,7 +167,16 @@ class AskedClient:
         """See `Way.learn`."""
         self.written.learn(sent, given)
         if received is not None:
-            self.answers.learn(received, back[1].model_dump())
+            self.answers.learn(received, _taken_of(back[1]))
+
+
+def _taken_of(answer: Any) -> Any:
+    """What litellm takes of an answer of the client's."""
+    try:
+        from litellm.llms.openai.common_utils import model_dump_provider_response
+    except ImportError:  # up to 1.106 everything, fields that the answer did not have among it
+        return answer.model_dump()
+    return model_dump_provider_response(answer)
 
 
 class ShortWays:

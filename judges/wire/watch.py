@@ -212,16 +212,21 @@ def _send_once(handler: Any) -> None:
     The provider may have done the work, and been paid, when the connection breaks; whether to ask
     again is decided, counted and stored by the desk.
     """
-    again = getattr(handler, "single_connection_post_request", None)
-    if again is None:  # a litellm that does not send again
-        return
+    # The second is the name that it has from 1.109 on.
+    for name in ("single_connection_post_request", "single_connection_request"):
+        again = getattr(handler, name, None)
+        if again is not None:
+            setattr(handler, name, _not_again(again))
 
+
+def _not_again(again: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(again)
     async def not_again(self: Any, *given: Any, **named: Any) -> Any:
         if current_passage() is not None:
             raise  # noqa: PLE0704 - what the first attempt met: litellm calls this in its handler
         return await again(self, *given, **named)
 
-    handler.single_connection_post_request = not_again
+    return not_again
 
 
 def _only_where_told(owner: Any, name: str) -> None:

@@ -75,6 +75,24 @@ def test_the_map_covers_every_exception_that_litellm_defines() -> None:
         assert fault in FAULT_CLASSES
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "fault"),
+    [
+        ("RateLimitError", "insufficient_quota", "quota"),
+        ("BadRequestError", "context_length_exceeded", "context_length"),
+        ("BadRequestError", "content_policy_violation", "content_policy"),
+        ("BadRequestError", None, "bad_request"),
+    ],
+)
+def test_the_code_of_a_fault_says_what_its_sentence_leaves_out(
+    name: str, code: str | None, fault: str
+) -> None:
+    # From 1.109 on litellm's text is the endpoint's sentence alone.
+    error = type(name, (Exception,), {"body": {"message": "No.", "type": None, "code": code}})
+    assert classify(error("No.")).fault == fault
+    assert classify(type(name, (Exception,), {"body": ["code"]})("No.")).fault != "quota"
+
+
 def test_what_nobody_foresaw_is_a_defect_of_our_own_and_is_not_tried_again() -> None:
     assert classify(ZeroDivisionError("x")).fault == "internal"
     assert "internal" not in TRANSIENT

@@ -169,6 +169,7 @@ async def test_json_object_is_told_from_a_schema(ask, server, model):
 
 
 # As litellm 1.106.2 raises them, by provider: openai, hosted_vllm, anthropic, ollama_chat.
+# By provider; where a newer litellm has another class for it, that stands second.
 RAISED = {
     Fault.RATE_LIMIT: ("RateLimitError",) * 4,
     Fault.RATE_LIMIT_RETRY_AFTER: ("RateLimitError",) * 4,
@@ -180,16 +181,21 @@ RAISED = {
     Fault.UNAVAILABLE: ("ServiceUnavailableError",) * 4,
     Fault.GATEWAY_TIMEOUT: ("Timeout",) * 4,
     Fault.UNAUTHORIZED_ECHOING_KEY: ("AuthenticationError",) * 4,
-    # A 403 of the OpenAI kind becomes a BadRequestError whose status_code is 403.
+    # A 403 of the OpenAI kind becomes an error of another class whose status_code is 403.
     Fault.FORBIDDEN: (
-        "BadRequestError",
+        "BadRequestError APIError",
         "BadRequestError",
         "PermissionDeniedError",
         "PermissionDeniedError",
     ),
     Fault.MODEL_NOT_FOUND: ("NotFoundError",) * 4,
     Fault.CONTEXT_LENGTH: (*("ContextWindowExceededError",) * 3, "BadRequestError"),
-    Fault.CONTENT_POLICY: (*("ContentPolicyViolationError",) * 3, "BadRequestError"),
+    Fault.CONTENT_POLICY: (
+        "ContentPolicyViolationError BadRequestError",
+        "ContentPolicyViolationError",
+        "ContentPolicyViolationError",
+        "BadRequestError",
+    ),
     Fault.RESPONSE_FORMAT_UNSUPPORTED: ("BadRequestError",) * 4,
     Fault.TEMPERATURE_UNSUPPORTED: ("BadRequestError",) * 4,
     Fault.RESET_BEFORE_ANSWER: (*("InternalServerError",) * 3, "APIConnectionError"),
@@ -206,10 +212,10 @@ async def test_a_fault_becomes_the_exception_that_litellm_has_for_it(
     ask, litellm, server, provider, fault
 ):
     server.judge = constant(fault)
-    expected = getattr(litellm.exceptions, RAISED[fault][PROVIDERS.index(provider)])
-    with pytest.raises(expected) as caught:
+    expected = RAISED[fault][PROVIDERS.index(provider)].split()
+    with pytest.raises(litellm.openai.OpenAIError) as caught:
         await ask(provider, response_format=STRUCTURED)
-    assert type(caught.value) is expected
+    assert type(caught.value).__name__ in expected
     headers = getattr(caught.value, "litellm_response_headers", None) or {}
     if fault is Fault.RATE_LIMIT_RETRY_AFTER:
         assert headers["retry-after"] == "3"
