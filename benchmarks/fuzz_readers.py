@@ -14,6 +14,7 @@ Needs atheris (libFuzzer for Python, Apache-2.0): pip install atheris
 from __future__ import annotations
 
 import argparse
+import asyncio
 import gzip
 import os
 import re
@@ -209,6 +210,47 @@ def screen_target() -> Callable[[bytes], None]:
     return one
 
 
+def answer_target() -> Callable[[bytes], None]:
+    from httptools import HttpResponseParser
+
+    from areopagus.judges.wire.exchange import Exchange
+    from areopagus.judges.wire.passage import Received
+    from areopagus.judges.wire.plain_answer import PlainAnswers
+
+    class Pools:
+        def connection_lost(self, error: Exception | None) -> None: ...
+
+    async def read(parts: list[bytes], lost: Exception | None) -> Received:
+        exchange = Exchange(Pools(), HttpResponseParser, ConnectionError)
+        for part in parts:
+            exchange.data_received(part)
+        exchange.connection_lost(lost)
+        assert exchange.answered.done()
+        assert not exchange.is_over
+        return exchange.answered.result()
+
+    runner = asyncio.Runner()
+
+    def one(data: bytes) -> None:
+        if len(data) < 3:
+            return
+        lost = ConnectionResetError() if data[0] & 1 else None
+        size, answer = 1 + data[1], data[2:]
+        parts = [answer[at : at + size] for at in range(0, len(answer), size)]
+        whole = runner.run(read([answer], lost))
+        split = runner.run(read(parts, lost))
+        assert (whole == split) or (whole.broken is not None and split.broken is not None)
+        assert (whole.status, whole.headers, whole.body) == (
+            split.status,
+            split.headers,
+            split.body,
+        )
+        if whole.broken is None:
+            PlainAnswers().read(whole, None, lambda answer: answer)
+
+    return one
+
+
 TARGETS: dict[str, Callable[[], Callable[[bytes], None]]] = {
     "reply": reply_target,
     "yaml": yaml_target,
@@ -217,6 +259,7 @@ TARGETS: dict[str, Callable[[], Callable[[bytes], None]]] = {
     "humans": humans_target,
     "variants": variants_target,
     "screen": screen_target,
+    "answers": answer_target,
 }
 
 

@@ -18,6 +18,8 @@ from .passage import Received
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_MOST_SPOILED = 32
+"""Connections on which something has come unasked; then no more are opened for one request."""
 _MOST_HEADERS = 128
 _LONGEST_HEADER = 8190
 _LONGEST_HEAD = _MOST_HEADERS * _LONGEST_HEADER
@@ -63,11 +65,7 @@ class Exchanges:
         Raises:
             Exception: aiohttp's, where no connection was made: nothing was sent.
         """
-        while True:
-            connection = await self._connector.connect(self._request, [], no_timers)
-            if not connection.protocol.should_close:
-                break
-            connection.close()  # something came on it that nobody had asked for
+        connection = await self._clear_connection(no_timers)
         transport, pools = connection.transport, connection.protocol
         exchange = Exchange(pools, self._new_parser, self._error)
         transport.set_protocol(exchange)
@@ -84,6 +82,17 @@ class Exchanges:
         else:
             connection.close()
         return received
+
+    async def _clear_connection(self, no_timers: Any) -> Any:
+        """One of the pool's, or a new one, on which nothing has come that nobody had asked for."""
+        for _ in range(_MOST_SPOILED):
+            connection = await self._connector.connect(self._request, [], no_timers)
+            if not connection.protocol.should_close:
+                return connection
+            connection.close()
+        from aiohttp import ClientConnectionError
+
+        raise ClientConnectionError("something comes on each connection before it is asked for")
 
     def _error(self, message: str) -> BaseException:
         """What aiohttp's client raises over a head that it cannot read."""

@@ -9,6 +9,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -393,6 +394,36 @@ async def test_what_comes_unasked_between_two_requests_answers_nothing(
     await asyncio.sleep(0.05)
     assert (await ours.post(BODY)).body == BODY
     assert speaker.connections == 2
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_server_that_speaks_first_is_no_endpoint(transport: Any, at_once: bool) -> None:
+    greeted = []
+
+    async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        greeted.append(writer)
+        writer.write(b"220 mail.invalid ready\r\n")
+
+    server = await asyncio.start_server(greet, "127.0.0.1", 0)
+    ours = connection(transport, server.sockets[0].getsockname()[1])
+    if at_once:  # the greeting is there before the request is written
+        exchanges = straight(ours)
+        connect = exchanges._connector.connect
+
+        async def late(*given: Any) -> Any:
+            found = await connect(*given)
+            await asyncio.sleep(0.01)
+            return found
+
+        exchanges._connector = SimpleNamespace(connect=late)
+    try:
+        received = await asyncio.wait_for(ours.post(BODY), 20)
+    finally:
+        server.close()
+        for writer in greeted:
+            writer.close()
+    assert received.broken is not None
+    assert (len(greeted) == 32) if at_once else (1 <= len(greeted) <= 32)
 
 
 async def test_an_answer_that_comes_before_the_request_is_written_ends_the_connection(
