@@ -8,7 +8,7 @@ import gzip
 import socket
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -242,7 +242,9 @@ async def test_answers_are_read_as_aiohttp_reads_them(
     speaker: Speaker, transport: Any, name: str, split: Callable[[bytes], list[bytes]]
 ) -> None:
     ours, clients, way = await both(speaker, transport, split(ANSWERS[name]))
-    assert ours == clients
+    # Before 3.14.5 aiohttp leaves white space at the end of a line.
+    headers = tuple((name, value.strip()) for name, value in clients.headers)
+    assert ours == replace(clients, headers=headers)
     assert ours.broken is None
     assert straight(way) is not None
 
