@@ -165,11 +165,13 @@ def worth_of(table: JudgmentTable, prompts: Sequence[str], *, seed: int = 0) -> 
         prompt=[prompts[int(k)] for k in np.flatnonzero(is_chosen)],
         jackknife=False,
     )
+    if study.reason is not None:  # too few were scored: no component is defined
+        return Worth(n, None, study.reason)
     worth = effective_judges_from_components(
         study, personas=shape[0], models=shape[1], repeats=repeats
     )
-    if study.reason or not np.isfinite(worth):
-        return Worth(n, None, study.reason or "no component of error is above 0")
+    if not np.isfinite(worth):
+        return Worth(n, None, "no component of error is above 0")
     return Worth(n, float(worth), None)
 
 

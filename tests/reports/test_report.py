@@ -430,6 +430,22 @@ def test_worth_of_one_model_is_undefined(tmp_path: Path) -> None:
     assert found.reason is not None
 
 
+@pytest.mark.parametrize("n_scored", [1, 2, 3, 8])
+def test_a_run_of_which_nearly_nothing_was_scored_has_a_report(
+    tmp_path: Path, n_scored: int
+) -> None:
+    # A backend that closes after its first answers, say.
+    seats = [(r, p, m) for r in ("r0", "r1") for p in ("historian", "ethicist") for m in MODELS]
+    votes = [judgment(r, "p" + r, "m", persona=p, model=m) for r, p, m in seats]
+    failed = [unscored(vote, "failed", "not_found") for vote in votes[n_scored:]]
+    run = make_run(tmp_path / "run", by_response([*votes[:n_scored], *failed]))
+    table = read_judgment_table(run, CRITERIA)
+    found = worth_of(table, ["pr0", "pr1"])
+    assert found.effective is None
+    assert found.reason
+    assert found.reason in write_report(run, figures=False).read_text(encoding="utf-8")
+
+
 def test_mean_ranks_share_places_and_use_common_prompts_only() -> None:
     # Prompt 1: a best (1), b and c tied (2.5 each). Prompt 2: c, b, a. Prompt 3 lacks c.
     table = np.array([[9, 5, 5], [1, 2, 3], [4, 5, np.nan]], dtype=float)
