@@ -249,6 +249,7 @@ async def test_answers_are_read_as_aiohttp_reads_them(
     assert straight(way) is not None
 
 
+@pytest.mark.both_loops
 @pytest.mark.parametrize("name", ENDED)
 async def test_answers_that_the_end_of_the_connection_ends(
     speaker: Speaker, transport: Any, name: str
@@ -271,6 +272,7 @@ async def test_answers_that_break_off_are_the_same_fault(
     assert straight(way) is not None
 
 
+@pytest.mark.both_loops
 @pytest.mark.parametrize("name", UNREADABLE)
 async def test_what_cannot_be_read_is_aiohttps_to_read_from_then_on(
     speaker: Speaker, transport: Any, name: str
