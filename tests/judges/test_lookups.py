@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,7 +31,7 @@ class Litellm:
             litellm=SimpleNamespace(model_cost=self.map), get_model_info_helper=self.look_up
         )
         utils = SimpleNamespace(get_model_cost_mutation_generation=lambda: self.changes)
-        _remember_models(self.main, utils)
+        _remember_models([self.main], utils)
 
     def look_up(self, model: str, custom_llm_provider: str | None = None, **named: Any) -> Any:
         self.asked.append((model, custom_llm_provider))
@@ -109,6 +110,23 @@ def test_many_models_are_not_all_kept() -> None:
     assert len(litellm.asked) == 300
 
 
+def test_the_installed_litellm_looks_a_model_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    litellm = litellm_module()
+    searched: list[str] = []
+    search = litellm.utils.get_potential_model_names
+
+    def counted(*given: Any, **named: Any) -> Any:
+        searched.append(named.get("model") or given[0])
+        return search(*given, **named)
+
+    monkeypatch.setattr(litellm.utils, "get_potential_model_names", counted)
+    name = "areopagus-model-asked-for-twice"
+    with passing(is_untold=True):
+        for _ in range(3):
+            litellm.main.responses_api_bridge_check(model=name, custom_llm_provider="openai")
+    assert searched == [name]
+
+
 def test_the_installed_litellm_sees_a_model_that_is_entered_while_it_runs() -> None:
     litellm = litellm_module()
     check = litellm.main.responses_api_bridge_check
@@ -137,3 +155,54 @@ def test_litellms_names_of_providers_are_what_they_were() -> None:
     assert openai.value == "openai" == openai
     assert pickle.loads(pickle.dumps(openai)) is openai is copy.deepcopy(openai)
     assert repr(openai) == "<LlmProviders.OPENAI: 'openai'>"
+
+
+def _parses(litellm: Any) -> Any:
+    parses = getattr(litellm.main, "_parse_supplemental_provider_params", None)
+    if parses is None:
+        pytest.skip("this litellm has no such settings")
+    return parses
+
+
+def test_settings_that_no_call_names_are_read_once_and_handed_out_apart() -> None:
+    parses = _parses(litellm_module())
+    kwargs = {"extra_headers": None, "metadata": None}
+    plain = parses(kwargs)
+    with passing(is_untold=True):
+        first, second = parses(kwargs), parses(dict(kwargs))
+        other = parses({"metadata": None})
+    assert first == second == plain
+    assert first.params.model_fields_set == plain.params.model_fields_set
+    assert other.params.model_fields_set != plain.params.model_fields_set  # as it was named
+    first.params.extra_headers = {"of": "one call"}
+    assert second.params.extra_headers is None
+    with passing(is_untold=True):
+        assert parses(kwargs) == plain
+
+
+def test_settings_that_a_call_names_are_litellms_own() -> None:
+    parses = _parses(litellm_module())
+    with passing(is_untold=True):
+        parses({"extra_headers": None})
+        assert parses({"extra_headers": {"a": "b"}}).params.extra_headers == {"a": "b"}
+        assert parses({"extra_headers": None}).params.extra_headers is None
+        assert parses({"aws_region_name": 7}).param == "aws_region_name"  # refused as before
+
+
+def test_what_could_be_changed_for_all_is_not_shared() -> None:
+    from areopagus.judges.wire.lookups import _remember_no_settings
+
+    @dataclass(frozen=True)
+    class Read:
+        params: Any
+
+    main = SimpleNamespace(
+        SUPPLEMENTAL_KWARGS_KEYS=frozenset({"a"}),
+        _parse_supplemental_provider_params=lambda kwargs: Read(
+            SimpleNamespace(a=kwargs["a"], b=[])
+        ),
+    )
+    _remember_no_settings(main)
+    with passing(is_untold=True):
+        reads = [main._parse_supplemental_provider_params({"a": None}) for _ in range(2)]
+    assert reads[0].params.b is not reads[1].params.b
