@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from importlib import import_module
 from typing import Any
 
@@ -51,8 +51,9 @@ def _remember_models(askers: Collection[Any], utils: Any) -> None:
     changes = getattr(utils, "get_model_cost_mutation_generation", None)
     for asker in askers:
         look_up = getattr(asker, "get_model_info_helper", None)
-        if look_up is not None and changes is not None:  # else a litellm that goes another way
-            asker.get_model_info_helper = _remembering(look_up, changes, asker.litellm)
+        litellm = getattr(asker, "litellm", None)
+        if look_up and changes and litellm:  # else a litellm that goes another way
+            asker.get_model_info_helper = _remembering(look_up, changes, litellm)
 
 
 def _remembering(
@@ -89,14 +90,15 @@ def _remember_no_settings(main: Any) -> None:
         return
     unset: dict[frozenset[str], Any] = {}
 
-    def parsed(kwargs: Mapping[str, object]) -> Any:
+    def parsed(kwargs: Mapping[str, object], *given: Any, **more: Any) -> Any:
         named = names.intersection(kwargs)
-        if current_passage() is None or any(kwargs[name] is not None for name in named):
-            return parse(kwargs)
+        is_set = any(kwargs[name] is not None for name in named)
+        if is_set or given or more or current_passage() is None:
+            return parse(kwargs, *given, **more)
         found = unset.get(named)
         if found is None:
             found = parse(kwargs)
-            if not _is_plain(getattr(found, "params", None)):
+            if not _can_be_shared(found):
                 return found
             if len(unset) >= _MOST_KEPT:
                 unset.clear()
@@ -106,9 +108,14 @@ def _remember_no_settings(main: Any) -> None:
     main._parse_supplemental_provider_params = parsed
 
 
-def _is_plain(settings: Any) -> bool:
-    """Whether a copy of these settings shares nothing with them that can be changed."""
-    return hasattr(settings, "__dict__") and all(
-        value is None or isinstance(value, bool | int | float | str)
-        for value in vars(settings).values()
+def _can_be_shared(read: Any) -> bool:
+    """Whether a copy of these settings has nothing in common with them that can be changed."""
+    settings = getattr(read, "params", None)
+    return (
+        is_dataclass(read)
+        and hasattr(settings, "__dict__")
+        and all(
+            value is None or isinstance(value, bool | int | float | str)
+            for value in vars(settings).values()
+        )
     )
