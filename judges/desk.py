@@ -8,7 +8,7 @@ the call is being sent, retries, and the ledger again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -297,33 +297,31 @@ class Desk:
         try:
             self._refuse_if_closed(call)  # it may have closed while this call waited
             if may_note:
-                await self._note(call, soon=not limiter.has_next)
+                await self._note(call, soon=limiter.is_short)
             await limiter.acquire(call.likely_tokens)
             try:
                 reply = await self._sent(call, limiter)
             finally:
                 limiter.release()
-                if limiter.is_short:
-                    self.ledger.hurry()  # a note made ahead is not ahead any more
-            await self._store(call, reply, limiter)
+            storing = self._hand_in(call, await self._note(call), reply)
         finally:
-            limiter.leave()  # not before: what is not stored is what a kill may repeat
+            # Not before: whoever is let in now is noted by the commit that stores this answer or a
+            # later one, so that a kill never finds more notes without an answer than are let in.
+            limiter.leave()
+            if limiter.is_short:
+                self.ledger.hurry()  # a note made ahead is not ahead any more
+        await storing
         self.counts.answered += 1
         return reply
 
-    async def _store(self, call: Call, reply: Reply, limiter: Limiter) -> None:
+    def _hand_in(self, call: Call, intent: Intent, reply: Reply) -> Awaitable[None]:
         from ..records.ledger import CallRecord
 
         name, asked = call.backend.spec.name, call.request
         record = CallRecord(
             call.key, name, asked.endpoint, asked.purpose, asked.description(), reply
         )
-        limiter.unstored += 1
-        try:
-            intent = await self._note(call)
-            await self.ledger.finish(intent, record, soon=limiter.is_full_handed)
-        finally:
-            limiter.unstored -= 1
+        return self.ledger.finish(intent, record)
 
     async def _note(self, call: Call, *, soon: bool = True) -> Intent:
         if call.intent is None:

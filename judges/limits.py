@@ -8,6 +8,7 @@ holds still for a while after a server error.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +18,11 @@ _START_SHARE = 8
 """Of the most that may be in flight: whoever allows 256 has three rounds of answers to wait for
 them, and not five, and a backend that was named too much for still shows it with few calls."""
 _HOLD_AFTER_SERVER_ERROR_S = 10.0
-_AHEAD_SHARE = 4
-_UNSTORED_SHARE = 8
-_AHEAD_LEAST = 2
+AHEAD_S = 0.1
+"""So much time's answers may be noted ahead: those of two periods of the ledger's commits
+(`ledger_writer.APART_S`), since what one commit notes must last until the next is written."""
+_AHEAD_LEAST, _AHEAD_MOST_SHARE = 2, 2
+_RATE_OVER_S = 1.0
 # Several calls in flight meet the same limit at once: one burst of 429s is one event.
 _ONE_CUT_WITHIN_S = 1.0
 
@@ -62,6 +65,20 @@ class TokenBucket:
         self._level -= amount
 
 
+@dataclass(slots=True)
+class _Rate:
+    """How many come a second, of late: each counts for less the longer ago it came."""
+
+    per_second: float = 0.0
+    _counted: float = 0.0
+
+    def count(self, now: float) -> None:
+        """Counts one that comes now."""
+        faded = math.exp((self._counted - now) / _RATE_OVER_S)
+        self.per_second = self.per_second * faded + 1.0 / _RATE_OVER_S
+        self._counted = now
+
+
 class Limiter:
     """The gate of one backend. Used from one event loop."""
 
@@ -76,7 +93,6 @@ class Limiter:
         self.most = concurrency
         self.allowed = float(min(max(START_IN_FLIGHT, concurrency // _START_SHARE), concurrency))
         self.in_flight = 0
-        self.unstored = 0
         self._at_rates = 0
         self.peak_in_flight = 0
         self.throttled_times = 0
@@ -84,6 +100,7 @@ class Limiter:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._inside = 0
         self._outside: deque[asyncio.Future[None]] = deque()
+        self._rate = _Rate()
         self._buckets = (
             TokenBucket(rpm) if rpm else None,
             TokenBucket(tpm) if tpm else None,
@@ -98,28 +115,17 @@ class Limiter:
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
 
     @property
-    def has_next(self) -> bool:
-        """Whether a call waits that takes the next place that comes free."""
-        return bool(self._waiting)
-
-    @property
-    def is_full_handed(self) -> bool:
-        """Whether answers that wait to be stored should be: no other is on its way, or they are
-        an eighth of what may be in flight. A kill would lose them beside what is in flight."""
-        is_last = self._inside <= self.unstored
-        return is_last or self.unstored * _UNSTORED_SHARE >= int(self.allowed)
-
-    @property
     def is_short(self) -> bool:
-        """Whether a place is free and no call waits that takes it."""
+        """Whether a place is free and no call waits that takes it: none is noted that could."""
         return not self._waiting and self.in_flight < int(self.allowed)
 
     async def approach(self) -> bool:
         """Waits until a call is about to be its backend's next; `leave` ends what this begins.
 
-        So many calls as may be in flight are let in, and a quarter as many that are being stored
-        or can be noted in the ledger meanwhile: a place that comes free is then filled at once,
-        and not after a commit, and a kill finds no more calls than these between note and reply.
+        So many calls as may be in flight are let in, and beside them as many as have come back
+        in `AHEAD_S`, at most half as many as may be in flight: these are noted in the ledger
+        meanwhile, so that a place that comes free is filled at once, and not after a commit. A
+        kill finds no more calls than all these between note and reply.
 
         Returns:
             Whether the call may be noted now; False where it might wait long for its place.
@@ -167,6 +173,7 @@ class Limiter:
     def release(self) -> None:
         """Gives the place back."""
         self.in_flight -= 1
+        self._rate.count(self._clock())
         self._moved.set()
         self._admit()
 
@@ -253,7 +260,8 @@ class Limiter:
 
     def _room(self) -> int:
         allowed = int(self.allowed)
-        return allowed + max(_AHEAD_LEAST, allowed // _AHEAD_SHARE)
+        ahead = min(int(AHEAD_S * self._rate.per_second), allowed // _AHEAD_MOST_SHARE)
+        return allowed + max(_AHEAD_LEAST, ahead)
 
     def _let_in(self) -> None:
         while self._outside and self._inside < self._room():

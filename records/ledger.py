@@ -12,7 +12,7 @@ import itertools
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -102,6 +102,7 @@ class Ledger:
         self._writer = writer
         self._numbers = itertools.count(1)
         self._cut_off: dict[str, tuple[int, ...]] = {}
+        self._descriptions: set[str] = set()
         if writer is not None:
             writer.start()
 
@@ -209,11 +210,14 @@ class Ledger:
         self._cut_off[intent.key] = (*self._cut_off.get(intent.key, ()), intent.id)
 
     def hurry(self) -> None:
-        """Notes made ahead are wanted now."""
+        """What was handed over and not stored yet is wanted now."""
         self._writable().hurry()
 
-    async def finish(self, intent: Intent, record: CallRecord, *, soon: bool = False) -> None:
+    def finish(self, intent: Intent, record: CallRecord) -> Awaitable[None]:
         """Stores the reply and ends the note, in one transaction.
+
+        It is handed over at once: a note that begins after this call is never stored before it.
+        What is returned ends when it is stored, which others may share and `hurry` hastens.
 
         Where another process has stored a reply to the key meanwhile, the first one is kept and
         the second counted.
@@ -221,10 +225,9 @@ class Ledger:
         Args:
             intent: the note of the call.
             record: what was asked and what came back.
-            soon: whether it is not to wait for others that could share the commit.
 
         Raises:
-            StoreError: it could not be stored.
+            StoreError: it could not be stored; at once, or when it is awaited.
         """
         reply, usage = record.reply, record.reply.usage
         row = (
@@ -240,11 +243,12 @@ class Ledger:
             _plain(reply.finish_reason),
             _plain(reply.answered_by),
             intent.repeats,
-            encode_request(record.request),
+            self._described(record.request),
             encode_reply(reply),
         )
-        await self._writable().write("finish", (row, [intent.id, *intent.orphans]), soon=soon)
+        storing = self._writable().write("finish", (row, [intent.id, *intent.orphans]))
         self._cut_off.pop(record.key, None)
+        return storing
 
     async def fail(
         self,
@@ -332,6 +336,14 @@ class Ledger:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _described(self, request: Mapping[str, Any]) -> str:
+        """The name of a request's description, which the ledger holds once for all its calls."""
+        name, text = encode_request(request)
+        if name not in self._descriptions:
+            self._writable().post("describe", (name, text))
+            self._descriptions.add(name)  # not before: nobody may refer to it earlier
+        return name
 
     def _learned(self, backends: Sequence[str]) -> dict[str, str]:
         self._refuse_if_parents()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, InputFault
+from ..errors import InputError, InputFault, StoreError
 from .ledger_packing import decode_reply
 from .ledger_rows import UNANSWERED, of_the_dead
 from .ledger_store import StoreConnection, store_at
@@ -127,13 +127,14 @@ def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
             first=wanted,
             beyond=f"{wanted}g",
         )
+        described = {request: _description(connection, place, request) for *_, request, _ in rows}
     if len(rows) != 1:
         found = "no call" if not rows else "more than one call"
         raise InputError([InputFault(place, f"holds {found} whose key begins with {prefix}")])
     *plain, request, reply = rows[0]
     return {
         **dict(zip(_CALL_COLUMNS, plain, strict=True)),
-        "request": json.loads(request),
+        "request": json.loads(described[request]),
         "reply": decode_reply(reply).to_json(),
     }
 
@@ -228,6 +229,17 @@ def prune(
         kinds = [failed] if failures_only else [calls, failed]
         store_at(location).prune([f"DELETE {kind}" for kind in kinds], values)
     return found
+
+
+def _description(connection: StoreConnection, place: str, request: str) -> str:
+    """What a call's row says of its request: the text itself in a ledger's first version."""
+    if request.startswith("{"):
+        return request
+    found = connection.rows("SELECT description FROM requests WHERE name = :name", name=request)
+    if not found:
+        raise StoreError(f"{place}: this ledger is damaged (a request's description is missing)")
+    ((text,),) = found
+    return str(text)
 
 
 def _stored_call(row: Sequence[Any]) -> StoredCall:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 from ..kept_writer import kept_writer
@@ -46,9 +48,16 @@ def decode_reply(stored: bytes) -> Reply:
         raise ValueError("not a stored reply") from error
 
 
-def encode_request(request: Mapping[str, Any]) -> str:
-    """The request's metadata as compact JSON text that a database takes."""
-    return plain_text(_request_text(request))
+def encode_request(request: Mapping[str, Any]) -> tuple[str, str]:
+    """A name for the request's metadata, and these as compact JSON text that a database takes."""
+    text = plain_text(_request_text(request))
+    return _name_of(text), text
+
+
+@lru_cache(maxsize=1024)
+def _name_of(text: str) -> str:
+    """Half of a SHA-256 in hex digits: no JSON object begins so, and none is named like another."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
 
 
 def plain_text(text: str) -> str:

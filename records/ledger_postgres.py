@@ -30,11 +30,12 @@ from .ledger_session import this_process
 from .ledger_store import SESSION_SHIFT
 
 APPLICATION = b"areopagus ledger"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 RECONNECT_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _TURNS = 20
 _TABLES = {"meta", "sessions", "intents", "calls", "failures", "capabilities"}
+_SINCE_2 = 'CREATE TABLE requests(name text COLLATE "C" PRIMARY KEY, description text NOT NULL)'
 _SCHEMA = """
 CREATE TABLE meta(name text PRIMARY KEY, value bytea NOT NULL);
 CREATE TABLE sessions(
@@ -160,8 +161,8 @@ class PostgresReader:
         return link
 
     def _greet(self, link: Link) -> None:
-        """Looks whether there is a ledger of this version."""
-        if not _is_ledger(link, self._address):
+        """Looks whether there is a ledger that can be read."""
+        if not _version(link, self._address):
             raise StoreError(
                 f"{self._address.shown}: there is no ledger here; the first run that makes a call "
                 "makes it"
@@ -290,8 +291,8 @@ class PostgresWriter(PostgresReader):
 
     def _greet(self, link: Link) -> None:
         """Makes the ledger where there is none, and takes the lock of this session."""
-        if not _is_ledger(link, self._address):
-            _create(link, self._address)
+        if _version(link, self._address) < SCHEMA_VERSION:
+            _bring_up_to_date(link, self._address)
         if not self.session:
             me = this_process()
             ((self.session,),) = link.run(
@@ -323,8 +324,8 @@ def _array(values: Sequence[Any]) -> str:
     return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
 
 
-def _is_ledger(link: Link, address: PostgresAddress) -> bool:
-    """Whether the schema holds a ledger of this version; False where it is empty or missing."""
+def _version(link: Link, address: PostgresAddress) -> int:
+    """The version of the schema's ledger; 0 where it is empty or missing."""
     tables = {
         name
         for (name,) in link.run(
@@ -332,7 +333,7 @@ def _is_ledger(link: Link, address: PostgresAddress) -> bool:
         )
     }
     if not tables:
-        return False
+        return 0
     if "meta" not in tables:
         raise StoreError(
             f"{address.shown}: the schema {address.schema} holds tables that are no ledger, and "
@@ -351,15 +352,15 @@ def _is_ledger(link: Link, address: PostgresAddress) -> bool:
             f"version {version}, this one knows {SCHEMA_VERSION}) and was left as it is: upgrade "
             "areopagus, or name another schema with ?schema="
         )
-    if version < 1 or not tables >= _TABLES:
+    if version < 1 or not tables >= (_TABLES if version == 1 else {*_TABLES, "requests"}):
         raise StoreError(
             f"{address.shown}: this ledger is damaged (tables are missing): put back a copy"
         )
-    return True
+    return version
 
 
-def _create(link: Link, address: PostgresAddress) -> None:
-    """Makes schema and tables, once, whoever else is about to."""
+def _bring_up_to_date(link: Link, address: PostgresAddress) -> None:
+    """Makes schema and tables that are missing, once, whoever else is about to."""
     ((encoding,),) = link.run("SELECT current_setting('server_encoding')")
     if encoding != "UTF8":
         raise StoreError(
@@ -369,7 +370,8 @@ def _create(link: Link, address: PostgresAddress) -> None:
     link.run("BEGIN")
     try:
         link.run("SELECT pg_advisory_xact_lock(hashtext('areopagus ledger'))")
-        if not _is_ledger(link, address):  # else another process was first
+        version = _version(link, address)  # another process may have been first
+        if version == 0:
             known = link.run(
                 "SELECT 1 FROM pg_namespace WHERE nspname = :name", name=address.schema
             )
@@ -377,7 +379,7 @@ def _create(link: Link, address: PostgresAddress) -> None:
                 link.run(f"CREATE SCHEMA {address.schema_quoted}")
                 # Replies and the secret are nobody's business but the owner's.
                 link.run(f"REVOKE ALL ON SCHEMA {address.schema_quoted} FROM PUBLIC")
-            for statement in _SCHEMA.split(";\n"):
+            for statement in (_SINCE_2, *_SCHEMA.split(";\n")):
                 if statement.strip():
                     link.run(statement)
             for name, value in (
@@ -387,6 +389,12 @@ def _create(link: Link, address: PostgresAddress) -> None:
                 ("created_at", str(time.time()).encode()),
             ):
                 link.run("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
+        elif version == 1:
+            link.run(_SINCE_2)
+            link.run(
+                "UPDATE meta SET value = :value WHERE name = 'version'",
+                value=str(SCHEMA_VERSION).encode(),
+            )
         link.run("COMMIT")
     except ServerGoneError:
         raise

@@ -59,6 +59,13 @@ def of_the_dead(connection: StoreConnection, numbers: Sequence[int], own: int | 
     return [number for number in numbers if number >> SESSION_SHIFT in dead]
 
 
+def _describe(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
+    # In one order, so that writers who describe the same at once do not wait for each other.
+    columns = ("name", "description")
+    connection.insert("requests", columns, sorted(rows), tail="ON CONFLICT(name) DO NOTHING")
+    return [None] * len(rows)
+
+
 def _begin(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
     """Returns, for each row, the notes on its key that a killed process has left."""
     found: dict[str, list[int]] = {}
@@ -108,6 +115,7 @@ def _end(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
 
 
 _KINDS: dict[str, Callable[[WritingConnection, Sequence[Any]], Sequence[Any]]] = {
+    "describe": _describe,
     "begin": _begin,
     "finish": _finish,
     "fail": _fail,

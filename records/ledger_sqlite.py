@@ -7,13 +7,16 @@
                                    calls in flight; the id holds the session in its upper half
     calls(id, key, backend, endpoint, purpose, session, created_at, input_tokens, output_tokens,
           cost_usd, finish_reason, answered_by, repeats, duplicates, duplicate_cost_usd,
-          request, reply)          one row for each paid reply. `reply` is the JSON of `Reply`,
+          request, reply)          one row for each paid reply. `request` names a row of `requests`
+                                   (version 1: is its text). `reply` is the JSON of `Reply`,
                                    deflated when above 2 kB; the columns from input_tokens to
                                    answered_by repeat it, so that totals need not unpack it.
                                    repeats: earlier attempts that a kill cut off and that may have
                                    been paid too. duplicates: replies to the same key that another
                                    process paid at the same time (the first one was kept), and
                                    their cost, NULL where one of them had no known price.
+    requests(name, description)    what is kept of requests beside their texts, as JSON: alike for
+                                   all calls of a persona, and as long as most replies
     failures(id, key, backend, session, failed_at, fault, detail, status, attempts, may_be_billed)
                                    attempts that brought no reply
     capabilities(backend, rung, learned_at)
@@ -41,7 +44,7 @@ from .ledger_session import ProcessIdentity, Session, is_dead
 from .ledger_store import opened_before_fork
 
 APPLICATION_ID = 0x41524550  # "AREP"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 LOCK_TIMEOUT_S = 60.0
 SYNCHRONOUS = "FULL"
 PAGE_BYTES = 2048
@@ -49,7 +52,9 @@ PAGE_BYTES = 2048
 
 _ELSEWHERE = "or name another ledger with --ledger"
 
-_SCHEMA = """
+_SINCE_2 = "CREATE TABLE requests(name TEXT PRIMARY KEY, description TEXT NOT NULL) WITHOUT ROWID"
+_SCHEMA = f"""
+{_SINCE_2};
 CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE sessions(
     id INTEGER PRIMARY KEY AUTOINCREMENT, host TEXT NOT NULL, pid INTEGER NOT NULL,
@@ -85,13 +90,13 @@ def open_for_writing(path: Path) -> sqlite3.Connection:
     try:
         connection = _connect(path, "mode=rw")
         try:
-            is_new = _check_identity(connection, path)
+            version = _version(connection, path)
             connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
             _use_write_ahead_log(connection, path)
             connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
             connection.execute("PRAGMA wal_autocheckpoint=4000")
-            if is_new:
-                _create_schema(connection, path)
+            if version < SCHEMA_VERSION:
+                _bring_up_to_date(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -123,7 +128,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
                 raise
             connection = _connect(path, "mode=ro&immutable=1")
         try:
-            if _check_identity(connection, path):
+            if not _version(connection, path):
                 raise StoreError(f"{path}: this file is empty and holds no ledger yet")
         except BaseException:
             connection.close()
@@ -225,11 +230,11 @@ def _refuse_folder(path: Path) -> None:
         raise StoreError(f"{path}: must be a ledger file, and is a folder: name a file inside it")
 
 
-def _check_identity(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the database is still empty; refuses what is not a ledger that can be used."""
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """The ledger's version, 0 while it is empty; refuses what is not a ledger that can be used."""
     application, version, tables = _marks(connection)
     if not tables and not application and not version:
-        return True
+        return 0
     if application != APPLICATION_ID:
         raise StoreError(
             f"{path}: this SQLite database is not a ledger and was left as it is: "
@@ -241,9 +246,12 @@ def _check_identity(connection: sqlite3.Connection, path: Path) -> bool:
             f"{version}, this one knows {SCHEMA_VERSION}) and was left as it is: "
             f"upgrade areopagus, {_ELSEWHERE}"
         )
-    if version < 1 or not {"meta", "sessions", "intents", "calls", "failures"} <= tables:
+    needed = {"meta", "sessions", "intents", "calls", "failures"}
+    if version > 1:
+        needed.add("requests")
+    if version < 1 or not needed <= tables:
         raise StoreError(f"{path}: this ledger is damaged (tables are missing): {_repair(path)}")
-    return False
+    return version
 
 
 def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
@@ -283,16 +291,19 @@ def _use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _create_schema(connection: sqlite3.Connection, path: Path) -> None:
+def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    if _check_identity(connection, path):  # else another process was first
+    version = _version(connection, path)  # another process may have been first
+    if version == 0:
         for statement in _SCHEMA.split(";\n"):
             if statement.strip():
                 connection.execute(statement)
         made = [("secret", secrets.token_bytes(32)), ("created_at", time.time())]
         connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    elif version == 1:
+        connection.execute(_SINCE_2)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")
 
 

@@ -15,7 +15,7 @@ from .ledger_rows import apply
 from .ledger_session import HEARTBEAT_S
 from .ledger_store import Store
 
-APART_S = 0.025
+APART_S = 0.05
 """From one commit to the next where nobody is held up. Answers that come one by one would else be
 committed one by one, each with its hand-over between the threads and its wait for the disk."""
 
@@ -58,11 +58,10 @@ class LedgerWriter:
         """Starts the thread."""
         self._thread.start()
 
-    async def write(self, kind: str, row: Any, *, soon: bool = False) -> Any:
-        """The result for this row, when it is committed.
+    def write(self, kind: str, row: Any, *, soon: bool = False) -> asyncio.Future[Any]:
+        """Hands a row over; the result for it, when it is committed.
 
-        The row is handed over before the first await: a caller that is cancelled while it waits
-        does not take the row with it.
+        A caller that is cancelled while it waits does not take the row with it.
 
         Args:
             kind: what the row is; see `ledger_rows`.
@@ -70,12 +69,12 @@ class LedgerWriter:
             soon: whether something is held up until it is committed.
 
         Raises:
-            StoreError: it could not be stored.
+            StoreError: it could not be stored. The future may bring this error too.
         """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._hand_over(_Waiting(kind, row, loop, future), soon=soon)
-        return await future
+        return future
 
     def post(self, kind: str, row: Any) -> None:
         """Hands a row over that nobody waits for; a ledger that is closed or broken drops it."""

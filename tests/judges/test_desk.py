@@ -97,27 +97,58 @@ async def test_no_call_waits_for_a_commit_that_waits_for_others(
         await asyncio.gather(*asking)
 
 
+async def test_a_kill_never_finds_more_notes_than_calls_that_may_be_on_their_way(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend, desk = ScriptedBackend("yes", concurrency=16), Desk(ledger)
+    notes: list[int] = []
+    connection = ledger._writer._connection  # type: ignore[union-attr]
+    transaction = connection.transaction
+
+    def looked_at(work: Any) -> Any:
+        outcome = transaction(work)
+        ((found,),) = connection.rows("SELECT count(*) FROM intents")
+        notes.append(found)
+        return outcome
+
+    monkeypatch.setattr(connection, "transaction", looked_at)
+    asking = [
+        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(600)
+    ]
+    await asyncio.gather(*asking)
+    assert len(backend.requests) == 600
+    assert 16 < max(notes) <= 16 + 16 // 2
+    assert notes[-1] == 0
+
+
 async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    finish, may_store = ledger.finish, asyncio.Event()
+    backend, desk = Slow("yes", concurrency=16), Desk(ledger)
+    connection, may_store = ledger._writer._connection, threading.Event()  # type: ignore[union-attr]
+    transaction = connection.transaction
+    loop, is_held = asyncio.get_running_loop(), asyncio.Event()
+    sent_before: list[int] = []
 
-    async def late(*given: Any, soon: bool) -> None:
-        await may_store.wait()
-        await finish(*given, soon=soon)
+    def held(work: Any) -> Any:
+        if len(backend.requests) >= 60 and not may_store.is_set():
+            sent_before.append(len(backend.requests))
+            loop.call_soon_threadsafe(is_held.set)
+            may_store.wait(20)
+        return transaction(work)
 
-    monkeypatch.setattr(ledger, "finish", late)
-    backend, desk = ScriptedBackend("yes", concurrency=16), Desk(ledger)
+    monkeypatch.setattr(connection, "transaction", held)
     asking = [
-        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(60)
+        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(200)
     ]
-    await asyncio.wait(asking, timeout=0.5)
-    allowed = int(desk.limiter(backend).allowed)
-    assert len(backend.requests) == allowed + allowed // 4 <= 16 + 4
-    may_store.set()
     async with asyncio.timeout(20):
+        await is_held.wait()
+        await asyncio.wait(asking, timeout=0.5)
+        # Of those that were noted some had come back, and all others do.
+        assert sent_before[0] < len(backend.requests) <= sent_before[0] + 16 + 16 // 2
+        may_store.set()
         await asyncio.gather(*asking)
-    assert len(backend.requests) == 60
+    assert len(backend.requests) == 200
 
 
 async def test_a_call_that_is_alone_waits_for_no_other_to_share_its_commits(
@@ -266,8 +297,8 @@ async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
     other = sqlite3.connect(ledger.path, isolation_level=None, check_same_thread=False)
     finish = ledger.finish
 
-    async def finish_and_lock(*given: Any, soon: bool) -> None:
-        await finish(*given, soon=soon)
+    async def finish_and_lock(*given: Any) -> None:
+        await finish(*given)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
 
@@ -408,7 +439,7 @@ async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeate
 async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def never(*_: Any, soon: bool) -> None:
+    async def never(*_: Any) -> None:
         await asyncio.sleep(60)
 
     desk = Desk(ledger, budget=Budget(cap=10.0))

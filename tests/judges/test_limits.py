@@ -6,7 +6,14 @@ import asyncio
 
 import pytest
 
-from areopagus.judges.limits import START_IN_FLIGHT, Limiter, StoppedError, TokenBucket
+from areopagus.judges.limits import (
+    AHEAD_S,
+    START_IN_FLIGHT,
+    Limiter,
+    StoppedError,
+    TokenBucket,
+)
+from areopagus.records.ledger_writer import APART_S
 
 
 async def take(limiter: Limiter, number: int, tokens: float = 1.0) -> None:
@@ -189,34 +196,62 @@ async def test_a_stop_wakes_everybody_wherever_they_wait() -> None:
         await limiter.acquire(1)
 
 
-async def test_a_quarter_more_calls_may_be_noted_than_may_be_in_flight() -> None:
-    limiter = Limiter(concurrency=64)
+@pytest.mark.parametrize(("a_second", "ahead"), [(0, 2), (60, 6), (250, 25), (640, 32)])
+async def test_as_many_calls_may_be_noted_ahead_as_come_back_in_a_tenth_of_a_second(
+    a_second: int, ahead: int
+) -> None:
+    now = [100.0]
+    limiter = Limiter(concurrency=64, clock=lambda: now[0])
     limiter.allowed = 64.0
+    for _ in range(10 * a_second):
+        await limiter.acquire(1)
+        now[0] += 1 / a_second
+        limiter.release()
     tasks = [asyncio.create_task(limiter.approach()) for _ in range(200)]
     await asyncio.sleep(0)
-    assert sum(task.done() for task in tasks) == 64 + 16
+    let_in = sum(task.done() for task in tasks)
+    assert abs(let_in - (64 + ahead)) <= 1  # a rate is smoothed, and a part of a call cut off
     assert all(task.result() for task in tasks if task.done())
     limiter.leave()
     await asyncio.sleep(0)
-    assert sum(task.done() for task in tasks) == 64 + 16 + 1
+    assert sum(task.done() for task in tasks) == let_in + 1
     limiter.stop()
     results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert sum(isinstance(result, StoppedError) for result in results) == 200 - 81
+    assert sum(isinstance(result, StoppedError) for result in results) == 200 - let_in - 1
     with pytest.raises(StoppedError):
         await limiter.approach()
 
 
-async def test_a_place_that_comes_free_is_promised_while_somebody_waits_for_it() -> None:
+async def test_a_rate_of_long_ago_lets_no_more_in() -> None:
+    now = [100.0]
+    limiter = Limiter(concurrency=64, clock=lambda: now[0])
+    for pause in (*[0.002] * 2000, 60.0):
+        await limiter.acquire(1)
+        now[0] += pause
+        limiter.release()
+    tasks = [asyncio.create_task(limiter.approach()) for _ in range(100)]
+    await asyncio.sleep(0)
+    assert sum(task.done() for task in tasks) == int(limiter.allowed) + 2
+    limiter.stop()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def test_what_is_noted_ahead_lasts_for_two_periods_of_commits() -> None:
+    assert AHEAD_S == 2 * APART_S
+
+
+async def test_a_backend_is_short_where_a_place_is_free_and_nobody_waits_for_it() -> None:
     limiter = Limiter(concurrency=1)
-    assert not limiter.has_next
+    assert limiter.is_short
     await limiter.acquire(1)
-    assert not limiter.has_next
     second = asyncio.create_task(limiter.acquire(1))
     await asyncio.sleep(0)
-    assert limiter.has_next
+    assert not limiter.is_short
     limiter.release()
-    assert not limiter.has_next
+    assert not limiter.is_short  # the second has the place
     await second
+    limiter.release()
+    assert limiter.is_short
 
 
 async def test_whoever_gives_up_on_the_way_lets_the_next_one_in() -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,8 @@ import pytest
 from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
 from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
-from areopagus.records.ledger_sqlite import _check_identity, open_for_writing
+from areopagus.records.ledger_sqlite import SCHEMA_VERSION, _version, open_for_writing
+from areopagus.records.ledger_store import store_at
 from areopagus.records.reply import Reply, Usage
 
 Place = Path | str
@@ -52,7 +54,7 @@ def record(number: int, text: str = "yes", **changes: Any) -> CallRecord:
     return CallRecord(**{**values, **changes})
 
 
-async def all_done(tasks: list[asyncio.Task[Any]]) -> list[bool]:
+async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
     """Which of them have ended, after a while in which all could have."""
     await asyncio.wait(tasks, timeout=0.3)
     return [task.done() for task in tasks]
@@ -224,7 +226,7 @@ async def test_a_note_that_was_cancelled_while_it_was_written_is_taken_back(plac
 async def test_a_cancelled_wait_does_not_lose_the_reply(place: Place) -> None:
     with Ledger.open(place) as ledger:
         intent = await ledger.begin(key(1), backend="openai/x")
-        waiting = asyncio.create_task(ledger.finish(intent, record(1)))
+        waiting = asyncio.ensure_future(ledger.finish(intent, record(1)))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -493,9 +495,73 @@ def test_a_ledger_that_another_process_is_making_is_no_strangers_database(path: 
             return found
 
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as inner:
-        assert _check_identity(Slow(inner), path)  # type: ignore[arg-type]
+        assert _version(Slow(inner), path) == 0  # type: ignore[arg-type]
         maker.join()
-        assert not _check_identity(inner, path)
+        assert _version(inner, path) == SCHEMA_VERSION
+
+
+def _rows(place: Place, statement: str) -> list[Any]:
+    writer = store_at(place).writer()
+    try:
+        return [tuple(row) for row in writer.rows(statement)]
+    finally:
+        writer.end()
+
+
+def _made_by_the_first_version(place: Place) -> None:
+    """Puts a ledger's file or tables back to where requests were described in each row."""
+    described = "(SELECT description FROM requests WHERE name = calls.request)"
+    version = (
+        "PRAGMA user_version = 1"
+        if isinstance(place, Path)
+        else "UPDATE meta SET value = '1' WHERE name = 'version'"
+    )
+    writer = store_at(place).writer()
+    for statement in (
+        f"UPDATE calls SET request = {described}",
+        "DROP TABLE requests",
+        version,
+    ):
+        writer.rows(statement)
+    writer.end()
+
+
+async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None:
+    with Ledger.open(place) as ledger:
+        for number in range(6):
+            persona = ("historian", "ethicist")[number % 2]
+            intent = await ledger.begin(key(number), backend="b")
+            paid = replace(record(number), request={"persona": persona})
+            await ledger.finish(intent, paid)
+    with Ledger.open(place) as ledger:  # another session describes them again
+        intent = await ledger.begin(key(6), backend="b")
+        await ledger.finish(intent, replace(record(6), request={"persona": "historian"}))
+    assert _rows(place, "SELECT count(*) FROM requests") == [(2,)]
+    said = [whole_call(place, key(number))["request"] for number in range(7)]
+    assert [request["persona"] for request in said] == ["historian", "ethicist"] * 3 + ["historian"]
+
+
+async def test_a_ledger_of_the_first_version_is_read_and_brought_up_to_date(place: Place) -> None:
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 1)
+    before = whole_call(place, key(1))
+    _made_by_the_first_version(place)
+    with Ledger.open(place, read_only=True) as ledger:
+        assert set(ledger.lookup([key(1)])) == {key(1)}
+    assert whole_call(place, key(1)) == before
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 2)
+    assert whole_call(place, key(1)) == before
+    assert whole_call(place, key(2))["request"] == before["request"]
+    assert _rows(place, "SELECT count(*) FROM requests") == [(1,)]
+
+
+async def test_a_description_that_is_missing_is_said(place: Place) -> None:
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 1)
+    _rows(place, "DELETE FROM requests")
+    with pytest.raises(StoreError, match="damaged"):
+        whole_call(place, key(1))
 
 
 async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
@@ -553,7 +619,7 @@ async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
             ledger._writer, "_commit", lambda batch: (commits.append(len(batch)), commit(batch))
         )
         first = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.create_task(ledger.finish(first, record(1)))
+        paying = asyncio.ensure_future(ledger.finish(first, record(1)))
         ahead = [
             asyncio.create_task(ledger.begin(key(number), backend="b", soon=False))
             for number in (2, 3)
@@ -561,7 +627,7 @@ async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
         assert await all_done([paying, *ahead]) == [False] * 3
         await asyncio.wait_for(ledger.begin(key(4), backend="b"), 10)
         assert await all_done([paying, *ahead]) == [True] * 3
-        assert commits == [1, 4]
+        assert commits == [1, 1 + 4]  # the reply with what its request is described by
 
 
 async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> None:
@@ -581,7 +647,7 @@ async def test_a_ledger_that_closes_writes_what_it_had_gathered(
     monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
     with Ledger.open(path) as ledger:
         intent = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.create_task(ledger.finish(intent, record(1)))
+        paying = asyncio.ensure_future(ledger.finish(intent, record(1)))
         assert await all_done([paying]) == [False]
     await asyncio.wait_for(paying, 10)
     with Ledger.open(path, read_only=True) as ledger:
