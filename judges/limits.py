@@ -21,8 +21,11 @@ _HOLD_AFTER_SERVER_ERROR_S = 10.0
 AHEAD_S = 0.1
 """So much time's answers may be noted ahead: those of two periods of the ledger's commits
 (`ledger_writer.APART_S`), since what one commit notes must last until the next is written."""
-_AHEAD_LEAST, _AHEAD_MOST_SHARE = 2, 2
+_AHEAD_LEAST = 2
+_AHEAD_MOST_SHARE = 2
+"""Of what may be in flight: a kill counts what is noted ahead as calls that may have been paid."""
 _RATE_OVER_S = 1.0
+"""Longer than most pauses between answers that come in bursts, which would else seem to stop."""
 # Several calls in flight meet the same limit at once: one burst of 429s is one event.
 _ONE_CUT_WITHIN_S = 1.0
 

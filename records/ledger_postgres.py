@@ -1,10 +1,5 @@
 """A ledger in a schema of a PostgreSQL database, for many processes on many machines.
 
-The tables are those of the SQLite ledger (see `ledger_sqlite`), with these differences:
-
-    meta        also `application` and `version`, which mark the schema as a ledger
-    sessions    `batch`: number of the last commit of this session
-
 A session holds an advisory lock for as long as its connection lives. So a process that was killed,
 on whatever machine, is told from a living one at once and without clocks. Connect directly, or
 through a pool that gives each client a connection of its own: advisory locks belong to one.
@@ -15,7 +10,6 @@ whether it was done carries its number; it is done again only where that number 
 
 from __future__ import annotations
 
-import secrets
 import time
 import zlib
 from collections.abc import Callable, Collection, Sequence
@@ -26,40 +20,13 @@ from typing import Any, TypeVar
 from ..errors import StoreError
 from .ledger_postgres_address import PostgresAddress
 from .ledger_postgres_link import Link, ServerGoneError, TryAgainError
+from .ledger_postgres_schema import bring_up_to_date, version_of
 from .ledger_session import this_process
-from .ledger_store import SESSION_SHIFT
+from .ledger_store import SCHEMA_VERSION, SESSION_SHIFT
 
-APPLICATION = b"areopagus ledger"
-SCHEMA_VERSION = 2
 RECONNECT_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _TURNS = 20
-_TABLES = {"meta", "sessions", "intents", "calls", "failures", "capabilities"}
-_SINCE_2 = 'CREATE TABLE requests(name text COLLATE "C" PRIMARY KEY, description text NOT NULL)'
-_SCHEMA = """
-CREATE TABLE meta(name text PRIMARY KEY, value bytea NOT NULL);
-CREATE TABLE sessions(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, host text NOT NULL, pid bigint NOT NULL,
-    process_started text NOT NULL, started_at float8 NOT NULL, heartbeat_at float8 NOT NULL,
-    ended_at float8, batch bigint NOT NULL DEFAULT 0);
-CREATE TABLE intents(
-    id bigint PRIMARY KEY, key text COLLATE "C" NOT NULL, backend text NOT NULL,
-    begun_at float8 NOT NULL);
-CREATE INDEX intents_by_key ON intents(key);
-CREATE TABLE calls(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
-    backend text NOT NULL, endpoint text NOT NULL, purpose text NOT NULL, session bigint NOT NULL,
-    created_at float8 NOT NULL, input_tokens bigint, output_tokens bigint, cost_usd float8,
-    finish_reason text, answered_by text, repeats bigint NOT NULL,
-    duplicates bigint NOT NULL DEFAULT 0, duplicate_cost_usd float8,
-    request text NOT NULL, reply bytea NOT NULL);
-CREATE TABLE failures(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, backend text NOT NULL,
-    session bigint NOT NULL, failed_at float8 NOT NULL, fault text NOT NULL, detail text NOT NULL,
-    status bigint, attempts bigint NOT NULL, may_be_billed bigint NOT NULL);
-CREATE TABLE capabilities(
-    backend text PRIMARY KEY, rung text NOT NULL, learned_at float8 NOT NULL);
-"""
 _CLAIM = (
     "UPDATE sessions SET batch = :batch, heartbeat_at = extract(epoch FROM clock_timestamp())"
     " WHERE id = :session AND batch < :batch RETURNING id"
@@ -162,7 +129,7 @@ class PostgresReader:
 
     def _greet(self, link: Link) -> None:
         """Looks whether there is a ledger that can be read."""
-        if not _version(link, self._address):
+        if not version_of(link, self._address):
             raise StoreError(
                 f"{self._address.shown}: there is no ledger here; the first run that makes a call "
                 "makes it"
@@ -291,8 +258,8 @@ class PostgresWriter(PostgresReader):
 
     def _greet(self, link: Link) -> None:
         """Makes the ledger where there is none, and takes the lock of this session."""
-        if _version(link, self._address) < SCHEMA_VERSION:
-            _bring_up_to_date(link, self._address)
+        if version_of(link, self._address) < SCHEMA_VERSION:
+            bring_up_to_date(link, self._address)
         if not self.session:
             me = this_process()
             ((self.session,),) = link.run(
@@ -322,82 +289,3 @@ def _array(values: Sequence[Any]) -> str:
     """The values as PostgreSQL writes an array; the driver's own goes through every character."""
     quoted = (str(v).replace("\\", "\\\\").replace('"', '\\"') for v in values)
     return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
-
-
-def _version(link: Link, address: PostgresAddress) -> int:
-    """The version of the schema's ledger; 0 where it is empty or missing."""
-    tables = {
-        name
-        for (name,) in link.run(
-            "SELECT tablename FROM pg_tables WHERE schemaname = :name", name=address.schema
-        )
-    }
-    if not tables:
-        return 0
-    if "meta" not in tables:
-        raise StoreError(
-            f"{address.shown}: the schema {address.schema} holds tables that are no ledger, and "
-            "was left as it is: name another with ?schema="
-        )
-    meta = dict(link.run("SELECT name, value FROM meta"))
-    if meta.get("application") != APPLICATION:
-        raise StoreError(
-            f"{address.shown}: the schema {address.schema} is not a ledger and was left as it is: "
-            "name another with ?schema="
-        )
-    version = int(meta.get("version", b"0"))
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{address.shown}: this ledger was written by a newer version of areopagus (ledger "
-            f"version {version}, this one knows {SCHEMA_VERSION}) and was left as it is: upgrade "
-            "areopagus, or name another schema with ?schema="
-        )
-    if version < 1 or not tables >= (_TABLES if version == 1 else {*_TABLES, "requests"}):
-        raise StoreError(
-            f"{address.shown}: this ledger is damaged (tables are missing): put back a copy"
-        )
-    return version
-
-
-def _bring_up_to_date(link: Link, address: PostgresAddress) -> None:
-    """Makes schema and tables that are missing, once, whoever else is about to."""
-    ((encoding,),) = link.run("SELECT current_setting('server_encoding')")
-    if encoding != "UTF8":
-        raise StoreError(
-            f"{address.shown}: the database's encoding is {encoding}, which cannot hold every "
-            "reply: make one with createdb --encoding=UTF8 --template=template0"
-        )
-    link.run("BEGIN")
-    try:
-        link.run("SELECT pg_advisory_xact_lock(hashtext('areopagus ledger'))")
-        version = _version(link, address)  # another process may have been first
-        if version == 0:
-            known = link.run(
-                "SELECT 1 FROM pg_namespace WHERE nspname = :name", name=address.schema
-            )
-            if not known:
-                link.run(f"CREATE SCHEMA {address.schema_quoted}")
-                # Replies and the secret are nobody's business but the owner's.
-                link.run(f"REVOKE ALL ON SCHEMA {address.schema_quoted} FROM PUBLIC")
-            for statement in (_SINCE_2, *_SCHEMA.split(";\n")):
-                if statement.strip():
-                    link.run(statement)
-            for name, value in (
-                ("application", APPLICATION),
-                ("version", str(SCHEMA_VERSION).encode()),
-                ("secret", secrets.token_bytes(32)),
-                ("created_at", str(time.time()).encode()),
-            ):
-                link.run("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
-        elif version == 1:
-            link.run(_SINCE_2)
-            link.run(
-                "UPDATE meta SET value = :value WHERE name = 'version'",
-                value=str(SCHEMA_VERSION).encode(),
-            )
-        link.run("COMMIT")
-    except ServerGoneError:
-        raise
-    except BaseException:
-        link.run("ROLLBACK")
-        raise

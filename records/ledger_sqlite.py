@@ -41,10 +41,9 @@ from weakref import WeakSet
 
 from ..errors import StoreError
 from .ledger_session import ProcessIdentity, Session, is_dead
-from .ledger_store import opened_before_fork
+from .ledger_store import SCHEMA_VERSION, opened_before_fork
 
 APPLICATION_ID = 0x41524550  # "AREP"
-SCHEMA_VERSION = 2
 LOCK_TIMEOUT_S = 60.0
 SYNCHRONOUS = "FULL"
 PAGE_BYTES = 2048

@@ -15,6 +15,9 @@ from ..errors import InputError, InputFault, StoreError
 
 Outcome = TypeVar("Outcome")
 
+SCHEMA_VERSION = 2
+"""Of the tables; since version 2 what requests have in common has one of its own."""
+
 SESSION_SHIFT = 32
 """A note's number holds the session that made it in its upper half."""
 

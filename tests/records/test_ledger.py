@@ -23,8 +23,8 @@ import pytest
 from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
 from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
-from areopagus.records.ledger_sqlite import SCHEMA_VERSION, _version, open_for_writing
-from areopagus.records.ledger_store import store_at
+from areopagus.records.ledger_sqlite import _version, open_for_writing
+from areopagus.records.ledger_store import SCHEMA_VERSION, store_at
 from areopagus.records.reply import Reply, Usage
 
 Place = Path | str
