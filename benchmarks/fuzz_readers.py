@@ -31,9 +31,9 @@ SLOWEST_S = 10
 
 
 def reply_target() -> Callable[[bytes], None]:
-    from areopagus.judges.contract import Contract
-    from areopagus.judges.expected import expected_scores
-    from areopagus.judges.reading import MAX_DETAIL_CHARS, read_vote
+    from areopagus.judges.logprobs import expected_scores
+    from areopagus.judges.parse import MAX_DETAIL_CHARS, read_vote
+    from areopagus.judges.schema import Contract
     from areopagus.records.reply import Reply, Usage
 
     criteria = ("conceptual_clarity", "evidential_grounding")

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import get_args
 
 from areopagus import Panel
-from areopagus.judges.brief import Order
-from areopagus.judges.guard import nonce_for
 from areopagus.judges.llm import litellm_module
+from areopagus.judges.prompt import Order, nonce_for
 from areopagus.records.responses import open_responses
 
 STEP, LEAST = 128, 1024

@@ -9,16 +9,10 @@ from typing import Any
 
 from ..judges.backend import Backend
 from ..judges.call import REPAIR_OUTPUT_FACTOR
-from ..judges.guard import NONCE_LINE, marked, nonce_for
-from ..judges.object_contract import (
-    ObjectContract,
-    ObjectReading,
-    ValueKind,
-    described_object,
-    object_faults,
-    read_object,
-)
+from ..judges.parse import ObjectReading, object_faults, read_object
+from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.request import Message, Request
+from ..judges.schema import ObjectContract, ValueKind, described_object
 from ..judges.spec import Rung
 from ..records.reply import Reply
 from .rewriting_brief import form_repair_messages

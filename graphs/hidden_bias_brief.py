@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
-from ..judges.guard import NONCE_LINE, marked
-from ..judges.object_contract import ObjectContract, ValueKind, described_object
+from ..judges.prompt import NONCE_LINE, marked
 from ..judges.request import Message
+from ..judges.schema import ObjectContract, ValueKind, described_object
 
 CONCEPTS_TEMPLATE: Final = "hidden-bias-construct-1"
 

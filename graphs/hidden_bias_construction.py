@@ -23,7 +23,7 @@ from langgraph.runtime import Runtime
 
 from ..judges.backend import Backend
 from ..judges.desk import Desk
-from ..judges.guard import nonce_for
+from ..judges.prompt import nonce_for
 from ..judges.request import Request
 from ..judges.spec import Rung
 from .hidden_bias_brief import (

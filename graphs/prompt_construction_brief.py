@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..judges.guard import NONCE_LINE, marked
-from ..judges.object_contract import ObjectContract, ValueKind, described_object
+from ..judges.prompt import NONCE_LINE, marked
 from ..judges.request import Message
+from ..judges.schema import ObjectContract, ValueKind, described_object
 from .rewriting_brief import form_sentence
 
 GENERATE_TEMPLATE = "construct-2"

@@ -12,10 +12,11 @@ from ..judges.backend import Backend
 from ..judges.budget import BudgetSpentError
 from ..judges.call import REPAIR_OUTPUT_FACTOR
 from ..judges.desk import Answer, Desk
-from ..judges.guard import nonce_for
 from ..judges.limits import StoppedError
-from ..judges.object_contract import ObjectContract, ObjectReading, object_faults, read_object
+from ..judges.parse import ObjectReading, object_faults, read_object
+from ..judges.prompt import nonce_for
 from ..judges.request import Message, Purpose, Request
+from ..judges.schema import ObjectContract
 from ..judges.spec import Rung
 from ..records.reply import Reply
 from .prompt_construction_brief import (

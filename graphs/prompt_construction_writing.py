@@ -10,7 +10,7 @@ from ..judges.backend import Backend
 from ..judges.budget import BudgetSpentError
 from ..judges.desk import Answer
 from ..judges.limits import StoppedError
-from ..judges.object_contract import read_object
+from ..judges.parse import read_object
 from .prompt_construction_blocks import read_blocks
 from .prompt_construction_brief import generation_contract
 from .prompt_construction_calls import (

@@ -25,7 +25,7 @@ from ..judges.budget import BudgetSpentError
 from ..judges.desk import Answer, Desk
 from ..judges.faults import redact
 from ..judges.limits import StoppedError
-from ..judges.object_contract import ObjectReading, read_object
+from ..judges.parse import ObjectReading, read_object
 from .framings import Framing
 from .reframed import failed_by_defect, reframed
 from .reframing_state import Reframed, ReframingState, Rewriting

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..judges.guard import NONCE_LINE, marked
-from ..judges.object_contract import ObjectContract, described_object
+from ..judges.prompt import NONCE_LINE, marked
 from ..judges.request import Message
+from ..judges.schema import ObjectContract, described_object
 from .framings import Framing, opposite_pairs
 from .variant_fault import VariantFault
 

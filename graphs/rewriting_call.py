@@ -7,7 +7,7 @@ from typing import Any
 
 from ..judges.backend import Backend
 from ..judges.call import REPAIR_OUTPUT_FACTOR
-from ..judges.guard import nonce_for
+from ..judges.prompt import nonce_for
 from ..judges.request import Message, Request
 from ..judges.spec import Rung
 from .framings import Framing

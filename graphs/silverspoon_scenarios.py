@@ -24,9 +24,9 @@ from langgraph.runtime import Runtime
 
 from ..judges.backend import Backend
 from ..judges.desk import Desk
-from ..judges.guard import NONCE_LINE, marked, nonce_for
-from ..judges.object_contract import ObjectContract, ValueKind, described_object
+from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.request import Message, Request
+from ..judges.schema import ObjectContract, ValueKind, described_object
 from ..judges.spec import Rung
 from .prompt_construction_calls import Asked, ask_object
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
-from ..judges.brief import Brief
 from ..judges.desk import Desk
 from ..judges.judge import Judge, Matter
+from ..judges.prompt import Brief
 from ..records.judgment import Judgment
 from .screen import MAX_RESPONSE_CHARACTERS
 from .stopping import FIRST_BLOCK, PlannedSeat, StoppingRule, balanced_order, next_block, why_enough

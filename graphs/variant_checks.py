@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..judges.object_contract import object_faults
+from ..judges.parse import object_faults
 from .framings import Framing
 from .rewriting_brief import rewrite_contract
 from .variant_fault import WHOLE_SET, VariantFault

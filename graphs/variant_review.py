@@ -9,8 +9,8 @@ from ..errors import ProviderError
 from ..judges.backend import Backend
 from ..judges.call import REPAIR_OUTPUT_FACTOR
 from ..judges.desk import Answer, Desk
-from ..judges.guard import nonce_for
-from ..judges.object_contract import ObjectReading, object_faults, read_object
+from ..judges.parse import ObjectReading, object_faults, read_object
+from ..judges.prompt import nonce_for
 from ..judges.request import Message, Request
 from ..judges.spec import Rung
 from ..records.reply import Reply

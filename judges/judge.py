@@ -12,17 +12,16 @@ from ..personas import Persona
 from ..records.judgment import Judgment, ScoreMode, Status
 from ..records.reply import Reply
 from .backend import Backend
-from .brief import TEMPLATE_VERSION, Brief
 from .budget import BudgetSpentError, Purse
 from .call import REPAIR_OUTPUT_FACTOR
-from .contract import Contract, json_schema
 from .desk import Answer, Desk
-from .expected import expected_scores
-from .guard import nonce_for
 from .limits import StoppedError
+from .logprobs import expected_scores
+from .parse import Vote, read_vote
 from .prefix import one_goes_first
-from .reading import Vote, read_vote
+from .prompt import TEMPLATE_VERSION, Brief, nonce_for
 from .request import Message, Request
+from .schema import Contract, json_schema
 from .spec import Rung
 
 TOP_LOGPROBS = 20

@@ -20,13 +20,13 @@ from typing import Any, Final
 
 from ..errors import InputError, InputFault
 from ..records.judgment import MODES, OVERALL
-from .contract import ABSTAINED, RATIONALE
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
 from .offline_generator import GENERATOR_VERSION, offline_prompts
 from .offline_messages import last_user_text, marked_texts
 from .offline_respondent import RESPONDENT_VERSION, offline_answer
 from .offline_rewriter import REWRITER_VERSION, offline_variants, rewriter_templates
 from .offline_roles import GENERATOR, LEXICAL, PROVIDER, RESPONDENT, REWRITER
+from .schema import ABSTAINED, RATIONALE
 
 OFFLINE_VERSIONS: Final = {
     LEXICAL: LEXICAL_VERSION,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ..errors import InputError, InputFault
-from .guard import NONCE_DIGITS, NONCE_LINE
+from .prompt import NONCE_DIGITS, NONCE_LINE
 
 CHARACTERS_PER_TOKEN: Final = 4
 """Usage is an estimate: there are no tokens here, and tools that count them should see a size."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .backend import Backend
-from .brief import Brief
+from .prompt import Brief
 from .spec import BackendSpec
 
 USUAL_MINIMUM = 1024

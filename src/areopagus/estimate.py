@@ -12,7 +12,7 @@ from .graphs.stopping import StoppingRule
 from .judges.backend import Backend
 from .judges.call import reserve_usd
 from .judges.judge import Judge, Matter
-from .judges.reading import read_vote
+from .judges.parse import read_vote
 from .judges.request import Request
 from .records.reply import Reply
 from .records.seen import text_key

@@ -13,10 +13,10 @@ from .graphs.state import Bench, judge_id
 from .hidden_files import hidden_files
 from .job_options import JobOptions, job_of, rule_of
 from .judges.backend import Backend
-from .judges.brief import DEFAULT_ORDER, Brief, Order, Rationale
 from .judges.judge import Judge
 from .judges.made import backend_of
 from .judges.offline_roles import require_role
+from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale
 from .loop import run_async, run_sync
 from .named_models import Model, faults_of, sorted_models
 from .one_response import SingleSittings, matter_from

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .judges.brief import TEMPLATE_VERSION
+from .judges.prompt import TEMPLATE_VERSION
 
 if TYPE_CHECKING:
     from .panel import Panel

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from .judges.brief import DEFAULT_ORDER, Order, Rationale
+from .judges.prompt import DEFAULT_ORDER, Order, Rationale
 from .judges.spec import OFFLINE_MODEL, BackendSpec
 from .records.judgment import Mode, ScoreMode
 

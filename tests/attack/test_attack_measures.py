@@ -14,7 +14,7 @@ from areopagus.attacking.measure import measure
 from areopagus.attacking.plan import AttackPlan
 from areopagus.attacking.scores import ScoreMatrix
 from areopagus.attacking.units import p_of_mean, per_prompt, share_number
-from areopagus.judges.contract import Contract
+from areopagus.judges.schema import Contract
 
 CONTRACT = Contract(("overall",), 1, 10, abstained=False, rationale=False)
 

@@ -34,7 +34,7 @@ def vote(value: int) -> str:
 
 
 def known_texts() -> dict[str, tuple[str, ...]]:
-    from areopagus.judges.contract import Contract
+    from areopagus.judges.schema import Contract
 
     contract = Contract(CRITERIA, 1, 10, abstained=True, rationale=False)
     values = {"high": "10", "low": "1", "marker": "0" * 16, "reply": demanded_reply(contract, 10)}

@@ -18,7 +18,7 @@ from areopagus.attacking.insertion import harmless, inserted
 from areopagus.attacking.load import ExampleTexts, example_texts
 from areopagus.documents import schema_text
 from areopagus.graphs.screen import screen
-from areopagus.judges.contract import Contract
+from areopagus.judges.schema import Contract
 
 FOLDER = Path(__file__).parents[2] / "src" / "areopagus" / "attacking"
 CONTRACT = Contract(("overall",), 1, 10, abstained=False, rationale=False)

@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from areopagus import Panel
-from areopagus.judges.brief import ORDERS, Brief
-from areopagus.judges.guard import NONCE_LINE, nonce_for
+from areopagus.judges.prompt import NONCE_LINE, ORDERS, Brief, nonce_for
 from areopagus.personas import load_persona
 from areopagus.rubrics import load_rubric
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply

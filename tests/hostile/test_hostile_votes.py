@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from areopagus import Panel
-from areopagus.judges.contract import Contract
-from areopagus.judges.reading import read_vote
+from areopagus.judges.parse import read_vote
+from areopagus.judges.schema import Contract
 from areopagus.records.reply import Reply, Usage
 from areopagus.testing import ScriptedBackend
 

@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from areopagus.judges.object_contract import (
-    ObjectContract,
-    described_object,
-    object_faults,
-    read_object,
-)
+from areopagus.judges.parse import object_faults, read_object
+from areopagus.judges.schema import ObjectContract, described_object
 from areopagus.records.reply import Reply
 
 CONTRACT = ObjectContract({"why": "string", "is_fit": "boolean"})

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from areopagus.judges.guard import marked, nonce_for
+from areopagus.judges.prompt import marked, nonce_for
 from areopagus.judges.request import Request
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..graphs.screen import Screening, screen
-from ..judges.contract import ABSTAINED, RATIONALE, Contract
+from ..judges.schema import ABSTAINED, RATIONALE, Contract
 from .family import AttackFamily, Placement
 from .hiding import texts_of
 from .insertion import harmless, inserted

@@ -34,7 +34,7 @@ def list_them() -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Show rubric NAME (or FILE) as a judge reads it."""
-    from ..judges.brief import rubric_text
+    from ..judges.prompt import rubric_text
     from ..rubrics import load_rubric
 
     click.echo(printable(rubric_text(load_rubric(name))))

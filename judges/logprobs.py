@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from ..errors import InputError, InputFault
 from ..records.reply import Reply
-from .contract import Contract
-from .reading import locate, read_vote
+from .parse import locate, read_vote
+from .schema import Contract
 
 ExpectedProblem = Literal[
     "not_scored",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -195,4 +197,48 @@ def repair_request(problem: str, contract: Contract) -> str:
         f"block, in this shape: {_shape(contract)}\n"
         "This is about the form only: keep any score that you had already settled on, and change "
         "nothing else about your assessment."
+    )
+
+
+ValueKind = Literal["string", "boolean"]
+
+_PLACEHOLDERS: Mapping[ValueKind, str] = {"string": '"<text>"', "boolean": "<true or false>"}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectContract:
+    """What a reply must be: one flat JSON object with these keys, in this order.
+
+    Attributes:
+        fields: key to the kind of its value. No key may be `rationale` or `abstained`.
+    """
+
+    fields: Mapping[str, ValueKind]
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Every key, in the order asked for."""
+        return tuple(self.fields)
+
+    def schema(self) -> dict[str, Any]:
+        """The contract as a flat JSON Schema, in the shape that strict structured output takes."""
+        return {
+            "type": "object",
+            "properties": {key: {"type": kind} for key, kind in self.fields.items()},
+            "required": list(self.keys),
+            "additionalProperties": False,
+        }
+
+    def shape(self) -> str:
+        """The object with placeholders to fill in."""
+        pairs = (f'"{key}": {_PLACEHOLDERS[kind]}' for key, kind in self.fields.items())
+        return "{" + ", ".join(pairs) + "}"
+
+
+def described_object(contract: ObjectContract) -> str:
+    """The contract in words, for the system message."""
+    return (
+        "Reply with a single JSON object: nothing before it, nothing after it, no code block. It "
+        f"has exactly these keys: {', '.join(json.dumps(key) for key in contract.keys)}.\n"
+        f"The shape, with placeholders to fill in: {contract.shape()}"
     )

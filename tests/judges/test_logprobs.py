@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from areopagus.errors import InputError
-from areopagus.judges.contract import Contract
-from areopagus.judges.expected import ExpectedResult, expected_scores
+from areopagus.judges.logprobs import ExpectedResult, expected_scores
+from areopagus.judges.schema import Contract
 from areopagus.records.reply import Reply
 
 Position = tuple[str, dict[str, float]]

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.judges.brief import DEFAULT_ORDER, ORDERS, Brief, rubric_text
-from areopagus.judges.contract import describe
-from areopagus.judges.guard import NONCE_LINE, marked, nonce_for
+from areopagus.judges.prompt import (
+    DEFAULT_ORDER,
+    NONCE_LINE,
+    ORDERS,
+    Brief,
+    marked,
+    nonce_for,
+    rubric_text,
+)
+from areopagus.judges.schema import describe
 from areopagus.personas import Persona, load_persona, load_personas
 from areopagus.records.judgment import MODES
 from areopagus.rubrics import Rubric, load_rubric

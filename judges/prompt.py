@@ -1,21 +1,55 @@
-"""What a judge is told: the wording of every judge message.
+"""What a judge is told: the wording of every judge message, and the markers around what it judges.
 
-The rubric and the output contract stand in the system message; the prompt and the response stand
-in the user message, as marked data. The persona stands in the system message (`persona_first`) or
-in the closing block after the marked response (`response_first`).
+The rubric and the form of the reply stand in the system message; the prompt and the response stand
+in the user message, between marker lines. The persona stands in the system message
+(`persona_first`) or in the closing block after the marked response (`response_first`).
+
+The marker carries a nonce that the writer of the texts could not foresee: an HMAC of them under a
+secret kept with the ledger. It does not occur in the texts, and is the same for every judge and on
+every rerun, so that prefix caches and the ledger work.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, get_args
 
 from ..personas import Persona
 from ..records.judgment import OVERALL, Mode
 from ..rubrics import Rubric
-from .contract import Contract, describe, repair_request
-from .guard import NONCE_LINE, marked
 from .request import Message
+from .schema import Contract, describe, repair_request
+
+NONCE_DIGITS = 16
+NONCE_LINE = "Marker of this message: "
+
+
+# Every judge of a response asks for the same one.
+@lru_cache(maxsize=64)
+def nonce_for(secret: bytes, *texts: str) -> str:
+    """Sixteen hex digits for these texts, none of which contains them."""
+    folded = [text.casefold() for text in texts]
+    attempt = 0
+    while True:
+        digest = hmac.new(secret, attempt.to_bytes(4, "big"), hashlib.sha256)
+        for text in texts:
+            encoded = text.encode("utf-8", "surrogatepass")
+            # The length first: ("ab", "c") and ("a", "bc") are different pairs of texts.
+            digest.update(len(encoded).to_bytes(8, "big"))
+            digest.update(encoded)
+        nonce = digest.hexdigest()[:NONCE_DIGITS]
+        if not any(nonce in text for text in folded):
+            return nonce
+        attempt += 1
+
+
+def marked(name: str, text: str, nonce: str) -> str:
+    """The text, unaltered, between an opening and a closing marker line."""
+    return f"<<<{name} {nonce}>>>\n{text}\n<<<END {name} {nonce}>>>"
+
 
 TEMPLATE_VERSION = "1"
 

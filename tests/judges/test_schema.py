@@ -3,7 +3,7 @@ import re
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.judges.contract import (
+from areopagus.judges.schema import (
     MAX_HIGH,
     PROBLEMS,
     Contract,

@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from areopagus.judges import guard
-from areopagus.judges.guard import NONCE_DIGITS, marked, nonce_for
+from areopagus.judges import prompt as guard
+from areopagus.judges.prompt import NONCE_DIGITS, marked, nonce_for
 
 texts = st.text(max_size=200) | st.text("<>END RESPONSE0123456789abcdefABCDEF\n", max_size=200)
 

@@ -1,19 +1,71 @@
-"""Reads one typed vote in a raw reply, or says why there is none; nothing is ever coerced.
+"""Reads the one JSON object in a model's reply, strictly, or says why there is none.
 
-The order of the checks: finish reason, refusal field, empty text, size, JSON, keys, types, range.
+Nothing is coerced. The order of the checks: finish reason, refusal field, empty text, size, JSON,
+quotation, keys, types, range.
+
+A judge that names what a text tries to dictate writes it down, and tidies it: other quotes, another
+order of keys, no escapes. So it is not asked only whether the object stands in the text, but also
+whether the text gives one of its values to the same key. Where it does, only a reply that is the
+object and nothing else is taken; the others are asked for once more.
 """
 
 from __future__ import annotations
 
+import html
 import json
+import math
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ..records.reply import Reply
-from .contract import ABSTAINED, RATIONALE, Contract, Problem
-from .quotation import REASONING_END, may_quote
+from .lexical_sentences import is_refusal, kept_sentences
+from .schema import ABSTAINED, RATIONALE, Contract, ObjectContract, Problem
+
+REASONING_END = "</think>"
+
+_COMPARED = 60
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[A-Za-z0-9]{0,16}")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]")
+_ESCAPE = re.compile(r"\\u([0-9a-fA-F]{4})")
+
+
+def may_quote(
+    outside: str, written: str, value: Mapping[str, object], judged: Sequence[str]
+) -> bool:
+    """Whether an object may be quoted from a judged text.
+
+    Args:
+        outside: the reply without the object and without reasoning that stands apart.
+        written: the object as it is written.
+        value: the same, read; of the keys that were asked for, those that decide something.
+        judged: the texts that the judge read.
+    """
+    if not any(character.isalnum() for character in _FENCE.sub("", outside)):
+        return False
+    packed = "".join(written.split())
+    given = [_gives(key, item) for key, item in value.items() if str(item).strip()]
+    for source in judged:
+        seen = _seen(source)
+        if packed in "".join(source.split()) or any(one.search(seen) for one in given):
+            return True
+    return False
+
+
+def _gives(key: str, item: object) -> re.Pattern[str]:
+    """Finds a text that gives this very value to a key, in whatever words and marks."""
+    named = r"[\W_]{0,3}".join(re.escape(word) for word in re.split(r"[\W_]+", key) if word)
+    shown = re.escape(" ".join(str(item)[:_COMPARED].split())).replace(r"\ ", r"\s+")
+    return re.compile(rf"{named}[^\n]{{0,24}}?(?<![\w.]){shown}(?!\w)", re.IGNORECASE)
+
+
+def _seen(source: str) -> str:
+    """The text as a reader takes it: entities and escapes resolved, nothing invisible in words."""
+    text = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), html.unescape(source))
+    return _UNSEEN.sub("", unicodedata.normalize("NFKC", text))
+
 
 MAX_REPLY_CHARS = 65_536
 """A longer text is not searched: a vote with a rationale takes some hundreds of characters."""
@@ -367,3 +419,96 @@ def _unread(outcome: Outcome, problem: Problem, detail: str) -> Vote:
     if len(shown) > MAX_DETAIL_CHARS:
         shown = shown[: MAX_DETAIL_CHARS - 1] + "…"
     return Vote(outcome=outcome, problem=problem, detail=shown)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectReading:
+    """What one reply says.
+
+    Attributes:
+        outcome: `read`, `refused` (the model declined) or `unreadable` (worth one repair).
+        value: the object as it came, its keys not yet checked; empty unless read.
+        problem, detail: why there is no object; see `reading.Vote`.
+    """
+
+    outcome: Literal["read", "refused", "unreadable"]
+    value: Mapping[str, object] = field(default_factory=dict)
+    problem: Problem | None = None
+    detail: str | None = None
+
+
+def read_object(
+    reply: Reply, contract: ObjectContract, *, judged: Sequence[str] = ()
+) -> ObjectReading:
+    """The object in a reply; never raises, whatever the text holds.
+
+    Accepted as in `read_vote`: the object alone, in one code fence, or with prose on one side,
+    unless it may be quoted from one of the texts that were `judged`.
+    """
+    ending = (reply.finish_reason or "").strip().lower()
+    text = reply.text if reply.text is not None else ""
+    if ending in _TRUNCATED:
+        cut = f"the reply ended by length after {len(text)} characters"
+        return _without("unreadable", "truncated", cut)
+    if ending in _FILTERED:
+        return _without("refused", "content_filter", f"the endpoint ended the reply: {ending}")
+    if reply.refusal and reply.refusal.strip(_BLANK):
+        return _without("refused", "refusal", f"the model declined: {reply.refusal[:400]}")
+    if not text.strip().strip(_BLANK):
+        if ending in _TOOL_CALL:
+            return _without("unreadable", "tool_call", "the reply is a tool call without text")
+        return _without("unreadable", "empty", "the reply has no text")
+    if len(text) > MAX_REPLY_CHARS:
+        much = f"the reply has {len(text)} characters; at most {MAX_REPLY_CHARS} are read"
+        return _without("unreadable", "too_large", much)
+    form = Contract(criteria=contract.keys, low=0, high=1, abstained=False, rationale=False)
+    try:
+        found = locate(text, form, judged)
+        refuse_quotation(text, found, contract.keys, judged)
+    except Unreadable as fault:
+        if fault.is_prose and _declines(text):
+            return _without("refused", "refusal", f"the model declined: {text.strip()[:400]}")
+        return _without("unreadable", fault.problem, fault.detail)
+    if not isinstance(found.value, dict):
+        rule = f"the reply must be a JSON object, got {_kind(found.value)}"
+        return _without("unreadable", "wrong_type", rule)
+    return ObjectReading("read", {str(key): _plain(item) for key, item in found.value.items()})
+
+
+def object_faults(
+    value: Mapping[str, object], contract: ObjectContract
+) -> list[tuple[str, Problem, str]]:
+    """Every departure from the contract, as (key, problem, sentence)."""
+    faults: list[tuple[str, Problem, str]] = []
+    for key, kind in contract.fields.items():
+        if key not in value:
+            faults.append((key, "missing_key", "is missing"))
+        elif type(value[key]) is not (str if kind == "string" else bool):
+            wanted = "a string" if kind == "string" else "true or false"
+            faults.append((key, "wrong_type", f"must be {wanted}, got {_kind(value[key])}"))
+    extra = [key for key in value if key not in contract.fields]
+    faults.extend((key[:60], "extra_key", "was not asked for") for key in extra)
+    return faults
+
+
+def _plain(item: object) -> object:
+    if type(item) is str:
+        return _storable(item)
+    if isinstance(item, str):
+        # The reader keeps 7.0, 1e999 and NaN as they were written; they must not pass for text.
+        number = float(item)
+        return number if math.isfinite(number) else None
+    return item
+
+
+def _declines(text: str) -> bool:
+    sentences, _ = kept_sentences(text[:2_000])
+    words = sum(len(sentence.words) for sentence in sentences)
+    return is_refusal([sentence.text for sentence in sentences], words)
+
+
+def _without(
+    outcome: Literal["refused", "unreadable"], problem: Problem, detail: str
+) -> ObjectReading:
+    vote = _unread(outcome, problem, detail)  # makes the sentence safe to print
+    return ObjectReading(outcome, {}, vote.problem, vote.detail)

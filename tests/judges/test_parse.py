@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.judges.contract import PROBLEMS, Contract
-from areopagus.judges.reading import MAX_DETAIL_CHARS, MAX_REPLY_CHARS, Vote, read_vote
+from areopagus.judges.parse import MAX_DETAIL_CHARS, MAX_REPLY_CHARS, Vote, read_vote
+from areopagus.judges.schema import PROBLEMS, Contract
 from areopagus.records.reply import Reply
 
 TWO = Contract(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
