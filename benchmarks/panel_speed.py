@@ -53,8 +53,8 @@ from typing import Any
 from loopback import provider
 
 from areopagus import Panel
-from areopagus.judges.desk import Desk
 from areopagus.judges.judge import Judge
+from areopagus.judges.models.client import Desk
 from areopagus.loop import run_sync
 from areopagus.records.judgment import Judgment
 from areopagus.records.ledger_writer import LedgerWriter

@@ -23,10 +23,9 @@ from langgraph.runtime import Runtime
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.budget import BudgetSpentError, Purse
-from ..judges.call import reserve_usd
-from ..judges.desk import Answer, Desk
-from ..judges.limits import StoppedError
+from ..judges.models.budget import BudgetSpentError, Purse
+from ..judges.models.client import Answer, Desk, reserve_usd
+from ..judges.models.rate_limit import StoppedError
 from ..judges.spec import LADDER
 from .adjudication_question import (
     JudgeQuestion,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..judges.backend import Backend
-from ..judges.call import REPAIR_OUTPUT_FACTOR
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.request import Message, Request

@@ -22,7 +22,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..judges.prompt import nonce_for
 from ..judges.request import Request
 from ..judges.spec import Rung

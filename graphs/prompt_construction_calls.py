@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.budget import BudgetSpentError
-from ..judges.call import REPAIR_OUTPUT_FACTOR
-from ..judges.desk import Answer, Desk
-from ..judges.limits import StoppedError
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from ..judges.models.rate_limit import StoppedError
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
 from ..judges.request import Message, Purpose, Request

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from .prompt_construction_blocks import Block
 from .prompt_construction_calls import Asked, AskedStatus, Material
 from .prompt_construction_judges import FilterJudges, Pair, PromptRef

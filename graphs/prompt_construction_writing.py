@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.budget import BudgetSpentError
-from ..judges.desk import Answer
-from ..judges.limits import StoppedError
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.client import Answer
+from ..judges.models.rate_limit import StoppedError
 from ..judges.parse import read_object
 from .prompt_construction_blocks import read_blocks
 from .prompt_construction_brief import generation_contract

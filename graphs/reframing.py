@@ -21,10 +21,10 @@ from langgraph.runtime import Runtime
 
 from ..errors import AreopagusError, ProviderError
 from ..judges.backend import Backend
-from ..judges.budget import BudgetSpentError
-from ..judges.desk import Answer, Desk
 from ..judges.faults import redact
-from ..judges.limits import StoppedError
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.client import Answer, Desk
+from ..judges.models.rate_limit import StoppedError
 from ..judges.parse import ObjectReading, read_object
 from .framings import Framing
 from .reframed import failed_by_defect, reframed

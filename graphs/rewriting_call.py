@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..judges.backend import Backend
-from ..judges.call import REPAIR_OUTPUT_FACTOR
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR
 from ..judges.prompt import nonce_for
 from ..judges.request import Message, Request
 from ..judges.spec import Rung

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..judges.backend import Backend
-from ..judges.call import REPAIR_OUTPUT_FACTOR, worst_usd
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR, worst_usd
 from ..judges.request import Request
 from .rewriting_brief import ECHO_CHARACTERS, REPAIR_SENTENCES
 

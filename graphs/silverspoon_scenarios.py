@@ -23,7 +23,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.request import Message, Request
 from ..judges.schema import ObjectContract, ValueKind, described_object

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
-from ..judges.desk import Desk
 from ..judges.judge import Judge, Matter
+from ..judges.models.client import Desk
 from ..judges.prompt import Brief
 from ..records.judgment import Judgment
 from .screen import MAX_RESPONSE_CHARACTERS

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.call import REPAIR_OUTPUT_FACTOR
-from ..judges.desk import Answer, Desk
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
 from ..judges.request import Message, Request

@@ -1,12 +1,13 @@
 """What one judge is: wording, backend, reading of replies, limits, budget."""
 
 from .backend import Backend
-from .budget import Budget, BudgetSpentError
-from .desk import Answer, CallCounts, Desk
 from .embedded import EmbeddedBackend
 from .judge import Judge, Matter
 from .llm import LitellmBackend
 from .made import backend_of
+from .models.budget import Budget, BudgetSpentError
+from .models.client import Answer, Desk
+from .models.usage import CallCounts
 from .parse import Vote, read_vote
 from .prompt import Brief
 from .request import Message, Request

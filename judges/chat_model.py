@@ -12,9 +12,8 @@ from typing import Any
 from ..errors import InputFault, ProviderError
 from ..records.reply import Reply, Usage
 from .faults import classify
-from .listed_cost import StraightPrice, stated_price
 from .model_secrets import SECRET_FIELD, secrets_of
-from .prices import cost_of
+from .models.pricing import StraightPrice, cost_of, stated_price
 from .reply_parts import TOOL_CALLS
 from .reply_secrets import without_secrets
 from .request import Request

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
 from ..records.reply import Reply, Usage
-from .listed_cost import NO_PRICE
+from .models.pricing import NO_PRICE
 from .offline import OFFLINE_VERSIONS, offline_reply
 from .offline_messages import usage_counts
 from .offline_roles import OFFLINE_MODELS, PROVIDER

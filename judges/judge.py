@@ -12,13 +12,12 @@ from ..personas import Persona
 from ..records.judgment import Judgment, ScoreMode, Status
 from ..records.reply import Reply
 from .backend import Backend
-from .budget import BudgetSpentError, Purse
-from .call import REPAIR_OUTPUT_FACTOR
-from .desk import Answer, Desk
-from .limits import StoppedError
 from .logprobs import expected_scores
+from .models.budget import BudgetSpentError, Purse
+from .models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from .models.prefix_cache import one_goes_first
+from .models.rate_limit import StoppedError
 from .parse import Vote, read_vote
-from .prefix import one_goes_first
 from .prompt import TEMPLATE_VERSION, Brief, nonce_for
 from .request import Message, Request
 from .schema import Contract, json_schema
@@ -86,7 +85,7 @@ class Judge:
         """Whether one of so many calls to this backend is to be answered before the others go."""
         return one_goes_first(
             self.backend,
-            brief,
+            brief.order,
             brief.system(self.persona) if calls > 1 else "",
             matter.prompt,
             matter.response,

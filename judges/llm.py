@@ -18,25 +18,33 @@ from pydantic import ValidationError
 from ..errors import InputError, InputFault, ProviderError
 from ..records.reply import Reply, Usage
 from .faults import classify, redact
-from .listed_cost import (
+from .models.prefix_cache import prefix_minimum, takes_marks, with_marks
+from .models.pricing import (
+    FREE,
+    LOCAL,
     NO_PRICE,
+    TIERS,
     StraightPrice,
+    TokenPrices,
+    always_searches,
+    cost_of,
     is_usual,
+    listed_prices,
     litellms_cost,
+    make_known,
+    prices_of,
     served_as,
     stated_price,
     straight_price,
+    tells_of_searches,
+    tiers_of,
 )
 from .one_request import one_request_fault
-from .prefix import prefix_minimum, takes_marks, with_marks
-from .price_map import LOCAL, listed_prices, make_known
-from .prices import FREE, TIERS, TokenPrices, cost_of, prices_of, tiers_of
 from .provider_variables import address_variables, key_variables
 from .quiet_litellm import litellm_module
 from .reply_parts import reply_of
 from .reply_secrets import without_secrets
 from .request import Request
-from .searches import always_searches, tells_of_searches
 from .spec import BackendSpec
 from .wire import NO_KEY, Lane, RedirectedError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..judges.account import Sums
+from ..judges.models.usage import Sums
 from .numbers import count, dollars
 from .parts import Column, Paragraph, Part, Table
 

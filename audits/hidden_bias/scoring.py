@@ -19,7 +19,7 @@ from ...errors import InputError, InputFault, ProviderError
 from ...judges.backend import Backend
 from ...judges.faults import classify
 from ...judges.llm import LitellmBackend
-from ...judges.prices import cost_of
+from ...judges.models.pricing import cost_of
 from ...judges.request import Request
 from ...judges.spec import BackendSpec
 from ...records.reply import Reply, Usage

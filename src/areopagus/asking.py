@@ -12,9 +12,9 @@ from typing import Any, Generic, Literal, TypeVar
 
 from .errors import FaultClass, ProviderError
 from .judges.backend import Backend
-from .judges.budget import BudgetSpentError
-from .judges.desk import Desk
-from .judges.limits import StoppedError
+from .judges.models.budget import BudgetSpentError
+from .judges.models.client import Desk
+from .judges.models.rate_limit import StoppedError
 from .judges.request import Purpose, Request
 from .judges.spec import BackendSpec
 from .ordered import in_order

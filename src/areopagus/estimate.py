@@ -10,8 +10,8 @@ from .access import known_rung
 from .graphs.screen import screen
 from .graphs.stopping import StoppingRule
 from .judges.backend import Backend
-from .judges.call import reserve_usd
 from .judges.judge import Judge, Matter
+from .judges.models.client import reserve_usd
 from .judges.parse import read_vote
 from .judges.request import Request
 from .records.reply import Reply

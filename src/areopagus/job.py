@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import all_paid, check_cap
-from .cost_record import cost_record
 from .engines.local import LocalEngine
-from .judges.budget import Budget
-from .judges.desk import Desk
+from .judges.models.budget import Budget
+from .judges.models.client import Desk
+from .judges.models.usage import Spending, cost_record
 from .loop import run_stoppable
 from .records.judgment import STATUSES
 from .records.responses import ResponseRow, text_key
@@ -26,7 +26,6 @@ from .renewal import Renewal
 from .run import Run, RunInterrupted
 from .run_record import RunState, run_record, session_record
 from .scoring import Scored, matter_of
-from .spending import Spending
 from .standing import Standing
 
 if TYPE_CHECKING:
@@ -185,7 +184,7 @@ class ScoreJob:
             self._budget = given.budget
         desk = given or Desk(panel.ledger, budget=self._budget, on_change=self._tell)
         self._desk = desk
-        self._before = Spending.of(desk)
+        self._before = desk.spending()
 
         def is_paid(backend: Backend) -> bool:
             return all_paid(panel, map(matter_of, self.source.rows()), backend)
@@ -293,7 +292,7 @@ class ScoreJob:
         )
 
     def _session(self, state: RunState) -> dict[str, Any]:
-        spending = Spending.of(self._desk).since(self._before) if self._desk else Spending()
+        spending = self._desk.spending().since(self._before) if self._desk else Spending()
         return session_record(spending, started=self._started, state=state, cap=self._budget.cap)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import InputError
 from .graphs.state import Sitting
-from .judges.desk import Desk
 from .judges.judge import Matter
+from .judges.models.client import Desk
 
 if TYPE_CHECKING:
     from .judges.backend import Backend

@@ -9,7 +9,7 @@ from typing import Any
 
 from .asking import ModelAnswer
 from .errors import InputError, InputFault
-from .spending import Spending
+from .judges.models.usage import Spending
 
 COLUMNS = (
     "response_id",

@@ -18,9 +18,9 @@ from .asking import ModelAnswer, Question, Wording, ask_each, target_backend
 from .errors import InputError
 from .estimate import plus
 from .judges.backend import Backend
-from .judges.budget import Budget
-from .judges.call import reserve_usd
-from .judges.desk import Desk
+from .judges.models.budget import Budget
+from .judges.models.client import Desk, reserve_usd
+from .judges.models.usage import Spending
 from .loop import run_async, run_stoppable
 from .named_models import sorted_models
 from .records.csv_lines import CsvLines, carried_names, writable
@@ -34,7 +34,6 @@ from .respond_results import (
     answer_cells,
     check_target,
 )
-from .spending import Spending
 
 if TYPE_CHECKING:
     from .records.ledger import Ledger
@@ -195,7 +194,7 @@ class RespondJob:
 
     def spending(self) -> Spending:
         """What was sent and paid until now."""
-        return Spending.of(self._desk) if self._desk is not None else Spending()
+        return self._desk.spending() if self._desk is not None else Spending()
 
     def estimate(self, ledger: Ledger) -> RespondEstimate:
         """Calls and cost, without sending anything.

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from .cost_record import cost_record
+from .judges.models.usage import Spending, cost_record
 from .records.run_folder import RUN_FORMAT
-from .spending import Spending
 from .standing import Standing
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from .graphs.deliberation import deliberate
 from .graphs.panel import panel_graph
 from .graphs.screen import screen
 from .graphs.state import Bench, Sitting
-from .judges.desk import Desk
 from .judges.judge import Matter
-from .judges.prefix import may_wait_for_one
+from .judges.models.client import Desk
+from .judges.models.prefix_cache import may_wait_for_one
 from .records.judgment import Judgment
 from .records.responses import ResponseRow
 from .records.verdict import Verdict

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import check_cap
-from .cost_record import cost_record
-from .judges.budget import Budget
-from .judges.desk import Desk
+from .judges.models.budget import Budget
+from .judges.models.client import Desk
+from .judges.models.usage import Spending, cost_record
 from .records.run_folder import RUN_FORMAT, RunFolder
 from .renewal import Renewal
-from .spending import Spending
 
 if TYPE_CHECKING:
     from .records.ledger import Ledger
@@ -213,7 +212,7 @@ class StagedJob(ABC):
         from .run_record import versions
 
         earlier = (folder.existing or {}).get("sessions", [])
-        spending = Spending.of(self._desk) if self._desk else Spending()
+        spending = self._desk.spending() if self._desk else Spending()
         session = {
             "started": self._started.isoformat(timespec="seconds"),
             "ended": None

@@ -12,8 +12,8 @@ import pytest
 from areopagus import ProviderError
 from areopagus.graphs.adjudication import Ruling, adjudicate
 from areopagus.graphs.adjudication_question import JudgeQuestion, judge_request
-from areopagus.judges.budget import Budget
-from areopagus.judges.desk import Desk
+from areopagus.judges.models.budget import Budget
+from areopagus.judges.models.client import Desk
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ScriptedBackend
 

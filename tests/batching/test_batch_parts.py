@@ -21,8 +21,8 @@ from areopagus.batching.providers import provider_of
 from areopagus.batching.submitting import Submitter
 from areopagus.batching.wire_form import RequestWriter
 from areopagus.errors import ProviderError
-from areopagus.judges.desk import Desk
 from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.models.client import Desk
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec
 from areopagus.judges.wire import Received

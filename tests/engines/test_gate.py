@@ -16,9 +16,9 @@ from areopagus.engines.gate import REFUSED, STOPPED, Gate, Limits
 from areopagus.engines.node_desk import NodeDesk, SharedLimiter, in_touch
 from areopagus.engines.seat import Seat, limits_of, plan_of
 from areopagus.engines.shards import cut, shard_size
-from areopagus.judges.account import Account
-from areopagus.judges.desk import Desk
-from areopagus.judges.limits import StoppedError
+from areopagus.judges.models.client import Desk
+from areopagus.judges.models.rate_limit import StoppedError
+from areopagus.judges.models.usage import Account
 from areopagus.judges.request import Request
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger

@@ -25,8 +25,8 @@ from areopagus.engines.seat import Seat, plan_of
 from areopagus.engines.shards import cut
 from areopagus.errors import InputError
 from areopagus.job import ScoreJob, run_job
-from areopagus.judges.budget import Budget
-from areopagus.judges.desk import Desk
+from areopagus.judges.models.budget import Budget
+from areopagus.judges.models.client import Desk
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger_postgres_address import without_password

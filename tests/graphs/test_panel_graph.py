@@ -14,8 +14,8 @@ import pytest
 from areopagus import InputError, Panel, ProviderError, StoreError
 from areopagus.graphs.panel import build_panel_graph, panel_graph
 from areopagus.graphs.state import Sitting, merge_by_key
-from areopagus.judges.desk import Desk
 from areopagus.judges.judge import Matter
+from areopagus.judges.models.client import Desk
 from areopagus.judges.request import Request
 from areopagus.scoring import sit, verdict_of
 from areopagus.testing import ScriptedBackend

@@ -19,8 +19,8 @@ from pydantic import Field, SecretStr
 from areopagus.errors import ProviderError
 from areopagus.judges.backend import Backend
 from areopagus.judges.chat_model import ChatModelBackend, is_chat_model
-from areopagus.judges.desk import Desk
 from areopagus.judges.judge import Judge, Matter
+from areopagus.judges.models.client import Desk
 from areopagus.judges.prompt import Brief
 from areopagus.judges.request import Request
 from areopagus.judges.spec import Prices

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.budget import Budget
-from areopagus.judges.desk import Desk
 from areopagus.judges.judge import Judge, Matter
 from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.models.budget import Budget
+from areopagus.judges.models.client import Desk
 from areopagus.judges.prompt import Brief
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.spec import BackendSpec

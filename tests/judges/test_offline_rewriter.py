@@ -14,8 +14,8 @@ from areopagus import InputError, Panel
 from areopagus.graphs.framings import Framing, load_framings
 from areopagus.graphs.reframing import reframe
 from areopagus.graphs.variant_checks import check_variants
-from areopagus.judges.desk import Desk
 from areopagus.judges.embedded import EmbeddedBackend
+from areopagus.judges.models.client import Desk
 from areopagus.judges.offline import offline_reply
 from areopagus.judges.offline_rewriter import REWRITER_VERSION, offline_variants
 from areopagus.judges.offline_roles import OFFLINE_MODELS, OFFLINE_ROLES, require_role

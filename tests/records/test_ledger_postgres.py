@@ -21,7 +21,7 @@ from postgres_server import PASSWORD, USER, PostgresServer
 from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import InputError, StoreError
-from areopagus.judges.desk import Desk
+from areopagus.judges.models.client import Desk
 from areopagus.judges.request import Request
 from areopagus.judges.spec import Rung
 from areopagus.records import ledger_postgres

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ..access import all_paid, require_access
 from ..job import ScoreJob
 from ..judges.backend import Backend
-from ..judges.desk import Desk
 from ..judges.judge import Matter
+from ..judges.models.client import Desk
 from ..records.responses import open_responses
 from ..staged import StagedJob
 from .run import PANEL_FOLDER

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..asking import ModelAnswer, Question, ask_each
 from ..audits.definition import AuditItem, Reading
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from .planned import Plan
 
 if TYPE_CHECKING:

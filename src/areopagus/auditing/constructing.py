@@ -19,14 +19,14 @@ from ..asking import target_backend
 from ..errors import InputError, InputFault
 from ..job import default_folder
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
+from ..judges.models.usage import Spending
 from ..loop import run_async, run_stoppable
 from ..named_models import settings_of, sorted_models
 from ..ordered import in_order
 from ..records.csv_lines import writable
 from ..records.run_folder import replaced
 from ..respond_protocol import Protocol
-from ..spending import Spending
 from ..staged import StagedJob, StageProgress
 from .construction import Construction
 
@@ -204,7 +204,7 @@ class ConstructionJob(StagedJob):
             state=self._state(self._desk),
             counts=counts,
             n_troubled=result,
-            spending=Spending.of(self._desk),
+            spending=self._desk.spending(),
             lines=tuple(making.lines(counts)),
         )
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..judges.backend import Backend
-from ..judges.call import REPAIR_OUTPUT_FACTOR
-from ..judges.desk import Desk
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Desk
 
 Unit = TypeVar("Unit")
 Built = TypeVar("Built")

@@ -23,7 +23,7 @@ from ..graphs.adjudication_question import (
     repair_request,
 )
 from ..judges.backend import Backend
-from ..judges.call import worst_usd
+from ..judges.models.client import worst_usd
 from ..judges.request import Request
 from ..judges.spec import LADDER, Rung
 from ..records.reply import Reply

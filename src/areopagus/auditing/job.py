@@ -24,7 +24,7 @@ from ..errors import InputError
 from ..graphs.adjudication import Ruling
 from ..job import default_folder
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..judges.spec import BackendSpec
 from ..records.ledger import Ledger
 from ..respond_protocol import Protocol

@@ -14,7 +14,7 @@ from ..audits.answers_table import VOTE_COLUMNS, VOTES_FILE
 from ..audits.definition import Audit, AuditItem, Reading
 from ..graphs.adjudication import Ruling
 from ..graphs.adjudication_question import JudgeQuestion
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..ordered import in_order
 from .table_writer import RowWriter, written_rows
 

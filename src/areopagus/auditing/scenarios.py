@@ -19,7 +19,7 @@ from ..graphs.silverspoon_scenarios import (
     are_alike,
     make_scenarios,
 )
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.csv_lines import CsvLines, writable
 from .constructing import ConstructionJob, writing_backends
 from .construction import Construction, PlannedCalls, UnitOutcome

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..judges.budget import Purse
-from ..judges.call import worst_usd
-from ..judges.desk import Desk
-from ..judges.listed_cost import StraightPrice
 from ..judges.llm import LitellmBackend
+from ..judges.models.budget import Purse
+from ..judges.models.client import Desk, worst_usd
+from ..judges.models.pricing import StraightPrice
 from ..records.ledger import CallRecord
 from ..records.reply import Reply, Usage
 from ..records.responses import ResponseRow

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ..engines.local import LocalEngine
 from ..errors import InputError, InputFault, ProviderError
 from ..judges.backend import Backend
-from ..judges.budget import BudgetSpentError, Purse
-from ..judges.desk import Answer, Desk
+from ..judges.models.budget import BudgetSpentError, Purse
+from ..judges.models.client import Answer, Desk
 from ..judges.request import Request
 from ..records.responses import ResponseRow, ResponseSource
 from ..scoring import Scored

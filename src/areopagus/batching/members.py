@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ..access import known_rung
 from ..errors import ProviderError
-from ..judges.budget import BudgetSpentError
-from ..judges.desk import Desk
 from ..judges.llm import LitellmBackend
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.client import Desk
 from ..judges.request import Request
 from ..judges.spec import Rung
 from ..records.responses import ResponseRow

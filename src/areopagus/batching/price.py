@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..judges.llm import LitellmBackend
-from ..judges.price_map import listed_prices
-from ..judges.prices import PER_MILLION
+from ..judges.models.pricing import PER_MILLION, listed_prices
 from ..records.reply import Usage
 from .providers import provider_kind
 

@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..judges.call import reserve_usd
-from ..judges.desk import Desk
-from ..judges.limits import StoppedError
+from ..judges.models.client import Desk, reserve_usd
+from ..judges.models.rate_limit import StoppedError
 from ..judges.spec import Rung
 from ..records.responses import ResponseRow
 from .book import BatchBook, BatchRecord

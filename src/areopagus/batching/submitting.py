@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from ..errors import ProviderError
 from ..judges.backend import Backend
-from ..judges.desk import Desk
 from ..judges.faults import TRANSIENT
-from ..judges.limits import StoppedError
+from ..judges.models.client import Desk
+from ..judges.models.rate_limit import StoppedError
 from ..judges.spec import Rung
 from .book import BatchBook, BatchRecord, now
 from .members import Member

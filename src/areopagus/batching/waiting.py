@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..errors import InputError, InputFault, ProviderError
-from ..judges.budget import Purse
-from ..judges.desk import Desk
 from ..judges.faults import TRANSIENT, redact
-from ..judges.limits import StoppedError
+from ..judges.models.budget import Purse
+from ..judges.models.client import Desk
+from ..judges.models.rate_limit import StoppedError
 from .book import BatchBook, BatchRecord, now
 from .collecting import Collected, Collector
 from .members import Member

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..judges.account import Account, Sums
+from ..judges.models.usage import Account, Sums
 from .display import dollars
 
 _PARTS = (

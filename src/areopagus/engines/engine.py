@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.responses import ResponseRow
 from ..scoring import Scored
 

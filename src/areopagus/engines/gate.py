@@ -16,10 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..judges.account import Account
-from ..judges.budget import Budget, BudgetSpentError
-from ..judges.desk import CallCounts
-from ..judges.limits import Limiter, StoppedError
+from ..judges.models.budget import Budget, BudgetSpentError
+from ..judges.models.rate_limit import Limiter, StoppedError
+from ..judges.models.usage import Account, CallCounts
 
 SILENCE_S = 20.0
 """After this silence a node is given up; they report every few seconds."""

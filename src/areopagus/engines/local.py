@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..access import require_access
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.responses import ResponseRow
 from ..scoring import Scored, score_rows
 

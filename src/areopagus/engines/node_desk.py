@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from ..judges.account import added_to
 from ..judges.backend import Backend
-from ..judges.budget import Budget, BudgetSpentError
-from ..judges.desk import Desk
-from ..judges.limits import Limiter, StoppedError
+from ..judges.models.budget import Budget, BudgetSpentError
+from ..judges.models.client import Desk
+from ..judges.models.rate_limit import Limiter, StoppedError
+from ..judges.models.usage import added_to
 from ..records.ledger import Ledger
 from .gate import REFUSED, STOPPED, Report
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..access import price_fault
 from ..errors import InputError, InputFault, StoreError
-from ..judges.account import added_to
 from ..judges.backend import Backend
-from ..judges.desk import Desk
 from ..judges.faults import redact
+from ..judges.models.client import Desk
+from ..judges.models.usage import added_to
 from ..records.responses import ResponseRow
 from ..records.verdict import Verdict
 from ..scoring import Scored, closed

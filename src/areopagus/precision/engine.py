@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..errors import InputError
 from ..graphs.stopping import StoppingRule
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.responses import ResponseRow
 from ..scoring import Scored
 from .stored import is_decided

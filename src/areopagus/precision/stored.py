@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from ..graphs.state import Sitting
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.responses import ResponseRow
 from ..scoring import matter_of, sit
 

@@ -22,8 +22,8 @@ from ..graphs.prompt_construction_calls import Asked, Material
 from ..graphs.prompt_construction_state import BUNDLE_STATUSES, Constructed, Construction
 from ..job import default_folder
 from ..judges.backend import Backend
-from ..judges.budget import Budget
-from ..judges.desk import Desk
+from ..judges.models.budget import Budget
+from ..judges.models.client import Desk
 from ..named_models import settings_of
 from ..records.run_folder import REPORT_FILE
 from ..staged import StagedJob, StageProgress

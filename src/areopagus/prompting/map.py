@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import ProviderError
-from ..judges.budget import BudgetSpentError
-from ..judges.limits import StoppedError
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.rate_limit import StoppedError
 from ..records.csv_lines import CsvLines, writable
 from ..records.run_folder import replaced
 from .embedding import EmbeddingBackend, Vector, embedding_request, unpacked
@@ -25,7 +25,7 @@ from .projection import Points, Projection, hull_area, laid_out
 from .tables import prompt_id, short_names
 
 if TYPE_CHECKING:
-    from ..judges.desk import Desk
+    from ..judges.models.client import Desk
     from ..stressing.estimate import StageEstimate
     from .job import PromptJob
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..asking import ModelAnswer, Question, Wording, ask_each
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.csv_lines import CsvLines, writable
 from ..records.run_folder import replaced
 from ..respond_results import answer_cells

@@ -15,7 +15,7 @@ from ..errors import InputError
 from ..graphs.framings import Framing
 from ..job import ScoreJob, default_folder
 from ..judges.backend import Backend
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from ..records.responses import open_responses
 from ..respond_protocol import Track
 from ..staged import StagedJob, StageProgress

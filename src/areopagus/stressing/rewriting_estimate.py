@@ -13,7 +13,7 @@ from ..graphs.rewriting_cost import (
     most_writing_usd,
 )
 from ..graphs.variant_review import review_request
-from ..judges.desk import Desk
+from ..judges.models.client import Desk
 from .answers import Asking
 from .rewriting import assignments, reframe_each
 from .stage_estimate import StageEstimate

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..estimate import plus
 from ..judges.backend import Backend
-from ..judges.call import reserve_usd
+from ..judges.models.client import reserve_usd
 from ..judges.request import Request
 
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from areopagus.judges.limits import (
+from areopagus.judges.models.rate_limit import (
     AHEAD_S,
     START_IN_FLIGHT,
     Limiter,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.judges.budget import Budget, BudgetSpentError, Purse
+from areopagus.judges.models.budget import Budget, BudgetSpentError, Purse
 
 
 async def test_without_a_cap_everything_is_counted_and_nothing_is_held() -> None:

@@ -1,4 +1,4 @@
-"""The desk where calls are handed in: asked once, paid once, stored before anybody reads them.
+"""Sends calls for one run: asked once, paid once, stored before anybody reads them.
 
 Around the one attempt that a backend makes stand, in this order: the ledger (is it paid already?),
 the same call in flight (wait for it), the budget, the limits of the backend, a durable note that
@@ -8,23 +8,115 @@ the call is being sent, retries, and the ledger again.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..errors import ProviderError
-from ..records.reply import Reply
-from .account import Account, UnitPrices
-from .backend import Backend
+from ...errors import ProviderError
+from ...records.reply import Reply
+from ..backend import Backend
+from ..faults import CLOSES_BACKEND, TRANSIENT, is_about_format
+from ..request import Request
+from ..spec import LADDER, Rung
 from .budget import Budget, BudgetSpentError, Purse
-from .call import RETRY_AFTER_MOST_S, Call
-from .faults import CLOSES_BACKEND, TRANSIENT, is_about_format
-from .limits import Limiter, StoppedError
-from .request import Request
-from .spec import LADDER, Rung
+from .rate_limit import Limiter, StoppedError
+from .usage import Account, CallCounts, Spending, UnitPrices
 
 if TYPE_CHECKING:
-    from ..records.ledger import Intent, Ledger
+    from tenacity import RetryCallState
+
+    from ...records.ledger import Intent, Ledger
+
+
+# Spreads retries; no result depends on it.
+_jitter = random.Random()  # noqa: S311 - nothing secret
+_BACKOFF_FIRST_S = 0.5
+_BACKOFF_MOST_S = 30.0
+RETRY_AFTER_MOST_S = 60.0
+_ENVELOPE_TOKENS = 600
+"""Tokens that a provider may add around the texts: roles, tool wrappers, schema preambles."""
+_USUAL_OUTPUT_TOKENS = 120
+REPAIR_BYTES = 6_000
+"""Most bytes that the one repair ask adds: the echo of the unreadable reply and the request."""
+REPAIR_OUTPUT_FACTOR = 2
+"""A repair of a reply that was cut off may use this many times the tokens."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One call on its way: what is asked, and what has happened to it so far."""
+
+    backend: Backend
+    request: Request
+    key: str
+    purse: Purse
+    intent: Intent | None = None
+    attempts: int = 0
+    hard_failures: int = 0
+    may_be_billed: bool = False
+    is_sending: bool = False
+    is_paid: bool = False
+    last_error: ProviderError | None = None
+    likely_tokens: float = 0.0
+    worst_usd: float | None = None
+    reserve_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        size = self.request.size_bytes()
+        self.likely_tokens = size / 4 + _USUAL_OUTPUT_TOKENS
+        self.worst_usd = worst_usd(self.backend, self.request)
+        self.reserve_usd = _with_repair(self.worst_usd, self.backend, self.request)
+
+    @property
+    def unit_prices(self) -> UnitPrices | None:
+        """What a token of each kind costs, where the cost of a reply is a sum of that."""
+        found: UnitPrices | None = getattr(self.backend, "unit_prices", None)
+        return found
+
+    def gives_up(self, state: RetryCallState) -> bool:
+        """Rate limits are waited out for as long as the settings say; other faults are counted."""
+        error = state.outcome.exception() if state.outcome else None
+        rate_limited = isinstance(error, ProviderError) and error.fault == "rate_limit"
+        if not rate_limited:
+            self.hard_failures += 1
+        spec = self.backend.spec
+        # Only the pauses count: time spent in the queue of a slow backend is nobody's fault.
+        paused = state.idle_for + state.upcoming_sleep
+        return self.hard_failures >= spec.max_attempts or paused > spec.max_wait_s
+
+    def waits(self, state: RetryCallState) -> float:
+        """What the endpoint asked for, or exponential growth; with jitter either way."""
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after_s if isinstance(error, ProviderError) else None
+        if asked:  # "0" is no advice: asking again at once would meet the same limit
+            return min(asked, RETRY_AFTER_MOST_S) + _jitter.uniform(0.0, 0.25)
+        ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
+        return _jitter.uniform(ceiling / 2, ceiling)
+
+
+def worst_usd(backend: Backend, request: Request) -> float | None:
+    """The most that one attempt can cost, in US dollars; None where the price is unknown.
+
+    No tokenizer makes more tokens of a text than it has bytes.
+    """
+    most_output = int(request.params.get("max_tokens") or 0)
+    return backend.worst_cost(request.size_bytes() + _ENVELOPE_TOKENS, most_output)
+
+
+def reserve_usd(backend: Backend, request: Request) -> float | None:
+    """What is set aside before a request is sent: its worst case, and that of its repair."""
+    return _with_repair(worst_usd(backend, request), backend, request)
+
+
+def _with_repair(first: float | None, backend: Backend, request: Request) -> float | None:
+    if request.purpose != "judge" or first is None:
+        return first
+    most_output = int(request.params.get("max_tokens") or 0)
+    repair = backend.worst_cost(
+        request.size_bytes() + _ENVELOPE_TOKENS + REPAIR_BYTES, REPAIR_OUTPUT_FACTOR * most_output
+    )
+    return None if repair is None else first + repair
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +126,6 @@ class Answer:
     reply: Reply
     key: str
     from_ledger: bool
-
-
-@dataclass(slots=True)
-class CallCounts:
-    """What a desk did since it was opened.
-
-    Attributes:
-        sent: calls for which at least one attempt was sent.
-        answered: calls that brought a reply, which is in the ledger.
-        failed: calls that brought none.
-        from_ledger: calls that needed nothing sent.
-        attempts: HTTP attempts; of a request in a batch, its handing in.
-        repeated: calls sent again that an earlier process, or this one, had left in flight.
-        in_batches: of those sent, the ones handed in in batches.
-        batches: batches handed in.
-    """
-
-    sent: int = 0
-    answered: int = 0
-    failed: int = 0
-    from_ledger: int = 0
-    attempts: int = 0
-    repeated: int = 0
-    in_batches: int = 0
-    batches: int = 0
 
 
 class Desk:
@@ -95,6 +162,17 @@ class Desk:
         self._stopped = True
         for limiter in self._limiters.values():
             limiter.stop()
+
+    def spending(self) -> Spending:
+        """What has been sent and spent until now; later calls do not change it."""
+        budget = self.budget
+        return Spending(
+            replace(self.counts),
+            budget.spent,
+            budget.possibly_spent,
+            budget.unknown_calls,
+            self.account.copy(),
+        )
 
     def changed(self) -> None:
         """Tells whoever follows the run that its counts may have changed."""
@@ -315,7 +393,7 @@ class Desk:
         return reply
 
     def _hand_in(self, call: Call, intent: Intent, reply: Reply) -> Awaitable[None]:
-        from ..records.ledger import CallRecord
+        from ...records.ledger import CallRecord
 
         name, asked = call.backend.spec.name, call.request
         record = CallRecord(

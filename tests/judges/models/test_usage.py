@@ -13,9 +13,8 @@ import pytest
 
 from areopagus import Panel, respond
 from areopagus.cli.cost import cost_lines
-from areopagus.cost_record import cost_record
-from areopagus.judges.account import Account, Sums, added_to
-from areopagus.judges.listed_cost import StraightPrice
+from areopagus.judges.models.pricing import StraightPrice
+from areopagus.judges.models.usage import Account, Sums, added_to, cost_record
 from areopagus.records.reply import Reply, Usage
 from areopagus.run import Run
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest, by_hash

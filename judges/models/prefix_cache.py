@@ -11,9 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from .backend import Backend
-from .prompt import Brief
-from .spec import BackendSpec
+from ..backend import Backend
+from ..spec import BackendSpec
 
 USUAL_MINIMUM = 1024
 """Tokens of the shortest prefix that most providers keep."""
@@ -74,19 +73,20 @@ def takes_marks(spec: BackendSpec, minimum: int | None) -> bool:
 
 
 def one_goes_first(
-    backend: Backend, brief: Brief, system: str, prompt: str, response: str, *, calls: int
+    backend: Backend, order: str, system: str, prompt: str, response: str, *, calls: int
 ) -> bool:
     """Whether the first of these calls to one backend is to be answered before the others go.
 
     Args:
         backend: whom they go to.
-        brief: the wording; only `response_first` lets the judges of a response share a beginning.
+        order: where the persona stands; with `response_first` judges of a response share
+            a beginning, and only with it.
         system: the system message.
         prompt, response: what is judged.
         calls: how many there are.
     """
     wish = backend.spec.prefix_first
-    if calls < 2 or brief.order != "response_first" or wish == "off":
+    if calls < 2 or order != "response_first" or wish == "off":
         return False
     minimum: int | None = 0 if wish == "on" else getattr(backend, "prefix_minimum", None)
     if minimum is None:

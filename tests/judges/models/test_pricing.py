@@ -10,11 +10,9 @@ import pytest
 from wire_world import OPENAI, Recorder, backend, request
 
 from areopagus import InputError, Panel
-from areopagus.judges.listed_cost import is_usual
 from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.price_map import listed_prices
+from areopagus.judges.models.pricing import always_searches, is_usual, listed_prices
 from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.searches import always_searches
 from areopagus.judges.spec import BackendSpec
 from areopagus.records.reply import Usage
 from areopagus.testing import ProviderServer

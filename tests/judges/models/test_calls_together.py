@@ -14,10 +14,9 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.budget import Budget, BudgetSpentError, Purse
-from areopagus.judges.call import reserve_usd
-from areopagus.judges.desk import Desk
-from areopagus.judges.limits import START_IN_FLIGHT, Limiter, StoppedError
+from areopagus.judges.models.budget import Budget, BudgetSpentError, Purse
+from areopagus.judges.models.client import Desk, reserve_usd
+from areopagus.judges.models.rate_limit import START_IN_FLIGHT, Limiter, StoppedError
 from areopagus.judges.request import Request
 from areopagus.records.ledger import Ledger
 from areopagus.records.reply import Reply, Usage

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from areopagus.judges.listed_cost import MOST_TOKENS, StraightPrice, is_usual, straight_price
+from areopagus.judges.models.pricing import MOST_TOKENS, StraightPrice, is_usual, straight_price
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.reply_parts import usage_of
 from areopagus.records.reply import Usage

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from ..records.reply import Reply
+    from ...records.reply import Reply
+
 
 _CLOSE = 1e-9
 """Sums of the same products in another order differ in their last digits."""
@@ -326,3 +327,91 @@ def added_to(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str,
 
 def _brief(sums: Sums) -> dict[str, Any]:
     return {name: getattr(sums, name) for name in _BRIEF}
+
+
+_USED = ("ledger", "repairs", "refused", "unreadable", "failed")
+
+
+def cost_record(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The cost over all sessions of a folder, and what the newest one worked with.
+
+    Args:
+        sessions: as run.json holds them. What each paid adds up. What it found in the ledger does
+            not: a later session finds the same again, and what an earlier one paid.
+    """
+    accounts = [Account.from_json(one.get("replies") or {}) for one in sessions]
+    online, batch = Sums(), Sums()
+    for account in accounts:
+        online, batch = online.plus(account.online), batch.plus(account.batch)
+    newest: Mapping[str, Any] = (sessions[-1].get("replies") or {}) if sessions else {}
+    return {
+        "paid": {"online": asdict(online), "batch": asdict(batch)},
+        "saved": saved(online, batch),
+        "calls_without_reply": sum((one.get("calls") or {}).get("failed") or 0 for one in sessions),
+        "possibly_spent_usd": sum(one.get("possibly_spent_usd") or 0.0 for one in sessions),
+        "newest_session": {name: newest[name] for name in _USED if name in newest},
+    }
+
+
+@dataclass(slots=True)
+class CallCounts:
+    """What a desk did since it was opened.
+
+    Attributes:
+        sent: calls for which at least one attempt was sent.
+        answered: calls that brought a reply, which is in the ledger.
+        failed: calls that brought none.
+        from_ledger: calls that needed nothing sent.
+        attempts: HTTP attempts; of a request in a batch, its handing in.
+        repeated: calls sent again that an earlier process, or this one, had left in flight.
+        in_batches: of those sent, the ones handed in in batches.
+        batches: batches handed in.
+    """
+
+    sent: int = 0
+    answered: int = 0
+    failed: int = 0
+    from_ledger: int = 0
+    attempts: int = 0
+    repeated: int = 0
+    in_batches: int = 0
+    batches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """Calls and money.
+
+    Attributes:
+        calls: see `CallCounts`.
+        spent_usd, possibly_spent_usd, unknown_price_calls: see `Budget`.
+        account: the replies by kind; see `Account`.
+    """
+
+    calls: CallCounts = field(default_factory=CallCounts)
+    spent_usd: float = 0.0
+    possibly_spent_usd: float = 0.0
+    unknown_price_calls: int = 0
+    account: Account = field(default_factory=Account)
+
+    def since(self, before: Spending) -> Spending:
+        """What came after an earlier moment of the same desk."""
+        names = [item.name for item in fields(CallCounts)]
+        counts = {n: getattr(self.calls, n) - getattr(before.calls, n) for n in names}
+        return Spending(
+            CallCounts(**counts),
+            self.spent_usd - before.spent_usd,
+            self.possibly_spent_usd - before.possibly_spent_usd,
+            self.unknown_price_calls - before.unknown_price_calls,
+            self.account.plus(before.account, -1),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as a session of run.json names them."""
+        return {
+            "calls": asdict(self.calls),
+            "spent_usd": self.spent_usd,
+            "possibly_spent_usd": self.possibly_spent_usd,
+            "calls_with_unknown_price": self.unknown_price_calls,
+            "replies": self.account.to_json(),
+        }

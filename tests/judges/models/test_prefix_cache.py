@@ -10,7 +10,12 @@ import pytest
 
 from areopagus import Panel
 from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.prefix import USUAL_MINIMUM, prefix_minimum, takes_marks, with_marks
+from areopagus.judges.models.prefix_cache import (
+    USUAL_MINIMUM,
+    prefix_minimum,
+    takes_marks,
+    with_marks,
+)
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec, Prices

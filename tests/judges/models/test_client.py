@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError, StoreError
-from areopagus.judges.budget import Budget, BudgetSpentError
-from areopagus.judges.desk import Desk
-from areopagus.judges.limits import StoppedError
+from areopagus.judges.models.budget import Budget, BudgetSpentError
+from areopagus.judges.models.client import Desk
+from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.request import Request
 from areopagus.judges.spec import Rung
 from areopagus.records.ledger import Ledger

@@ -1,0 +1,1 @@
+"""The models behind endpoints: one client, its backends, prices, limits and budget."""
