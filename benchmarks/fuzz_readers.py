@@ -34,7 +34,7 @@ def reply_target() -> Callable[[bytes], None]:
     from areopagus.judges.logprobs import expected_scores
     from areopagus.judges.parse import MAX_DETAIL_CHARS, read_vote
     from areopagus.judges.schema import Contract
-    from areopagus.records.reply import Reply, Usage
+    from areopagus.records.types import Reply, Usage
 
     criteria = ("conceptual_clarity", "evidential_grounding")
     contracts = [
@@ -108,7 +108,7 @@ def yaml_target() -> Callable[[bytes], None]:
 
 def table_target() -> Callable[[bytes], None]:
     from areopagus.errors import InputError
-    from areopagus.records.responses import open_responses
+    from areopagus.records.readers.responses import open_responses
 
     folder = Path(_scratch())
     suffixes = (".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz")
@@ -134,7 +134,7 @@ def table_target() -> Callable[[bytes], None]:
 
 def binary_target() -> Callable[[bytes], None]:
     from areopagus.errors import InputError
-    from areopagus.records.responses import open_responses
+    from areopagus.records.readers.responses import open_responses
 
     folder = Path(_scratch())
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from areopagus.records.ledger import CallRecord, Ledger
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Reply, Usage
 
 REPLY = Reply(
     text='{"conceptual_clarity": 7, "evidential_grounding": 6, "contextual_relevance": 8}',

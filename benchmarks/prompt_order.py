@@ -17,7 +17,7 @@ from typing import get_args
 from areopagus import Panel
 from areopagus.judges.llm import litellm_module
 from areopagus.judges.prompt import Order, nonce_for
-from areopagus.records.responses import open_responses
+from areopagus.records.readers.responses import open_responses
 
 STEP, LEAST = 128, 1024
 

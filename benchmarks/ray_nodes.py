@@ -184,7 +184,7 @@ def run(
     from areopagus import Panel
     from areopagus.engines import RayEngine
     from areopagus.job import ScoreJob, run_job
-    from areopagus.records.responses import open_responses
+    from areopagus.records.readers.responses import open_responses
 
     model = {
         "model": "hosted_vllm/bench",

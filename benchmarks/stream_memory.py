@@ -23,7 +23,7 @@ from typing import Any
 from areopagus import Panel
 from areopagus.judges.request import Request
 from areopagus.personas import list_personas
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "

@@ -14,7 +14,7 @@ from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.request import Message, Request
 from ..judges.schema import ObjectContract, ValueKind, described_object
 from ..judges.spec import Rung
-from ..records.reply import Reply
+from ..records.types import Reply
 from .rewriting_brief import form_repair_messages
 
 _DATA_RULE = (

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from ..judges.judge import Matter
-from ..records.judgment import Judgment
-from ..records.verdict import Verdict, VerdictStatus, count_statuses
+from ..records.types import Judgment, Verdict, VerdictStatus, count_statuses
 from .state import Bench
 
 

@@ -17,7 +17,7 @@ from ..judges.prompt import nonce_for
 from ..judges.request import Message, Purpose, Request
 from ..judges.schema import ObjectContract
 from ..judges.spec import Rung
-from ..records.reply import Reply
+from ..records.types import Reply
 from .prompt_construction_brief import (
     EQUIVALENCE_TEMPLATE,
     GENERATE_TEMPLATE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..records.csv_lines import writable
+from ..records.spreadsheets import writable
 from ..records.variants import VariantRow, as_generated
 from .reframing_state import (
     NO_SECOND_MODEL,

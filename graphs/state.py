@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypedDict
 from ..judges.judge import Judge, Matter
 from ..judges.models.client import Desk
 from ..judges.prompt import Brief
-from ..records.judgment import Judgment
+from ..records.types import Judgment
 from .screen import MAX_RESPONSE_CHARACTERS
 from .stopping import FIRST_BLOCK, PlannedSeat, StoppingRule, balanced_order, next_block, why_enough
 

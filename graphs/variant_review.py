@@ -12,7 +12,7 @@ from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
 from ..judges.request import Message, Request
 from ..judges.spec import Rung
-from ..records.reply import Reply
+from ..records.types import Reply
 from .framings import Framing, opposite_pairs
 from .reframing_state import ReviewOutcome
 from .rewriting_brief import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, runtime_checkable
 
 from ..errors import InputFault
-from ..records.reply import Reply
+from ..records.types import Reply
 from .request import Request
 from .spec import BackendSpec
 

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from ..errors import InputFault, ProviderError
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 from .faults import classify
 from .model_secrets import SECRET_FIELD, secrets_of
 from .models.pricing import StraightPrice, cost_of, stated_price

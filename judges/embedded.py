@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 from .models.pricing import NO_PRICE
 from .offline import OFFLINE_VERSIONS, offline_reply
 from .offline_messages import usage_counts

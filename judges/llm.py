@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import InputError, InputFault, ProviderError
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 from .faults import classify, redact
 from .models.prefix_cache import prefix_minimum, takes_marks, with_marks
 from .models.pricing import (

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..errors import InputError, InputFault
-from ..records.reply import Reply
+from ..records.types import Reply
 from .parse import locate, read_vote
 from .schema import Contract
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ..errors import InputError, InputFault
-from ..records.judgment import MODES, OVERALL
+from ..records.types import MODES, OVERALL
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
 from .offline_generator import GENERATOR_VERSION, offline_prompts
 from .offline_messages import last_user_text, marked_texts

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..records.reply import Reply
+from ..records.types import Reply
 from .lexical_sentences import is_refusal, kept_sentences
 from .schema import ABSTAINED, RATIONALE, Contract, ObjectContract, Problem
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from ..personas import Persona
-from ..records.judgment import OVERALL, Mode
+from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
 from .request import Message
 from .schema import Contract, describe, repair_request

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..environment import environment_secrets
-from ..records.reply import Reply
+from ..records.types import Reply
 
 REDACTED = "[redacted]"
 _SHORTEST = 8

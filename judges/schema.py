@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from ..records.judgment import OVERALL
+from ..records.types import OVERALL
 
 RATIONALE = "rationale"
 ABSTAINED = "abstained"

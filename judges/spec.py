@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..environment import holds_key
-from ..records.judgment import ScoreMode
+from ..records.types import ScoreMode
 
 Rung = Literal["json_schema", "json_object", "prompt"]
 """How structured output is asked for, from the strongest form to the weakest."""

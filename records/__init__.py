@@ -1,11 +1,21 @@
 """Typed records, readers and writers of files, and the ledger of calls."""
 
-from .judgment import MODES, OVERALL, SCORE_MODES, STATUSES, Judgment, Mode, ScoreMode, Status
 from .ledger import CallRecord, Intent, Ledger
-from .reply import Reply, Usage
-from .responses import ResponseRow, open_prompts, open_responses
+from .readers.responses import ResponseRow, open_prompts, open_responses
 from .run_folder import RunFolder, read_run_file
-from .verdict import Verdict
+from .types import (
+    MODES,
+    OVERALL,
+    SCORE_MODES,
+    STATUSES,
+    Judgment,
+    Mode,
+    Reply,
+    ScoreMode,
+    Status,
+    Usage,
+    Verdict,
+)
 
 __all__ = [
     "MODES",

@@ -11,7 +11,6 @@ from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
 from ..visible_text import visible_text
-from .csv_lines import CsvLines
 from .run_folder import (
     JUDGMENTS_FILE,
     REPORT_FILE,
@@ -21,7 +20,7 @@ from .run_folder import (
     replaced,
 )
 from .run_tables import read_judgments
-from .workbook_cells import cut_for_cell, write_text
+from .spreadsheets import CsvLines, cut_for_cell, write_text
 
 ExportKind = Literal["csv", "jsonl", "parquet", "scrub", "xlsx"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)

@@ -31,7 +31,7 @@ from .ledger_store import (
     store_at,
 )
 from .ledger_writer import LedgerWriter
-from .reply import Reply
+from .types import Reply
 
 __all__ = ["CallRecord", "Intent", "Ledger", "default_path"]
 

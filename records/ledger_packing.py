@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..kept_writer import kept_writer
-from .reply import Reply, Usage
+from .types import Reply, Usage
 
 DEFLATE_ABOVE_BYTES = 2048
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault, StoreError
-from .csv_lines import writable
+from .spreadsheets import writable
 
 RUN_FILE = "run.json"
 JUDGMENTS_FILE = "judgments.parquet"

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from .cells import is_missing, read_id, read_text
-from .column_names import ColumnMap
-from .csv_lines import CsvLines, writable
-from .intake import Table, open_table
-from .responses import MAX_TEXT_CHARS
+from .readers.cells import ColumnMap, is_missing, read_id, read_text
+from .readers.dispatch import Table, open_table
+from .readers.responses import MAX_TEXT_CHARS
 from .run_folder import replaced
+from .spreadsheets import CsvLines, writable
 
 BASELINE = "baseline"
 """The condition of the prompt as it was; no variant has it."""

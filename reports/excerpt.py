@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import InputError, InputFault
-from ..records.delimited import FIELD_LIMIT_CHARS
+from ..records.readers.text import FIELD_LIMIT_CHARS
 from ..records.run_folder import JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE
 
 MOST_RESPONSES: Final = 50_000

@@ -29,7 +29,7 @@ import pytest
 from areopagus import Panel
 from areopagus.cli.main import COMMANDS, cli
 from areopagus.personas import read_persona_files
-from areopagus.records.responses import open_prompts, open_responses
+from areopagus.records.readers.responses import open_prompts, open_responses
 from areopagus.settings import read_settings
 
 ROOT = Path(__file__).parents[1]

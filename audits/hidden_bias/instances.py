@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...records.csv_lines import CsvLines, writable
 from ...records.run_folder import replaced
+from ...records.spreadsheets import CsvLines, writable
 from .answers import Answers, Question
 from .material import ConceptPair
 from .tally import Instance, instances_of, scored_instances

@@ -22,7 +22,7 @@ from ...judges.llm import LitellmBackend
 from ...judges.models.pricing import cost_of
 from ...judges.request import Request
 from ...judges.spec import BackendSpec
-from ...records.reply import Reply, Usage
+from ...records.types import Reply, Usage
 from .questions import JOIN
 
 SPEAKS_COMPLETIONS = frozenset(

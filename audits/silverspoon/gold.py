@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from ...errors import InputError, InputFault
-from ...records.cells import is_missing
-from ...records.tables import Row, read_rows
+from ...records.readers.cells import is_missing
+from ...records.readers.dispatch import read_rows
+from ...records.readers.rows import Row
 from .answers import read_answer
 from .material import ID_COLUMNS, base_of, cell_id, id_column
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from ...documents import folder_entries, list_documents, read_documents
 from ...errors import InputError, InputFault
-from ...records.cells import is_missing, read_id, read_text
-from ...records.tables import read_rows
+from ...records.readers.cells import is_missing, read_id, read_text
+from ...records.readers.dispatch import read_rows
 
 PACKAGE = "areopagus.audits.silverspoon"
 SCENARIOS_PACKAGE = f"{PACKAGE}.scenarios"

@@ -10,7 +10,7 @@ from ...errors import InputFault
 from ...judges.backend import Backend
 from ...judges.request import Request
 from ...judges.spec import BackendSpec
-from ...records.reply import Reply
+from ...records.types import Reply
 
 PROFESSIONS: Final = (
     "Surgeon", "Airline pilot", "Psychiatrist", "Orthodontist", "Chief executive", "Radiologist",

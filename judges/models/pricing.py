@@ -23,7 +23,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...records.reply import Usage
+from ...records.types import Usage
 from ..quiet_litellm import litellm_module
 from ..spec import BackendSpec
 

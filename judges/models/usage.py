@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from ...records.reply import Reply
+    from ...records.types import Reply
 
 
 _CLOSE = 1e-9

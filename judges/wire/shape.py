@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...records.reply import Reply
+from ...records.types import Reply
 from .answers import UNTOLD, AnswerReader, Asked
 from .passage import Received, Sent
 from .plain_answer import PlainAnswers

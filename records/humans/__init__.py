@@ -1,11 +1,10 @@
 """Human judgments from files: any tool's export to one long table, matched against a run."""
 
 from .blinding import SourceMap, read_source_map
-from .column_map import LAYOUTS, HumanColumns, read_column_map
-from .crowd import read_roster
-from .judgments import JudgmentReading, read_judgments
+from .columns import LAYOUTS, HumanColumns, read_column_map
 from .match import MatchReport, match, off_scale
-from .reading import Exclusion, HumanReading, read_humans
+from .reading import Exclusion, HumanReading, JudgmentReading, read_humans, read_judgments
+from .surveys import read_roster
 from .table import Coded, HumanTable, RatingMatrix
 
 __all__ = [

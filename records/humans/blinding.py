@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, InputFault
-from ..cells import is_missing, read_id
-from ..tables import Row, read_rows
-from .names import known_columns
+from ..readers.cells import is_missing, read_id
+from ..readers.dispatch import read_rows
+from ..readers.rows import Row
+from .columns import known_columns
 
 _RESOLVED = ("response_id", "source", "model", "item_type", "domain")
 

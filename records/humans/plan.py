@@ -8,11 +8,10 @@ from pathlib import Path
 
 from ...errors import InputError, InputFault
 from ...visible_text import visible_text
-from ..cells import is_missing, read_number
-from ..judgment import OVERALL
-from ..tables import Row
-from .column_map import Criterion, HumanColumns
-from .names import JUDGES_ONLY, known_columns, rater_columns
+from ..readers.cells import is_missing, read_number
+from ..readers.rows import Row
+from ..types import OVERALL
+from .columns import JUDGES_ONLY, Criterion, HumanColumns, known_columns, rater_columns
 from .table import Kind
 
 _CONTEXT = (

@@ -10,13 +10,13 @@ from typing import Any
 from ...errors import InputError, InputFault
 from . import misfits
 from .blinding import SourceMap, read_source_map
-from .column_map import LAYOUTS, HumanColumns, read_column_map
-from .crowd import read_roster
-from .files import open_rows, peeked
-from .long_form import LongForm
+from .columns import LAYOUTS, HumanColumns, read_column_map
+from .layouts import open_rows, peeked
 from .match import MatchReport, Scale, match
 from .misfits import Misfit
 from .plan import Plan, make_plan
+from .ratings import LongForm
+from .surveys import read_roster
 from .table import HumanTable
 
 
@@ -256,3 +256,56 @@ def _notices(plan: Plan, form: LongForm) -> tuple[str, ...]:
     if not knows_prompt and not all("prompt_id" in rating.fixed for rating in plan.ratings):
         notices.append("no prompt_id: prompts must come from the run that is matched")
     return tuple(notices)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentReading:
+    """Stored judgments and what was understood of their file.
+
+    Attributes:
+        reading: as for human judgments; `rater_id` is the judge. Rows whose status is not
+            `scored`, and abstained ones, are among the exclusions, by status.
+        persona_of, model_of: judge to persona and to model, where the file says.
+    """
+
+    reading: HumanReading
+    persona_of: Mapping[str, str]
+    model_of: Mapping[str, str]
+
+
+def read_judgments(
+    path: str | Path,
+    *,
+    columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
+    scale: Scale | None = None,
+    criteria: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002
+) -> JudgmentReading:
+    """Returns the judgments of a table: prompt_id, response_id, judge, dimensions or a score.
+
+    Optional columns: persona, model, status, abstained. Where no column names the judge, it is
+    "persona x model". The columns of the paper's released scores (judge_model, perspective_id) and
+    the long form (criterion, value) are understood too.
+
+    Args:
+        path, columns, scale, criteria, format: as for `read_humans`.
+
+    Raises:
+        InputError: as `read_humans`.
+    """
+    reading, attributes = read_ratings(
+        path,
+        layout="rows",
+        columns=columns,
+        source_map=None,
+        roster=None,
+        scale=scale,
+        criteria=criteria,
+        format=format,
+        for_judges=True,
+    )
+    return JudgmentReading(
+        reading=reading,
+        persona_of={j: known["persona"] for j, known in attributes.items() if "persona" in known},
+        model_of={j: known["model"] for j, known in attributes.items() if "model" in known},
+    )

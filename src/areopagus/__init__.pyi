@@ -27,9 +27,9 @@ from .prompt_scoring import score_prompts as score_prompts
 from .prompting import PromptRun as PromptRun
 from .prompting import aconstruct_prompts as aconstruct_prompts
 from .prompting import construct_prompts as construct_prompts
-from .records.judgment import Judgment as Judgment
 from .records.ledger import Ledger as Ledger
-from .records.verdict import Verdict as Verdict
+from .records.types import Judgment as Judgment
+from .records.types import Verdict as Verdict
 from .responding import arespond as arespond
 from .responding import respond as respond
 from .rubrics import Rubric as Rubric

@@ -18,7 +18,7 @@ from .judges.models.rate_limit import StoppedError
 from .judges.request import Purpose, Request
 from .judges.spec import BackendSpec
 from .ordered import in_order
-from .records.reply import Reply, Usage
+from .records.types import Reply, Usage
 from .respond_protocol import Protocol, asked
 
 RESPOND_TEMPLATE = "respond-1"

@@ -14,13 +14,13 @@ from .judges.judge import Judge, Matter
 from .judges.models.client import reserve_usd
 from .judges.parse import read_vote
 from .judges.request import Request
-from .records.reply import Reply
-from .records.seen import text_key
+from .records.readers.responses import text_key
+from .records.types import Reply
 from .scoring import matter_of
 
 if TYPE_CHECKING:
     from .panel import Panel
-    from .records.responses import ResponseSource
+    from .records.readers.responses import ResponseSource
 
 LIKELY_OUTPUT_CHARACTERS = 170
 """A reply of five scores and a flag, as most models write it."""

@@ -17,11 +17,10 @@ from .judges.models.budget import Budget
 from .judges.models.client import Desk
 from .judges.models.usage import Spending, cost_record
 from .loop import run_stoppable
-from .records.judgment import STATUSES
-from .records.responses import ResponseRow, text_key
+from .records.readers.responses import ResponseRow, text_key
 from .records.run_folder import RunFolder
-from .records.run_tables import TableWriter
-from .records.run_texts import TextWriter
+from .records.run_tables import TableWriter, TextWriter
+from .records.types import STATUSES
 from .renewal import Renewal
 from .run import Run, RunInterrupted
 from .run_record import RunState, run_record, session_record
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from .engines.engine import Engine
     from .judges.backend import Backend
     from .panel import Panel
-    from .records.responses import ResponseSource, SourceSummary
+    from .records.readers.responses import ResponseSource, SourceSummary
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .job import Progress, ScoreJob
     from .panel import Panel
     from .precision import PrecisionTally
-    from .records.responses import ResponseSource
+    from .records.readers.responses import ResponseSource
 
 
 class JobOptions(TypedDict, total=False):
@@ -115,7 +115,7 @@ def job_of(
         InputError: everything wrong with the input.
         StoreError: the folder cannot be written.
     """
-    from .records.responses import open_responses
+    from .records.readers.responses import open_responses
 
     ready = seated(panel, options)
     responses = open_responses(source, columns=options.get("columns"), limit=options.get("limit"))

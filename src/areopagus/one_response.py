@@ -14,7 +14,7 @@ from .judges.models.client import Desk
 if TYPE_CHECKING:
     from .judges.backend import Backend
     from .panel import Panel
-    from .records.verdict import Verdict
+    from .records.types import Verdict
 
 
 def matter_from(

@@ -22,8 +22,7 @@ from .named_models import Model, faults_of, sorted_models
 from .one_response import SingleSittings, matter_from
 from .panel_identity import description_of, identity_of
 from .personas import Persona, load_personas
-from .records.judgment import Mode, ScoreMode
-from .records.verdict import Verdict
+from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import Rubric, load_rubric
 from .settings import PanelSettings, read_settings
 
@@ -332,7 +331,7 @@ class Panel:
         The options are those of `score_many`.
         """
         from .estimate import estimate
-        from .records.responses import open_responses
+        from .records.readers.responses import open_responses
 
         self.prepare()
         rule = rule_of(precision, judges_per_response, order_seed)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .judges.lexical import measure, score
 from .personas import Persona
-from .records.judgment import OVERALL
+from .records.types import OVERALL
 from .rubrics import Rubric
 
 

@@ -21,9 +21,9 @@ from .job_options import JobOptions, seated
 from .loop import run_async, run_stoppable
 from .named_models import settings_of
 from .panel import Panel
-from .records.judgment import STATUSES
-from .records.responses import open_responses
+from .records.readers.responses import open_responses
 from .records.run_folder import ANSWERS_FILE, RunFolder
+from .records.types import STATUSES
 from .renewal import Renewal
 from .respond_protocol import Track
 from .responding import USUAL_WORDS, RespondJob

@@ -23,8 +23,8 @@ from .judges.models.client import Desk, reserve_usd
 from .judges.models.usage import Spending
 from .loop import run_async, run_stoppable
 from .named_models import sorted_models
-from .records.csv_lines import CsvLines, carried_names, writable
 from .records.run_folder import replaced
+from .records.spreadsheets import CsvLines, carried_names, writable
 from .respond_protocol import Track, protocol_from
 from .respond_results import (
     COLUMNS,
@@ -37,8 +37,8 @@ from .respond_results import (
 
 if TYPE_CHECKING:
     from .records.ledger import Ledger
-    from .records.reply import Reply
-    from .records.responses import PromptRow, PromptSource
+    from .records.readers.responses import PromptRow, PromptSource
+    from .records.types import Reply
 
 USUAL_WORDS = 500
 
@@ -114,7 +114,7 @@ class RespondJob:
         Raises:
             InputError: everything wrong with the input.
         """
-        from .records.responses import open_prompts
+        from .records.readers.responses import open_prompts
 
         protocol = protocol_from(track, effort=effort, words=words)
         if not 1 <= repeats <= 1000:

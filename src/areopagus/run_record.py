@@ -12,7 +12,7 @@ from .standing import Standing
 
 if TYPE_CHECKING:
     from .panel import Panel
-    from .records.responses import SourceSummary
+    from .records.readers.responses import SourceSummary
 
 OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
 """Parts of a run's identity that say what was judged; all others say by whom and how."""

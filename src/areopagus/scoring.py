@@ -17,9 +17,8 @@ from .graphs.state import Bench, Sitting
 from .judges.judge import Matter
 from .judges.models.client import Desk
 from .judges.models.prefix_cache import may_wait_for_one
-from .records.judgment import Judgment
-from .records.responses import ResponseRow
-from .records.verdict import Verdict
+from .records.readers.responses import ResponseRow
+from .records.types import Judgment, Verdict
 
 FINISHED_AHEAD = 4096
 """How many finished responses may wait for one slow one, so that it does not stall the others."""

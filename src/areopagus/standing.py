@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .records.verdict import Verdict
+from .records.types import Verdict
 from .run import RespondentMean
 
 if TYPE_CHECKING:

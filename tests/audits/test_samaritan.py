@@ -43,7 +43,7 @@ from areopagus.audits.samaritan.simulated import SamaritanWorld
 from areopagus.documents import schema_text
 from areopagus.graphs.adjudication_question import read_judgment
 from areopagus.loop import run_sync
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply
 
 ROOT = Path(__file__).parents[2]

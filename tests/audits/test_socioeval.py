@@ -29,7 +29,7 @@ from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.documents import schema_text
 from areopagus.graphs.adjudication_question import read_judgment
 from areopagus.loop import run_sync
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.reports.parts import Table
 from areopagus.testing import ProviderServer
 

@@ -28,7 +28,7 @@ from areopagus.judges.spec import BackendSpec
 from areopagus.judges.wire import Received
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
-from areopagus.records.reply import Usage
+from areopagus.records.types import Usage
 from areopagus.testing import ProviderServer
 
 JSON = ((b"content-type", b"application/json"),)

@@ -182,7 +182,7 @@ def test_rankings_of_twelve_raters(shared_data: Path) -> None:
 
 
 def test_an_empty_table_says_nothing_and_does_not_fail() -> None:
-    from areopagus.records.humans.builder import TableBuilder
+    from areopagus.records.humans.table import TableBuilder
 
     empty: HumanTable = TableBuilder().build()
     found = agreement(empty)

@@ -22,7 +22,7 @@ from areopagus.judges.models.usage import Account
 from areopagus.judges.request import Request
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
-from areopagus.records.responses import ResponseRow
+from areopagus.records.readers.responses import ResponseRow
 from areopagus.scoring import Scored, score_rows
 from areopagus.testing import ProviderServer, ScriptedBackend
 

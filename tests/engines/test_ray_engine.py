@@ -25,7 +25,7 @@ from areopagus.job import ScoreJob, run_job
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger_admin import ledger_stats
 from areopagus.records.ledger_postgres_address import without_password
-from areopagus.records.responses import open_responses
+from areopagus.records.readers.responses import open_responses
 from areopagus.testing import ProviderServer, ScriptedBackend
 
 pytestmark = [

@@ -27,7 +27,7 @@ from areopagus.judges.models.client import Desk
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec
 from areopagus.records.ledger import Ledger
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import (
     Fault,
     ProviderServer,

@@ -19,9 +19,9 @@ from areopagus.attacking import AttackFamily
 from areopagus.documents import read_document
 from areopagus.graphs.framings import Framing
 from areopagus.personas import Persona
-from areopagus.records import tables
 from areopagus.records.humans import LAYOUTS, read_humans
-from areopagus.records.responses import open_responses
+from areopagus.records.readers import dispatch as tables
+from areopagus.records.readers.responses import open_responses
 from areopagus.records.variants import read_variants
 from areopagus.rubrics import Rubric
 from areopagus.settings import PanelSettings, TargetSettings
@@ -154,7 +154,7 @@ def test_damaged_workbooks(tmp_path: Path, place: float, change: bytes) -> None:
 def test_a_workbook_that_unpacks_to_more_than_memory_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus.records import workbook as module
+    from areopagus.records.readers import xlsx as module
 
     path = tmp_path / "bomb.xlsx"
     workbook(path)

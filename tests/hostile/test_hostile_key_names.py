@@ -22,7 +22,7 @@ from areopagus.judges.faults import classify, redact
 from areopagus.judges.log_redaction import redact_library_logs
 from areopagus.judges.reply_secrets import without_secrets
 from areopagus.judges.spec import BackendSpec
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
 NAME = "JUDGE_LOGIN"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from areopagus import Panel
 from areopagus.judges.parse import read_vote
 from areopagus.judges.schema import Contract
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend
 
 CONTRACT = Contract(CRITERIA, 1, 10, abstained=True, rationale=False)

@@ -25,8 +25,8 @@ from areopagus.judges.prompt import Brief
 from areopagus.judges.request import Request
 from areopagus.judges.spec import Prices
 from areopagus.personas import load_persona
-from areopagus.records.judgment import Judgment
 from areopagus.records.ledger import Ledger
+from areopagus.records.types import Judgment
 from areopagus.rubrics import load_rubric
 
 BRIEF = Brief(load_rubric("critical_thinking"), mode="holistic")

@@ -19,9 +19,8 @@ from areopagus.judges.prompt import Brief
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.spec import BackendSpec
 from areopagus.personas import load_persona, load_personas
-from areopagus.records.judgment import Judgment
 from areopagus.records.ledger import Ledger
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Judgment, Reply, Usage
 from areopagus.rubrics import load_rubric
 from areopagus.testing import (
     ENVELOPE_FAULTS,

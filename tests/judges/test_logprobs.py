@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from areopagus.errors import InputError
 from areopagus.judges.logprobs import ExpectedResult, expected_scores
 from areopagus.judges.schema import Contract
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 Position = tuple[str, dict[str, float]]
 """A sampled token, and the probabilities of tokens at its place."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from areopagus.judges.parse import object_faults, read_object
 from areopagus.judges.schema import ObjectContract, described_object
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 CONTRACT = ObjectContract({"why": "string", "is_fit": "boolean"})
 GOOD = {"why": "It names the matter.", "is_fit": True}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from areopagus.judges.parse import MAX_DETAIL_CHARS, MAX_REPLY_CHARS, Vote, read_vote
 from areopagus.judges.schema import PROBLEMS, Contract
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 TWO = Contract(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
 ARGUED = Contract(("clarity",), 1, 10, abstained=False, rationale=True)

@@ -19,7 +19,7 @@ from areopagus.judges.wire.plain_answer import PROOFS
 from areopagus.judges.wire.shape import Shape, same_reading
 from areopagus.judges.wire.template import Template
 from areopagus.judges.wire.written import Written
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 Change = Callable[[dict[str, Any]], None]
 USUAL: dict[str, Any] = {

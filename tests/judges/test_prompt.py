@@ -20,7 +20,7 @@ from areopagus.judges.prompt import (
 )
 from areopagus.judges.schema import describe
 from areopagus.personas import Persona, load_persona, load_personas
-from areopagus.records.judgment import MODES
+from areopagus.records.types import MODES
 from areopagus.rubrics import Rubric, load_rubric
 
 PROMPT, RESPONSE = "Is privacy a right?", "It is, since without it no one is free."

@@ -8,7 +8,7 @@ import pytest
 
 from areopagus.judges.log_redaction import redact_library_logs
 from areopagus.judges.reply_secrets import without_secrets
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 KEY = "zq0123456789abcdef"
 

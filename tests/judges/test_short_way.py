@@ -47,7 +47,7 @@ from areopagus.judges.wire.client_answer import PROOFS, FilledAnswers
 from areopagus.judges.wire.connection import Connection
 from areopagus.judges.wire.lane import CALLBACKS
 from areopagus.judges.wire.short_way import PostedBodies, ShortWays
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import Fault, ProviderServer, ServedReply, by_hash, constant
 
 pytestmark = [

@@ -11,7 +11,7 @@ from areopagus.errors import ProviderError
 from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.request import Request
 from areopagus.judges.spec import BackendSpec
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import Fault, ProviderServer, constant
 
 SCHEMA = {

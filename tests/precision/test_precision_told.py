@@ -26,8 +26,8 @@ from areopagus.precision import (
     precision_sentences,
     reliability_kept,
 )
-from areopagus.records.judgment import STATUSES
-from areopagus.records.responses import open_responses
+from areopagus.records.readers.responses import open_responses
+from areopagus.records.types import STATUSES
 from areopagus.testing import ScriptedBackend
 
 

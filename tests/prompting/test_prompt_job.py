@@ -23,7 +23,7 @@ from areopagus.prompting import (
 )
 from areopagus.prompting.estimate import rehearse
 from areopagus.prompting.page import prompt_page_of, write_prompt_page
-from areopagus.records.responses import open_prompts
+from areopagus.records.readers.responses import open_prompts
 from areopagus.testing import ProviderServer, ServedReply
 
 

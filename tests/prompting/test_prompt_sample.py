@@ -11,7 +11,7 @@ import pytest
 
 from areopagus.errors import InputError
 from areopagus.prompting import sample_prompts, write_sample
-from areopagus.records.responses import open_prompts
+from areopagus.records.readers.responses import open_prompts
 
 
 def prompt_set(

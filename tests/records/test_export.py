@@ -14,7 +14,6 @@ import pytest
 from areopagus import InputError, Panel, ProviderError, Run, StoreError
 from areopagus.judges.request import Request
 from areopagus.records import export
-from areopagus.records.csv_lines import CsvLines
 from areopagus.records.export import (
     SCRUB_COLUMNS,
     SCRUB_DIMENSIONS,
@@ -22,6 +21,7 @@ from areopagus.records.export import (
     spreadsheet_safe,
 )
 from areopagus.records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
+from areopagus.records.spreadsheets import CsvLines
 from areopagus.testing import ScriptedBackend
 
 GOOD = {name: 5 + place for place, name in enumerate(SCRUB_DIMENSIONS)} | {"abstained": False}

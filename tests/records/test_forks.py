@@ -17,7 +17,7 @@ import asyncio, os, sys
 from areopagus import Panel
 from areopagus.errors import StoreError
 from areopagus.records.ledger import CallRecord, Ledger
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 PLACE, OTHER = sys.argv[1:]
 ASKED = ("What is justice?", "Justice is fairness, because it is so. However, one may object.")

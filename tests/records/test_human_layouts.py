@@ -511,7 +511,7 @@ def test_a_column_map_names_its_own_faults(tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_column_map_docstring_are_valid(tmp_path: Path) -> None:
-    from areopagus.records.humans import column_map
+    from areopagus.records.humans import columns as column_map
 
     assert column_map.__doc__ is not None
     blocks = column_map.__doc__.split("    # ")[1:]

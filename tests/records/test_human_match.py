@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from areopagus.records.humans import HumanTable, match, read_humans
-from areopagus.records.humans.builder import TableBuilder
+from areopagus.records.humans.table import TableBuilder
 
 
 def build(rows: Sequence[tuple[Any, ...]]) -> HumanTable:

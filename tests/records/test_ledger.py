@@ -25,7 +25,7 @@ from areopagus.records.ledger import CallRecord, Ledger, default_path
 from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
 from areopagus.records.ledger_sqlite import _version, open_for_writing
 from areopagus.records.ledger_store import SCHEMA_VERSION, store_at
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Reply, Usage
 
 Place = Path | str
 _schemas = itertools.count(1)
@@ -356,7 +356,7 @@ def test_a_full_disk_reaches_everybody_who_waits_and_keeps_what_is_stored(tmp_pa
 _FULL_DISK = """
 import asyncio, os, resource, signal, sys
 from areopagus.records.ledger import CallRecord, Ledger
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.errors import StoreError
 
 ledger = Ledger.open(sys.argv[1])
@@ -410,7 +410,7 @@ async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(place: P
 _WRITER = """
 import asyncio, sys
 from areopagus.records.ledger import CallRecord, Ledger
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 start = int(sys.argv[2])
 ledger = Ledger.open(sys.argv[1])

@@ -10,7 +10,7 @@ import pytest
 
 from areopagus.errors import StoreError
 from areopagus.records.ledger_lookups import GatheredLookups
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Reply, Usage
 
 STORED = {key: Reply(text=key, finish_reason="stop", usage=Usage()) for key in ("a", "b")}
 

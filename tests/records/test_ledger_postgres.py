@@ -29,7 +29,7 @@ from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger_admin import ledger_stats
 from areopagus.records.ledger_postgres_address import PostgresAddress, without_password
 from areopagus.records.ledger_postgres_link import Link, ServerGoneError, told
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
 

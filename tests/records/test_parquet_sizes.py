@@ -13,9 +13,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 from areopagus.errors import InputFault
-from areopagus.records import parquet_pages
-from areopagus.records.parquet_sizes import unpacked_bytes
-from areopagus.records.tables import Row, read_rows
+from areopagus.records.readers import parquet as parquet_pages
+from areopagus.records.readers.dispatch import read_rows
+from areopagus.records.readers.parquet import unpacked_bytes
+from areopagus.records.readers.rows import Row
 
 MEGABYTE = 1024 * 1024
 
@@ -40,7 +41,7 @@ def read(path: Path) -> tuple[list[Row], list[InputFault]]:
 _CHILD = """
 import sys
 import numpy, pyarrow.parquet
-from areopagus.records.tables import read_rows
+from areopagus.records.readers.dispatch import read_rows
 
 def peak():
     with open("/proc/self/status") as file:

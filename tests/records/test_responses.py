@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from areopagus.errors import InputError
-from areopagus.records.cells import read_id, read_number
-from areopagus.records.responses import (
+from areopagus.records.readers.cells import read_id, read_number
+from areopagus.records.readers.responses import (
     UNNAMED,
     default_prompt_id,
     open_prompts,

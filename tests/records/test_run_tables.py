@@ -14,8 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from areopagus import InputError, Panel, StoreError
-from areopagus.records.csv_lines import CsvLines, carried_names
-from areopagus.records.judgment import Judgment
 from areopagus.records.run_tables import (
     JUDGMENT_COLUMNS,
     PROVENANCE_COLUMNS,
@@ -26,7 +24,8 @@ from areopagus.records.run_tables import (
     read_scores,
     score_header,
 )
-from areopagus.records.verdict import Verdict
+from areopagus.records.spreadsheets import CsvLines, carried_names
+from areopagus.records.types import Judgment, Verdict
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = ("clarity", "grounding")

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from areopagus.errors import InputError, InputFault
-from areopagus.records.delimited import FIELD_LIMIT_CHARS
-from areopagus.records.tables import column_names, read_cells, read_rows
+from areopagus.records.readers.dispatch import column_names, read_cells, read_rows
+from areopagus.records.readers.text import FIELD_LIMIT_CHARS
 
 ROWS = [{"a": "1", "b": "two, with comma"}, {"a": "3", "b": 'quo"ted\nsecond line'}]
 

@@ -8,7 +8,7 @@ import pytest
 
 from areopagus import InputError
 from areopagus.records.export import _write_xlsx
-from areopagus.records.workbook_cells import (
+from areopagus.records.spreadsheets import (
     WORKBOOK_TEXT,
     cell_length,
     cut_for_cell,

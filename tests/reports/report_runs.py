@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from areopagus.records.judgment import STATUSES, Judgment
 from areopagus.records.run_folder import RUN_FORMAT, RunFolder
-from areopagus.records.run_tables import TableWriter, judgment_schema, score_header
-from areopagus.records.run_texts import TextWriter
-from areopagus.records.verdict import Verdict, count_statuses
+from areopagus.records.run_tables import TableWriter, TextWriter, judgment_schema, score_header
+from areopagus.records.types import STATUSES, Judgment, Verdict, count_statuses
 
 CRITERIA = ("conceptual_clarity", "evidential_grounding")
 PERSONAS = {"historian": "disciplinary", "ethicist": "disciplinary", "libertarian": "ideological"}

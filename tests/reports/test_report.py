@@ -34,7 +34,7 @@ from report_runs import (
 )
 
 from areopagus.errors import InputError
-from areopagus.records.judgment import STATUSES
+from areopagus.records.types import STATUSES
 from areopagus.reports import write_report
 from areopagus.reports.bench import agreement_of, cell_means, groups_of, worth_of
 from areopagus.reports.judgment_table import read_judgment_table

@@ -44,7 +44,7 @@ def read_bases(
             for item in example_texts("base_responses").texts
         )
         return Bases("the built-in responses", rows[:limit])
-    from ..records.responses import open_responses
+    from ..records.readers.responses import open_responses
 
     with open_responses(source, columns=columns, limit=limit) as opened:
         summary = opened.check()

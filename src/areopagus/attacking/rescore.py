@@ -21,9 +21,9 @@ from ..errors import InputError
 from ..graphs.screen import screen
 from ..job import default_folder
 from ..number import Number, as_json, undefined
-from ..records.csv_lines import CsvLines, writable
-from ..records.responses import ResponseRow, open_responses
+from ..records.readers.responses import ResponseRow, open_responses
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
+from ..records.spreadsheets import CsvLines, writable
 from ..staged import StageProgress
 from ..text_lines import units
 from .lines import DEMONSTRATION

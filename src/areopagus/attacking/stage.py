@@ -12,7 +12,7 @@ from ..job import ScoreJob
 from ..judges.backend import Backend
 from ..judges.judge import Matter
 from ..judges.models.client import Desk
-from ..records.responses import open_responses
+from ..records.readers.responses import open_responses
 from ..staged import StagedJob
 from .run import PANEL_FOLDER
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..number import Number
-from ..records.csv_lines import CsvLines
 from ..records.run_folder import replaced
+from ..records.spreadsheets import CsvLines
 from .figures import AttackFigures, Cell
 from .outcomes import FamilyTest
 

@@ -24,8 +24,8 @@ from ..judges.models.usage import Spending
 from ..loop import run_async, run_stoppable
 from ..named_models import settings_of, sorted_models
 from ..ordered import in_order
-from ..records.csv_lines import writable
 from ..records.run_folder import replaced
+from ..records.spreadsheets import writable
 from ..respond_protocol import Protocol
 from ..staged import StagedJob, StageProgress
 from .construction import Construction

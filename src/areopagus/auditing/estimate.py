@@ -26,7 +26,7 @@ from ..judges.backend import Backend
 from ..judges.models.client import worst_usd
 from ..judges.request import Request
 from ..judges.spec import LADDER, Rung
-from ..records.reply import Reply
+from ..records.types import Reply
 from .asking_stage import read_by_rule
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ..graphs.silverspoon_scenarios import (
     make_scenarios,
 )
 from ..judges.models.client import Desk
-from ..records.csv_lines import CsvLines, writable
+from ..records.spreadsheets import CsvLines, writable
 from .constructing import ConstructionJob, writing_backends
 from .construction import Construction, PlannedCalls, UnitOutcome
 

@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 from ..asking import ModelAnswer
 from ..errors import InputError, InputFault
-from ..records.responses import MAX_TEXT_CHARS, UNNAMED
-from ..records.row_source import RowSource
+from ..records.readers.responses import MAX_TEXT_CHARS, UNNAMED, RowSource
 
 _SHOWN = 20
 

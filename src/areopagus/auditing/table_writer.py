@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..audits.answers_table import ColumnKind, arrow_schema
-from ..records.csv_lines import writable
 from ..records.run_folder import replaced
+from ..records.spreadsheets import writable
 
 ROW_GROUP = 5_000
 

@@ -14,8 +14,8 @@ from ..judges.models.budget import Purse
 from ..judges.models.client import Desk, worst_usd
 from ..judges.models.pricing import StraightPrice
 from ..records.ledger import CallRecord
-from ..records.reply import Reply, Usage
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
+from ..records.types import Reply, Usage
 from .book import BatchRecord
 from .plan import Planned, planned_judgments
 from .price import BatchPrices

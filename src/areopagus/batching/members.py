@@ -13,7 +13,7 @@ from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.request import Request
 from ..judges.spec import Rung
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from .plan import Planned, judgments_on, planned_judgments
 from .providers import BatchProvider, provider_kind, provider_of
 from .wire_form import RequestWriter

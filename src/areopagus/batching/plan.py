@@ -10,7 +10,7 @@ from ..graphs.screen import screen
 from ..judges.judge import Judge
 from ..judges.request import Request
 from ..judges.spec import Rung
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import matter_of
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..judges.llm import LitellmBackend
 from ..judges.models.pricing import PER_MILLION, listed_prices
-from ..records.reply import Usage
+from ..records.types import Usage
 from .providers import provider_kind
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from ..judges.wire import Received, Sent, Shape, Written, is_ordinary, passing
 from ..judges.wire.answers import AnswerReader
 from ..judges.wire.shape import PROOFS
 from ..judges.wire.template import margins
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 
 CHECKED_EVERY = 500
 """Of requests that are filled in, litellm writes every so many itself, to be compared."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..number import Number, undefined
-from ..records.judgment import STATUSES
+from ..records.types import STATUSES
 from .families import family_of
 from .judge_bias import length_slope, level_difference, own_family_preference, spread
 from .leave_out import ratio, ratio_difference, verdict_limits

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records.humans import HumanReading, misfits
 from ..records.humans.misfits import Misfit
-from ..records.judgment import STATUSES
+from ..records.types import STATUSES
 from .material import Material, Target
 
 SHOWN = 1000

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records.humans import Coded, HumanTable, MatchReport
-from ..records.judgment import OVERALL
+from ..records.types import OVERALL
 from .panel_scores import PanelScores
 from .ratings import Ratings, make_ratings
 from .responses import Responses, make_responses

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records.humans import HumanTable
-from ..records.judgment import OVERALL
 from ..records.run_folder import JUDGMENTS_FILE
+from ..records.types import OVERALL
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

@@ -19,7 +19,7 @@ from ..records.humans import (
     read_humans,
     read_judgments,
 )
-from ..records.responses import open_responses
+from ..records.readers.responses import open_responses
 from ..records.run_folder import TEXTS_FILE
 from ..run import Run
 from ..run_record import OF_RESPONSES

@@ -183,8 +183,8 @@ def _announce(job: AuditJob) -> None:
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
-    from ..records.csv_lines import CsvLines, writable
     from ..records.run_folder import replaced
+    from ..records.spreadsheets import CsvLines, writable
     from ..text_lines import units
     from .display import printable
 

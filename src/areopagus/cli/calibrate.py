@@ -150,8 +150,8 @@ def _applied_lines(found: Applied) -> list[str]:
 
 
 def _write_scores(found: Applied, path: Path) -> None:
-    from ..records.csv_lines import CsvLines
     from ..records.run_folder import replaced
+    from ..records.spreadsheets import CsvLines
 
     names = ("response_id", "prompt_id", "score", "calibrated", "low", "high")
     with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:

@@ -10,7 +10,7 @@ import click
 from ..errors import InputError, InputFault
 
 if TYPE_CHECKING:
-    from ..records.responses import ResponseRow
+    from ..records.readers.responses import ResponseRow
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -68,7 +68,7 @@ def explain(
 
 
 def _find(responses: str, response_id: str, columns: dict[str, str]) -> ResponseRow:
-    from ..records.responses import open_responses
+    from ..records.readers.responses import open_responses
 
     with open_responses(Path(responses), columns=columns) as source:
         source.check()

@@ -110,9 +110,9 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
     """
     from pathlib import Path
 
-    from ..records.csv_lines import CsvLines
     from ..records.humans.comments import COMMENT_COLUMNS, justifications
     from ..records.run_folder import replaced
+    from ..records.spreadsheets import CsvLines
 
     reading = reading_from(file, **options).require_sound()
     found = justifications(reading.table, questions=_questions(responses))
@@ -137,7 +137,7 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
 def _questions(responses: str | None) -> dict[str, str]:
     if responses is None:
         return {}
-    from ..records.responses import open_responses
+    from ..records.readers.responses import open_responses
 
     source = open_responses(responses)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from ..judges.backend import Backend
 from ..judges.models.client import Desk
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import Scored
 
 if TYPE_CHECKING:

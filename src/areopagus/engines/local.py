@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..access import require_access
 from ..judges.backend import Backend
 from ..judges.models.client import Desk
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import Scored, score_rows
 
 if TYPE_CHECKING:

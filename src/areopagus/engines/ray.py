@@ -20,8 +20,8 @@ from ..judges.backend import Backend
 from ..judges.faults import redact
 from ..judges.models.client import Desk
 from ..judges.models.usage import added_to
-from ..records.responses import ResponseRow
-from ..records.verdict import Verdict
+from ..records.readers.responses import ResponseRow
+from ..records.types import Verdict
 from ..scoring import Scored, closed
 from .gate import Gate, GateTotals
 from .ray_cluster import Cluster

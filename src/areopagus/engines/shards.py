@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from ..graphs.state import Bench
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import window_for
 
 LARGEST = 256

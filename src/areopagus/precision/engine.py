@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..graphs.stopping import StoppingRule
 from ..judges.backend import Backend
 from ..judges.models.client import Desk
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import Scored
 from .stored import is_decided
 from .tally import PrecisionTally

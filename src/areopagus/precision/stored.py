@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..graphs.state import Sitting
 from ..judges.models.client import Desk
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import matter_of, sit
 
 if TYPE_CHECKING:

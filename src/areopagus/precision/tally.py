@@ -17,8 +17,7 @@ from ..graphs.stopping import (
     ending_of,
     reached_half_width,
 )
-from ..records.judgment import Judgment
-from ..records.verdict import Verdict
+from ..records.types import Judgment, Verdict
 from .reliability import Reliability, reliability_kept
 
 KEPT_RESPONSES = 1000

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.cells import is_missing
-from ..records.intake import Table, open_table
+from ..records.readers.cells import is_missing
+from ..records.readers.dispatch import Table, open_table
 from .funnel import Funnel, FunnelStep
 from .scenarios import BBQ, MAX_SCENARIO_CHARS, Scenario
 

@@ -19,7 +19,7 @@ from ..judges.request import Request
 from ..judges.spec import BackendSpec
 from ..judges.wire import passing
 from ..named_models import sorted_models
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 
 EMBED_TEMPLATE = "embed-1"
 Vector = npt.NDArray[np.float32]

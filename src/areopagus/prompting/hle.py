@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..documents import read_document, reject
 from ..errors import InputError, InputFault
-from ..records.cells import is_missing
-from ..records.column_names import ColumnMap
-from ..records.intake import open_table
+from ..records.readers.cells import ColumnMap, is_missing
+from ..records.readers.dispatch import open_table
 from .funnel import Funnel, FunnelStep
 from .scenarios import HLE, MAX_SCENARIO_CHARS, Scenario
 

@@ -18,8 +18,8 @@ import numpy as np
 from ..errors import ProviderError
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.rate_limit import StoppedError
-from ..records.csv_lines import CsvLines, writable
 from ..records.run_folder import replaced
+from ..records.spreadsheets import CsvLines, writable
 from .embedding import EmbeddingBackend, Vector, embedding_request, unpacked
 from .projection import Points, Projection, hull_area, laid_out
 from .tables import prompt_id, short_names

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.cells import is_missing
-from ..records.csv_lines import CsvLines, writable
-from ..records.responses import PromptRow, open_prompts
+from ..records.readers.cells import is_missing
+from ..records.readers.responses import PromptRow, open_prompts
 from ..records.run_folder import RUN_FILE, replaced
+from ..records.spreadsheets import CsvLines, writable
 
 STUDY_ID = "study_id"
 

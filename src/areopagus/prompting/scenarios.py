@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.cells import is_missing, read_id, read_text
-from ..records.column_names import ColumnMap
-from ..records.csv_lines import CsvLines, writable
-from ..records.intake import Table, open_table
+from ..records.readers.cells import ColumnMap, is_missing, read_id, read_text
+from ..records.readers.dispatch import Table, open_table
 from ..records.run_folder import replaced
+from ..records.spreadsheets import CsvLines, writable
 
 BBQ, HLE, CONCEPTS, OTHER = "bbq", "hle", "concepts", "other"
 """The sources whose scenarios have a wording of their own; any other name is worded as `other`."""

@@ -18,8 +18,8 @@ from ..graphs.prompt_construction_judges import (
     vote_passes,
 )
 from ..graphs.prompt_construction_state import Constructed, PairVote
-from ..records.csv_lines import CsvLines, carried_names, writable
 from ..records.run_folder import replaced
+from ..records.spreadsheets import CsvLines, carried_names, writable
 from .scenarios import Scenario, provenance_columns
 from .statistics import PromptQuality, qualities
 

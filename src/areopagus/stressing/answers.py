@@ -11,8 +11,8 @@ from typing import Any
 from ..asking import ModelAnswer, Question, Wording, ask_each
 from ..judges.backend import Backend
 from ..judges.models.client import Desk
-from ..records.csv_lines import CsvLines, writable
 from ..records.run_folder import replaced
+from ..records.spreadsheets import CsvLines, writable
 from ..respond_results import answer_cells
 from .missing import count
 from .plan import StressPlan

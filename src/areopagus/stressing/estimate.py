@@ -13,7 +13,7 @@ from ..access import prepare_all
 from ..asking import read_answer
 from ..estimate import BackendEstimate, Estimate, estimate
 from ..loop import run_sync
-from ..records.responses import open_responses
+from ..records.readers.responses import open_responses
 from ..responding import USUAL_WORDS
 from .answers import Asking, questions, response_id
 from .panel_rows import NO_RESPONSE, panel_rows

@@ -16,7 +16,7 @@ from ..graphs.framings import Framing
 from ..job import ScoreJob, default_folder
 from ..judges.backend import Backend
 from ..judges.models.client import Desk
-from ..records.responses import open_responses
+from ..records.readers.responses import open_responses
 from ..respond_protocol import Track
 from ..staged import StagedJob, StageProgress
 from ..text_lines import units

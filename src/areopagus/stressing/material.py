@@ -15,7 +15,7 @@ from ..judges.backend import Backend
 from ..judges.offline_roles import require_role
 from ..judges.spec import OFFLINE_RESPONDENT, OFFLINE_REWRITER
 from ..named_models import sorted_models
-from ..records.responses import PromptRow, open_prompts
+from ..records.readers.responses import PromptRow, open_prompts
 from ..respond_protocol import Protocol
 from .plan import StressPlan
 

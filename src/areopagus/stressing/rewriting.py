@@ -18,7 +18,7 @@ from ..judges.backend import Backend
 from ..judges.models.client import Desk
 from ..loop import run_async
 from ..ordered import in_order
-from ..records.responses import PromptRow
+from ..records.readers.responses import PromptRow
 from ..records.variants import VariantSet, write_variants
 from .hand_edits import refuse_edited
 from .material import Prompts, rewriters_from

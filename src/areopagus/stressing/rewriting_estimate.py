@@ -21,7 +21,7 @@ from .stage_estimate import StageEstimate
 if TYPE_CHECKING:
     from ..graphs.reframing_state import Reframed
     from ..graphs.rewriters import Assignment
-    from ..records.responses import PromptRow
+    from ..records.readers.responses import PromptRow
     from .job import StressJob
     from .material import Prompts
 

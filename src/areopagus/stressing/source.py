@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import InputError, InputFault
-from ..records.responses import MAX_TEXT_CHARS, UNNAMED
-from ..records.row_source import RowSource
+from ..records.readers.responses import MAX_TEXT_CHARS, UNNAMED, RowSource
 
 _GIVERS = ("respondent_id", "response_id")
 """Columns in which a pattern looks for the condition, in this order."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.row_source import FAULT_LIMIT
+from ..records.readers.responses import FAULT_LIMIT
 from ..text_lines import units
 from .panel_rows import repeat_of
 from .plan import StressPlan

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..records.responses import open_prompts
+from ..records.readers.responses import open_prompts
 from . import files
 from .build import DEFAULT_PER_PROMPT, BuiltStudy
 from .design import assigned, drawn_order, session_of

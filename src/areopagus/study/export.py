@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from ..errors import InputError, InputFault, StoreError
 from ..records.export import spreadsheet_safe
 from ..records.run_folder import replaced
-from ..records.workbook_cells import WORKBOOK_TEXT, cell_length, too_long_for_cell, write_text
+from ..records.spreadsheets import WORKBOOK_TEXT, cell_length, too_long_for_cell, write_text
 from ..rubrics import Rubric
 from ..visible_text import visible_text
 from .export_label_studio import label_studio_config, label_studio_tasks

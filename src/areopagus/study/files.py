@@ -28,7 +28,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from ..errors import InputError, InputFault, StoreError
-from ..records.csv_lines import CsvLines, writable
+from ..records.spreadsheets import CsvLines, writable
 from ..rubrics import Rubric
 
 FORMAT = 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from ..records.responses import UNNAMED, open_responses
+from ..records.readers.responses import UNNAMED, open_responses
 from .normalise import Normalised, normalise
 
 Source = Literal["human", "model", "weak"]

@@ -82,7 +82,7 @@ def of_ratings(path: Path) -> dict[str, Measured]:
     """
     from ..calibration.material import composite_of
     from ..calibration.sources import material_of_people
-    from ..records.judgment import OVERALL
+    from ..records.types import OVERALL
     from .people_components import people_components
 
     material, _ = material_of_people(path)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import InputError, InputFault
-from ..records.cells import read_id
-from ..records.humans.names import known_columns
-from ..records.tables import read_rows
+from ..records.humans.columns import known_columns
+from ..records.readers.cells import read_id
+from ..records.readers.dispatch import read_rows
 from .files import (
     ACCESS_FILE,
     LINKS_FILE,

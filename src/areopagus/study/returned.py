@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.cells import is_missing
 from ..records.humans import HumanColumns, HumanTable, SourceMap, read_column_map, read_humans
-from ..records.humans.files import open_rows, peeked
+from ..records.humans.layouts import open_rows, peeked
+from ..records.readers.cells import is_missing
 from .files import Packet, StudyFile
 from .store import SavedPage
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import InputError, InputFault
-from ..records.judgment import OVERALL
-from ..records.tables import read_rows
+from ..records.readers.dispatch import read_rows
+from ..records.types import OVERALL
 from .files import ORGANISER, SOURCE_MAP_FILE
 from .returned import ReturnedPage
 

@@ -19,7 +19,7 @@ from areopagus.judges.models.client import Desk, reserve_usd
 from areopagus.judges.models.rate_limit import START_IN_FLIGHT, Limiter, StoppedError
 from areopagus.judges.request import Request
 from areopagus.records.ledger import Ledger
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend
 
 

@@ -14,7 +14,7 @@ from areopagus.judges.llm import LitellmBackend
 from areopagus.judges.models.pricing import always_searches, is_usual, listed_prices
 from areopagus.judges.quiet_litellm import litellm_module
 from areopagus.judges.spec import BackendSpec
-from areopagus.records.reply import Usage
+from areopagus.records.types import Usage
 from areopagus.testing import ProviderServer
 
 USED = Usage(1000, 500)

@@ -15,7 +15,7 @@ from areopagus import Panel, respond
 from areopagus.cli.cost import cost_lines
 from areopagus.judges.models.pricing import StraightPrice
 from areopagus.judges.models.usage import Account, Sums, added_to, cost_record
-from areopagus.records.reply import Reply, Usage
+from areopagus.records.types import Reply, Usage
 from areopagus.run import Run
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest, by_hash
 

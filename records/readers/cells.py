@@ -1,12 +1,13 @@
-"""Reading one cell: an id, a text, a number, or nothing."""
+"""Cells (an id, a text, a number, or nothing) and our names for the columns of other tables."""
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .json_lines import json_kind
+from ...errors import InputFault
 
 ID_LIMIT_CHARS = 1000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -85,3 +86,57 @@ def read_number(value: Any) -> float | None:
     if not math.isfinite(number):
         raise ValueError(f"must be a number, got {json_kind(value)}")
     return number
+
+
+def json_kind(value: Any) -> str:
+    """Returns the name of a JSON value's kind, with the value where it is short."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        shown = repr(value)
+        return f"the number {shown if len(shown) <= 24 else shown[:20] + '…'}"
+    if isinstance(value, str):
+        return f"the text {value[:40]!r}"
+    if isinstance(value, dict):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else type(value).__name__
+
+
+class ColumnMap:
+    """Sorts the values of a row into our columns and those carried through.
+
+    Args:
+        own: our column names.
+        columns: our name to theirs, for the columns they call otherwise.
+    """
+
+    def __init__(self, own: Sequence[str], columns: Mapping[str, str] | None = None) -> None:
+        self.own = tuple(own)
+        self.columns = dict(columns or {})
+        self.theirs = {name: self.columns.get(name, name) for name in self.own}
+        self._taken = frozenset(self.theirs.values())
+
+    def faults(self) -> list[InputFault]:
+        """Returns a fault for every name on our side that does not exist."""
+        allowed = ", ".join(self.own)
+        return [
+            InputFault("column map", f"must name one of {allowed}, got {name!r}", field=name)
+            for name in self.columns
+            if name not in self.own
+        ]
+
+    def split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Returns (our columns that the row has, every other column of the row).
+
+        A carried column whose name is one of ours, because another column was mapped to that
+        name, is carried as `original_<name>`, so that it cannot be taken for ours.
+        """
+        ours = {name: values[theirs] for name, theirs in self.theirs.items() if theirs in values}
+        carried = {
+            (f"original_{name}" if name in self.own else name): value
+            for name, value in values.items()
+            if name not in self._taken
+        }
+        return ours, carried

@@ -8,12 +8,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import InputError, InputFault
-from ..json_lines import parse_json
-from ..tables import FaultSink, Row, read_cells, read_rows
-from ..text_lines import read_lines
-from . import argilla, crowd, label_studio, surveys
-from .column_map import HumanColumns, Layout
-from .excluded import Excluded
+from ..readers.dispatch import read_cells, read_rows
+from ..readers.rows import Excluded, FaultSink, Row
+from ..readers.text import parse_json, read_lines
+from .annotation_tools import (
+    ARGILLA_COLUMNS,
+    LABEL_STUDIO_COLUMNS,
+    flat_rows,
+    is_flattened,
+    is_task,
+    record_rows,
+    task_rows,
+)
+from .columns import HumanColumns, Layout
+from .surveys import (
+    LIMESURVEY_COLUMNS,
+    LIMESURVEY_RATER,
+    QUALTRICS_COLUMNS,
+    is_prolific_roster,
+    limesurvey_rows,
+    mturk_columns,
+    mturk_rows,
+    qualtrics_rater,
+    qualtrics_rows,
+)
 
 _PEEKED_ROWS = 200
 
@@ -59,20 +77,20 @@ def open_rows(
         cells = read_cells(path, format=format, faults=faults)
         sink = FaultSink(path, faults)
         if chosen == "qualtrics":
-            answers = surveys.qualtrics_rows(cells, sink)
-            rater = surveys.qualtrics_rater(header)
-            return Opened(chosen, answers, surveys.QUALTRICS_COLUMNS, rater, tuple(header))
-        answers = surveys.limesurvey_rows(cells, sink)
+            answers = qualtrics_rows(cells, sink)
+            rater = qualtrics_rater(header)
+            return Opened(chosen, answers, QUALTRICS_COLUMNS, rater, tuple(header))
+        answers = limesurvey_rows(cells, sink)
         codes = tuple(name.partition(". ")[0] for name in header)
-        return Opened(chosen, answers, surveys.LIMESURVEY_COLUMNS, surveys.LIMESURVEY_RATER, codes)
+        return Opened(chosen, answers, LIMESURVEY_COLUMNS, LIMESURVEY_RATER, codes)
     rows = read_rows(path, format=format, faults=faults)
     if chosen == "mturk":
-        return Opened(chosen, crowd.mturk_rows(rows), crowd.mturk_columns(header))
+        return Opened(chosen, mturk_rows(rows), mturk_columns(header))
     if chosen == "label-studio":
-        return Opened(chosen, label_studio.flat_rows(rows), label_studio.HOUSEKEEPING)
+        return Opened(chosen, flat_rows(rows), LABEL_STUDIO_COLUMNS)
     if chosen == "argilla":
-        return Opened(chosen, argilla.record_rows(rows), argilla.HOUSEKEEPING)
-    if crowd.is_prolific_roster(header):
+        return Opened(chosen, record_rows(rows), ARGILLA_COLUMNS)
+    if is_prolific_roster(header):
         raise InputError(
             [InputFault(str(path), "is a Prolific roster: it names raters and holds no ratings")],
             hint="give the file of answers, and this one as the roster",
@@ -99,7 +117,7 @@ def _layout_of(header: list[str]) -> Layout:
         return "mturk"
     if {"annotation_id", "annotator"} <= names:
         return "label-studio"
-    if argilla.is_flattened(header) or {"responses", "fields"} <= names:
+    if is_flattened(header) or {"responses", "fields"} <= names:
         return "argilla"
     return "scrub" if names >= {"judge_id", "true_id", "true_source", "item_type"} else "rows"
 
@@ -124,12 +142,12 @@ def _open_json(path: Path, layout: Layout, faults: list[InputFault]) -> Opened:
             faults.append(InputFault(f"{path}:{number}", "must be a list of objects"))
     rows = (Row(line, record) for line, record in zip(lines, records, strict=True))
     first = records[0] if records else {}
-    if layout in ("auto", "label-studio") and label_studio.is_task(first):
-        return Opened("label-studio", label_studio.task_rows(rows), label_studio.HOUSEKEEPING)
+    if layout in ("auto", "label-studio") and is_task(first):
+        return Opened("label-studio", task_rows(rows), LABEL_STUDIO_COLUMNS)
     if layout == "label-studio" or (layout == "auto" and _layout_of(list(first)) == "label-studio"):
-        return Opened("label-studio", label_studio.flat_rows(rows), label_studio.HOUSEKEEPING)
+        return Opened("label-studio", flat_rows(rows), LABEL_STUDIO_COLUMNS)
     if layout == "argilla" or (layout == "auto" and _layout_of(list(first)) == "argilla"):
-        return Opened("argilla", argilla.record_rows(rows), argilla.HOUSEKEEPING)
+        return Opened("argilla", record_rows(rows), ARGILLA_COLUMNS)
     is_release = layout == "scrub" or (layout == "auto" and _layout_of(list(first)) == "scrub")
     return Opened("scrub" if is_release else "rows", rows, frozenset())
 

@@ -1,20 +1,148 @@
-"""What sources of responses and of prompts share: one checking pass over everything, then rows."""
+"""The responses to be judged and the prompts to be asked: checked whole, then read again."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from types import TracebackType
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from ..errors import InputError, InputFault
-from .cells import is_missing, read_id, read_text
-from .column_names import ColumnMap
-from .intake import Table, open_table
-from .seen import SeenRows
+from ...errors import InputError, InputFault
+from .cells import ColumnMap, is_missing, read_id, read_text
+from .dispatch import Table, open_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def text_key(text: str) -> int:
+    """Returns a hash of a text, in [0, 2**64); the same in every process."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+class SeenRows:
+    """Ids and texts of the rows of a table, for the checks that look across rows.
+
+    Memory: about 60 bytes a row, and twice that while a question is answered. Ids that must be
+    unique are kept as 16 bytes, so that two different ones never count as the same in practice;
+    the others as 8.
+    """
+
+    def __init__(self) -> None:
+        self._lines = array("Q")
+        self._unique_high = array("Q")
+        self._unique_low = array("Q")
+        self._prompts = array("Q")
+        self._prompt_texts = array("Q")
+        self._respondents = array("Q")
+        self._response_texts = array("Q")
+
+    def add(
+        self,
+        line: int,
+        *,
+        unique_id: str,
+        prompt_id: str,
+        prompt_text: str,
+        respondent_id: str | None,
+        response_text: str | None,
+    ) -> None:
+        """Remembers a row."""
+        wide = blake2b(unique_id.encode(), digest_size=16).digest()
+        self._lines.append(line)
+        self._unique_high.append(int.from_bytes(wide[:8], "big"))
+        self._unique_low.append(int.from_bytes(wide[8:], "big"))
+        self._prompts.append(text_key(prompt_id))
+        self._prompt_texts.append(text_key(prompt_text))
+        if respondent_id is not None and response_text is not None:
+            self._respondents.append(text_key(respondent_id))
+            # 0 stands for a blank text: no repetition of interest.
+            self._response_texts.append(text_key(response_text) if response_text.strip() else 0)
+
+    def n_prompts(self) -> int:
+        """Returns how many different prompt ids were seen."""
+        return _n_different(self._prompts)
+
+    def n_respondents(self) -> int:
+        """Returns how many different respondents were seen."""
+        return _n_different(self._respondents)
+
+    def repeated_ids(self) -> list[tuple[int, int]]:
+        """Returns (line, line of the first) for every row whose id stood before, by line."""
+        import numpy as np
+
+        lines, high, low = _numbers(self._lines, self._unique_high, self._unique_low)
+        order = np.lexsort((np.arange(len(lines)), low, high))
+        return _later_of_groups(lines, order, [high, low])
+
+    def conflicting_prompts(self) -> list[tuple[int, int]]:
+        """Returns (line, line of the first) where a prompt id comes with another text than first.
+
+        Each other text of a prompt is given once, at its first line.
+        """
+        import numpy as np
+
+        lines, prompts, texts = _numbers(self._lines, self._prompts, self._prompt_texts)
+        order = np.lexsort((np.arange(len(lines)), texts, prompts))
+        p, t = prompts[order], texts[order]
+        starts = (
+            np.flatnonzero(np.r_[True, (p[1:] != p[:-1]) | (t[1:] != t[:-1])]) if len(p) else order
+        )
+        firsts = np.sort(order[starts])  # first row of every (prompt, text), in row order
+        by_prompt = firsts[np.argsort(prompts[firsts], kind="stable")]
+        return _later_of_groups(lines, by_prompt, [prompts])
+
+    def repeated_texts(self) -> frozenset[int]:
+        """Returns `text_key` of texts that one respondent gives to two or more prompts."""
+        import numpy as np
+
+        if not self._response_texts:
+            return frozenset()
+        prompts, respondents, texts = _numbers(
+            self._prompts, self._respondents, self._response_texts
+        )
+        order = np.lexsort((prompts, texts, respondents))
+        p, r, t = prompts[order], respondents[order], texts[order]
+        repeats = (r[1:] == r[:-1]) & (t[1:] == t[:-1]) & (p[1:] != p[:-1]) & (t[1:] != 0)
+        return frozenset(int(key) for key in np.unique(t[1:][repeats]))
+
+
+def _numbers(*columns: array[int]) -> list[NDArray[Any]]:
+    import numpy as np
+
+    return [
+        np.frombuffer(column, dtype=np.uint64) if column else np.zeros(0, np.uint64)
+        for column in columns
+    ]
+
+
+def _n_different(column: array[int]) -> int:
+    import numpy as np
+
+    return int(np.unique(_numbers(column)[0]).size)
+
+
+def _later_of_groups(
+    lines: NDArray[Any], order: NDArray[Any], keys: list[NDArray[Any]]
+) -> list[tuple[int, int]]:
+    """Returns (line, line of the group's first) for all but the first row of each equal-key run."""
+    import numpy as np
+
+    if order.size == 0:
+        return []
+    is_start = np.r_[True, np.zeros(order.size - 1, dtype=bool)]
+    for key in keys:
+        is_start[1:] |= key[order][1:] != key[order][:-1]
+    first_of = np.maximum.accumulate(np.where(is_start, np.arange(order.size), 0))
+    later = np.flatnonzero(~is_start)
+    pairs = zip(lines[order[later]].tolist(), lines[order[first_of[later]]].tolist(), strict=True)
+    return sorted(pairs)
+
 
 FAULT_LIMIT = 1000
 """After so many faults a pass stops: a wrong file would fill the memory with one a row."""
@@ -305,3 +433,161 @@ class RowSource(ABC):
             for name, sentence in sentences.items()
             if defaults.get(name)
         )
+
+
+__all__ = [
+    "MAX_TEXT_CHARS",
+    "UNNAMED",
+    "PromptRow",
+    "PromptSource",
+    "ResponseRow",
+    "ResponseSource",
+    "SourceSummary",
+    "default_prompt_id",
+    "open_prompts",
+    "open_responses",
+    "text_key",
+]
+
+MAX_TEXT_CHARS = 200_000
+"""Longest prompt or response that is taken unless a caller sets another limit."""
+
+UNNAMED = "unnamed"
+"""The respondent of responses that name none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRow:
+    """One response to be judged.
+
+    Attributes:
+        response_id: unique in its source.
+        prompt_id, prompt_text: what was asked; one prompt_id has one text.
+        response_text: may be empty, and is never altered.
+        respondent_id: who wrote it, `UNNAMED` where the source does not say.
+        extra: the other columns, as they came.
+        line: where it stands (see `records.tables.Row`).
+    """
+
+    response_id: str
+    prompt_id: str
+    prompt_text: str
+    response_text: str
+    respondent_id: str
+    extra: dict[str, Any]
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """One prompt to be asked; fields as in `ResponseRow`."""
+
+    prompt_id: str
+    prompt_text: str
+    extra: dict[str, Any]
+    line: int
+
+
+def default_prompt_id(prompt_text: str) -> str:
+    """Returns the id of a prompt that has none: the same for the same text, wherever it stands."""
+    return "p-" + hashlib.sha256(prompt_text.encode()).hexdigest()[:16]
+
+
+class ResponseSource(RowSource):
+    """Responses, checked by `check()` and then read by `rows()`; see `open_responses`."""
+
+    own = ("response_id", "prompt_id", "prompt_text", "response_text", "respondent_id")
+    required = ("response_id", "prompt_text", "response_text")
+    unique = "response_id"
+    kind = "responses"
+
+    def rows(self) -> Iterator[ResponseRow]:
+        """Returns the responses in order, `limit` of them at most.
+
+        Raises:
+            InputError: at the first fault, so that `check` may be skipped; and where the file
+                has changed since it was checked.
+        """
+        for line, values, extra in self._read_again():
+            yield ResponseRow(
+                response_id=values["response_id"],
+                prompt_id=values["prompt_id"],
+                prompt_text=values["prompt_text"],
+                response_text=values["response_text"],
+                respondent_id=values["respondent_id"],
+                extra=extra,
+                line=line,
+            )
+
+    def _hint_for(self, absent: set[str | None]) -> str | None:
+        if "response_text" in absent and "prompt_text" not in absent:
+            return (
+                "prompts without responses? have models answer them first: areopagus score FILE "
+                "--target MODEL (areopagus stress FILE does the same under framings); a column of "
+                "another name: --column response_text=answer"
+            )
+        return None
+
+    def _complete(self, values: dict[str, str]) -> None:
+        values.setdefault("respondent_id", UNNAMED)
+        values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
+
+
+class PromptSource(RowSource):
+    """Prompts, checked by `check()` and then read by `rows()`; see `open_prompts`."""
+
+    own = ("prompt_id", "prompt_text")
+    required = ("prompt_text",)
+    unique = "prompt_id"
+    kind = "prompts"
+
+    def rows(self) -> Iterator[PromptRow]:
+        """Returns the prompts in order; raises as `ResponseSource.rows`."""
+        for line, values, extra in self._read_again():
+            yield PromptRow(values["prompt_id"], values["prompt_text"], extra, line)
+
+    def _complete(self, values: dict[str, str]) -> None:
+        values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
+
+
+def open_responses(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    max_response_chars: int = MAX_TEXT_CHARS,
+    format: str | None = None,  # noqa: A002
+) -> ResponseSource:
+    """Returns the responses of a file, a data frame or an iterable of mappings.
+
+    Args:
+        source: a path (see `records.tables`), a pandas or polars DataFrame, or any iterable of
+            mappings, generators included.
+        columns: our column name to theirs, for those they call otherwise.
+        limit: how many responses to take, from the first; what follows is not looked at.
+        max_response_chars: longest prompt or response; a longer one is a fault, never cut.
+        format: the file's format where its suffix does not say it.
+
+    Raises:
+        InputError: for a source that cannot be opened, or a map to columns that do not exist here.
+    """
+    return ResponseSource(
+        source, columns=columns, limit=limit, max_chars=max_response_chars, format=format
+    )
+
+
+def open_prompts(
+    source: Any,
+    *,
+    columns: Mapping[str, str] | None = None,
+    limit: int | None = None,
+    max_prompt_chars: int = MAX_TEXT_CHARS,
+    format: str | None = None,  # noqa: A002
+) -> PromptSource:
+    """Returns the prompts of a file, a data frame or an iterable of mappings; as `open_responses`.
+
+    A prompt stands once: two rows of one prompt_id, or of one text without ids, are a fault.
+    """
+    return PromptSource(
+        source, columns=columns, limit=limit, max_chars=max_prompt_chars, format=format
+    )

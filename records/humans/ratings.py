@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...errors import InputFault
-from ..cells import is_missing, read_id, read_number
-from ..judgment import OVERALL
-from ..tables import Row
+from ..readers.cells import is_missing, read_id, read_number
+from ..readers.rows import Excluded, Row
+from ..types import OVERALL
 from .blinding import SourceMap, has_label
-from .builder import TableBuilder
-from .column_map import HumanColumns
-from .excluded import Excluded
+from .columns import HumanColumns
 from .plan import Plan, RatingColumn
+from .table import TableBuilder
 
 SHOWN_LINES = 100
 """Of each reason, so many rows are named; all are counted."""

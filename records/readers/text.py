@@ -1,0 +1,180 @@
+"""Rows of text files: CSV, TSV and JSON lines, each plain or gzipped."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from .cells import json_kind
+from .rows import Cells, FaultSink, Row
+
+LINE_LIMIT_BYTES = 64 * 1024 * 1024
+"""Longest line that is read; a small gzip file can unpack to a line larger than any memory."""
+
+_BOM = b"\xef\xbb\xbf"
+_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+def read_lines(path: Path, sink: FaultSink) -> Iterator[tuple[int, str]]:
+    """Returns (number from 1, text with its line end) for each line.
+
+    A byte that is not UTF-8, an overlong line or a broken gzip stream ends the reading with one
+    fault: what follows it could not be told apart from rows.
+    """
+    number = 0
+    try:
+        with _opened(path) as stream:
+            while True:
+                raw = stream.readline(LINE_LIMIT_BYTES + 1)
+                if not raw:
+                    return
+                number += 1
+                if len(raw) > LINE_LIMIT_BYTES:
+                    sink.report(number, f"the line is longer than {LINE_LIMIT_BYTES:,} bytes")
+                    return
+                if number == 1:
+                    mark = _OTHER_MARKS.get(raw[:2])
+                    if mark:
+                        sink.report(1, f"must be UTF-8, looks like {mark}: save the file as UTF-8")
+                        return
+                    raw = raw.removeprefix(_BOM)
+                try:
+                    text = raw.decode("utf-8")
+                except UnicodeDecodeError as error:
+                    sink.report(
+                        number,
+                        f"must be UTF-8, got byte 0x{raw[error.start]:02x} as byte "
+                        f"{error.start + 1} of the line: save the file as UTF-8",
+                    )
+                    return
+                yield number, text
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        sink.report(number + 1, f"the gzip stream is broken: {error}")
+    except OSError as error:
+        sink.report(None, f"cannot be read: {error}")
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.name.lower().endswith(".gz"):
+        return cast("IO[bytes]", gzip.open(path, "rb"))
+    return path.open("rb")
+
+
+FIELD_LIMIT_CHARS = 16 * 1024 * 1024
+"""Longest cell; a quote that is never closed would otherwise swallow the file into one cell."""
+
+
+def read_delimited(path: Path, sink: FaultSink, *, delimiter: str | None) -> Iterator[Cells]:
+    """Returns the rows as lists of text, blank ones left out.
+
+    Args:
+        path: the file.
+        sink: takes the faults.
+        delimiter: by default the comma, or where the first line has none, the semicolon or tab.
+    """
+    lines = read_lines(path, sink)
+    first = next(lines, None)
+    if first is None:
+        return
+    chosen = delimiter or _delimiter_of(first[1])
+    # The limit is one setting for the whole process; it is only ever raised here.
+    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT_CHARS))
+    reader = csv.reader(
+        (text for _, text in itertools.chain([first], lines)),
+        delimiter=chosen,
+        strict=True,
+    )
+    while True:
+        start = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            message, is_fatal = _explained(error)
+            sink.report(start, message)
+            if is_fatal:
+                return
+            continue
+        if not any(cells):
+            continue
+        if any("\x00" in cell for cell in cells):
+            sink.report(start, "the row holds a NUL byte; is this a text file?")
+            continue
+        yield Cells(start, cells)
+
+
+def _delimiter_of(header: str) -> str:
+    if "," in header:
+        return ","
+    return next((mark for mark in (";", "\t") if mark in header), ",")
+
+
+def _explained(error: csv.Error) -> tuple[str, bool]:
+    """Returns a sentence for the reader's error, and whether reading cannot go on after it."""
+    text = str(error)
+    if "unexpected end of data" in text:
+        return "a quoted cell is opened here and never closed", True
+    if "field larger than field limit" in text:
+        return f"a cell is longer than {FIELD_LIMIT_CHARS:,} characters (a quote left open?)", True
+    if "new-line character seen" in text:
+        return "a bare carriage return outside quotes; save with usual line ends", False
+    if "expected after" in text:
+        return 'a quoted cell is followed by text; quotes inside a cell are doubled ("")', False
+    return f"not readable as CSV: {text}", False
+
+
+def read_objects(path: Path, sink: FaultSink) -> Iterator[Row]:
+    """Returns the objects, blank lines left out; a line of anything else is a fault."""
+    for number, text in read_lines(path, sink):
+        if not text.strip():
+            continue
+        try:
+            value = parse_json(text)
+        except ValueError as error:
+            sink.report(number, str(error))
+            continue
+        if not isinstance(value, dict):
+            sink.report(number, f"must be a JSON object, got {json_kind(value)}")
+            continue
+        yield Row(number, value)
+
+
+def parse_json(text: str) -> Any:
+    """Returns the value of a JSON text.
+
+    Raises:
+        ValueError: with a sentence, for malformed JSON, a key that stands twice in one object (the
+            last would win unseen), nesting too deep, a number too long, or an escaped half of a
+            surrogate pair (no file or request could hold it afterwards).
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=_unrepeated)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, " if error.lineno > 1 else ""
+        raise ValueError(f"not valid JSON: {error.msg} at {place}column {error.colno}") from None
+    except RecursionError:
+        raise ValueError("not readable: nested too deeply") from None
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("holds half of a surrogate pair, which is not text") from None
+    return value
+
+
+def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        for name, _ in pairs:
+            if name in seen:
+                raise ValueError(f"the key {name[:60]!r} stands twice in one object")
+            seen.add(name)
+    return found
