@@ -53,7 +53,7 @@ from pydantic import BaseModel, ConfigDict
 from ..asking import ModelAnswer
 from ..graphs.adjudication import JudgeVote, Ruling
 from ..graphs.adjudication_question import JudgeQuestion
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from .answers_table import AnswersTable, ColumnKind
 
 if TYPE_CHECKING:

@@ -99,9 +99,9 @@ async def plain_litellm(model: str, base: str) -> Call:
 
 async def ours(model: str, base: str, lane: str) -> Call:
     """A backend's `send`, by one of its lanes."""
-    from areopagus.judges.llm import LitellmBackend
-    from areopagus.judges.request import Request
-    from areopagus.judges.spec import BackendSpec
+    from areopagus.judges.models.backend import BackendSpec
+    from areopagus.judges.models.litellm_backend import LitellmBackend
+    from areopagus.judges.models.request import Request
 
     settings = {"model": model, "api_base": base, "max_tokens": 64, "lane": lane}
     backend = LitellmBackend(BackendSpec.model_validate(settings))

@@ -26,8 +26,8 @@ from areopagus.auditing.table_writer import written_rows
 from areopagus.audits.answers_table import ANSWERS_FILE, OWN_COLUMNS, AnswersTable, ColumnKind
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.material import load_pairs
-from areopagus.judges.request import Request
-from areopagus.records.types import Reply
+from areopagus.judges.models.request import Request
+from areopagus.records.reply import Reply
 from areopagus.testing import ScriptedBackend
 
 ASKINGS = 500

@@ -163,7 +163,7 @@ PEERS: dict[str, Callable[[str], Awaitable[Call]]] = {
 
 IMPORTS = {
     "areopagus": "import areopagus",
-    FIRST_CALL: "from areopagus.judges.llm import litellm_module; litellm_module()",
+    FIRST_CALL: "from areopagus.judges.models.litellm_setup import litellm_module as l; l()",
     "by hand": "import httpx",
     "openevals": "import openai; from openevals.llm import create_async_llm_as_judge",
     "deepeval": "import openai; from deepeval.metrics import GEval",

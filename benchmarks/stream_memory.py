@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from areopagus import Panel
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.personas import list_personas
 from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend

@@ -22,11 +22,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from ..errors import ProviderError
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError, Purse
 from ..judges.models.client import Answer, Desk, reserve_usd
 from ..judges.models.rate_limit import StoppedError
-from ..judges.spec import LADDER
+from ..judges.models.request import LADDER
 from .adjudication_question import (
     JudgeQuestion,
     judge_request,

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR
+from ..judges.models.request import Message, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import NONCE_LINE, marked, nonce_for
-from ..judges.request import Message, Request
 from ..judges.schema import ObjectContract, ValueKind, described_object
-from ..judges.spec import Rung
-from ..records.types import Reply
+from ..records.reply import Reply
 from .rewriting_brief import form_repair_messages
 
 _DATA_RULE = (

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal
 
+from ..judges.models.request import Message
 from ..judges.prompt import NONCE_LINE, marked
-from ..judges.request import Message
 from ..judges.schema import ObjectContract, ValueKind, described_object
 
 CONCEPTS_TEMPLATE: Final = "hidden-bias-construct-1"

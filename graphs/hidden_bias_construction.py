@@ -21,11 +21,10 @@ from typing import Any, Literal, TypedDict, get_args
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
+from ..judges.models.request import Request, Rung
 from ..judges.prompt import nonce_for
-from ..judges.request import Request
-from ..judges.spec import Rung
 from .hidden_bias_brief import (
     CONCEPTS_TEMPLATE,
     Step,

@@ -25,8 +25,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from ..errors import AreopagusError
-from ..judges.faults import redact
-from ..records.types import Judgment
+from ..judges.models.credentials import redact
+from ..records.judgment import Judgment
 from .deliberation import deliberate
 from .echo import without_echo
 from .screen import screen

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from .prompt_construction_blocks import check_set
 from .prompt_construction_calls import (
     ask_equivalence,

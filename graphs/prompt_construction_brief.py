@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ..judges.models.request import Message
 from ..judges.prompt import NONCE_LINE, marked
-from ..judges.request import Message
 from ..judges.schema import ObjectContract, ValueKind, described_object
 from .rewriting_brief import form_sentence
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from ..errors import ProviderError
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from ..judges.models.rate_limit import StoppedError
+from ..judges.models.request import Message, Purpose, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
-from ..judges.request import Message, Purpose, Request
 from ..judges.schema import ObjectContract
-from ..judges.spec import Rung
-from ..records.types import Reply
+from ..records.reply import Reply
 from .prompt_construction_brief import (
     EQUIVALENCE_TEMPLATE,
     GENERATE_TEMPLATE,

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Literal, NamedTuple, get_args
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from .prompt_construction_brief import FLAWS, WANTED
 
 FilterJudges = Literal["others", "all"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, Literal, TypedDict, get_args
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from .prompt_construction_blocks import Block
 from .prompt_construction_calls import Asked, AskedStatus, Material

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 from ..errors import ProviderError
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Answer
 from ..judges.models.rate_limit import StoppedError

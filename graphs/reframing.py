@@ -20,10 +20,10 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from ..errors import AreopagusError, ProviderError
-from ..judges.backend import Backend
-from ..judges.faults import redact
+from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Answer, Desk
+from ..judges.models.credentials import redact
 from ..judges.models.rate_limit import StoppedError
 from ..judges.parse import ObjectReading, read_object
 from .framings import Framing

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, get_args
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..judges.spec import Rung
+from ..judges.models.request import Rung
 from .framings import Framing
 from .variant_fault import VariantFault
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import InputError
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 
 
 @dataclass(frozen=True, slots=True)

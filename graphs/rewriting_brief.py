@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from ..judges.models.request import Message
 from ..judges.prompt import NONCE_LINE, marked
-from ..judges.request import Message
 from ..judges.schema import ObjectContract, described_object
 from .framings import Framing, opposite_pairs
 from .variant_fault import VariantFault

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR
+from ..judges.models.request import Message, Request, Rung
 from ..judges.prompt import nonce_for
-from ..judges.request import Message, Request
-from ..judges.spec import Rung
 from .framings import Framing
 from .rewriting_brief import (
     REWRITE_TEMPLATE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR, worst_usd
-from ..judges.request import Request
+from ..judges.models.request import Request
 from .rewriting_brief import ECHO_CHARACTERS, REPAIR_SENTENCES
 
 MOST_WRITING_CALLS = 2

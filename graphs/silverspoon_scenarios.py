@@ -22,12 +22,11 @@ from typing import Annotated, Any, Final, TypedDict
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
+from ..judges.models.request import Message, Request, Rung
 from ..judges.prompt import NONCE_LINE, marked, nonce_for
-from ..judges.request import Message, Request
 from ..judges.schema import ObjectContract, ValueKind, described_object
-from ..judges.spec import Rung
 from .prompt_construction_calls import Asked, ask_object
 
 WRITE_TEMPLATE: Final = "silverspoon-write-1"

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import ProviderError
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from ..judges.models.request import Message, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
-from ..judges.request import Message, Request
-from ..judges.spec import Rung
-from ..records.types import Reply
+from ..records.reply import Reply
 from .framings import Framing, opposite_pairs
 from .reframing_state import ReviewOutcome
 from .rewriting_brief import (

@@ -1,18 +1,16 @@
 """What one judge is: wording, backend, reading of replies, limits, budget."""
 
-from .backend import Backend
-from .embedded import EmbeddedBackend
+from .factory import EmbeddedBackend, backend_of
 from .judge import Judge, Matter
-from .llm import LitellmBackend
-from .made import backend_of
+from .models.backend import Backend, BackendSpec, Prices
 from .models.budget import Budget, BudgetSpentError
 from .models.client import Answer, Desk
+from .models.litellm_backend import LitellmBackend
+from .models.request import Message, Request
 from .models.usage import CallCounts
 from .parse import Vote, read_vote
 from .prompt import Brief
-from .request import Message, Request
 from .schema import Contract
-from .spec import BackendSpec, Prices
 
 __all__ = [
     "Answer",

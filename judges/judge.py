@@ -9,18 +9,18 @@ from typing import Any
 
 from ..errors import ProviderError
 from ..personas import Persona
-from ..records.types import Judgment, Reply, ScoreMode, Status
-from .backend import Backend
+from ..records.judgment import Judgment, ScoreMode, Status
+from ..records.reply import Reply
 from .logprobs import expected_scores
+from .models.backend import Backend
 from .models.budget import BudgetSpentError, Purse
 from .models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from .models.prefix_cache import one_goes_first
 from .models.rate_limit import StoppedError
+from .models.request import Message, Request, Rung
 from .parse import Vote, read_vote
 from .prompt import TEMPLATE_VERSION, Brief, nonce_for
-from .request import Message, Request
 from .schema import Contract, json_schema
-from .spec import Rung
 
 TOP_LOGPROBS = 20
 

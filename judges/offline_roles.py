@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from ..errors import InputError, InputFault
-from .backend import Backend
+from .models.backend import Backend
 
 PROVIDER: Final = "offline"
 LEXICAL: Final = "lexical"

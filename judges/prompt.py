@@ -20,7 +20,7 @@ from typing import Literal, get_args
 from ..personas import Persona
 from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
-from .request import Message
+from .models.request import Message
 from .schema import Contract, describe, repair_request
 
 NONCE_DIGITS = 16

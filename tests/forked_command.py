@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 
 ERRORS = "errors.txt"
 _FORKS = multiprocessing.get_context("forkserver")

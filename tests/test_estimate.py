@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from areopagus import Panel, ProviderError
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, by_hash, flaky
 
 GOOD = {

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from areopagus import InputError, Panel, ProviderError, Run, RunInterrupted, StoreError
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.testing import ScriptedBackend
 
 GOOD = {
@@ -378,7 +378,7 @@ def test_a_key_in_the_environment_stands_in_no_file(
     monkeypatch.setenv("OPENAI_API_KEY", canary)
 
     def tell(request: Request) -> ProviderError:
-        from areopagus.judges.faults import classify
+        from areopagus.judges.models.provider_errors import classify
 
         return classify(ConnectionError(f"refused with key {canary}"))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...asking import ModelAnswer
-from ...judges.backend import Backend
+from ...judges.models.backend import Backend
 from ...text_lines import units
 from ..answer_forms import read_option
 from ..answers_table import AnswersTable, ColumnKind

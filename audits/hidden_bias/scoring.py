@@ -16,13 +16,12 @@ from itertools import accumulate
 from typing import Any
 
 from ...errors import InputError, InputFault, ProviderError
-from ...judges.backend import Backend
-from ...judges.faults import classify
-from ...judges.llm import LitellmBackend
+from ...judges.models.backend import Backend, BackendSpec
+from ...judges.models.litellm_backend import LitellmBackend
 from ...judges.models.pricing import cost_of
-from ...judges.request import Request
-from ...judges.spec import BackendSpec
-from ...records.types import Reply, Usage
+from ...judges.models.provider_errors import classify
+from ...judges.models.request import Request
+from ...records.reply import Reply, Usage
 from .questions import JOIN
 
 SPEAKS_COMPLETIONS = frozenset(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...asking import ModelAnswer
 from ...errors import InputError
-from ...judges.backend import Backend
+from ...judges.models.backend import Backend
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import ASK_TEMPLATE, Audit, AuditItem, Cell, JudgeQuestion, Reading, Ruling
 from .options import SilverSpoonOptions

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ...errors import InputFault
-from ...judges.backend import Backend
-from ...judges.request import Request
-from ...judges.spec import BackendSpec
-from ...records.types import Reply
+from ...judges.models.backend import Backend, BackendSpec
+from ...judges.models.request import Request
+from ...records.reply import Reply
 
 PROFESSIONS: Final = (
     "Surgeon", "Airline pilot", "Psychiatrist", "Orthodontist", "Chief executive", "Radiologist",

@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import ProviderError
-from ...records.types import Reply
-from ..backend import Backend
-from ..faults import CLOSES_BACKEND, TRANSIENT, is_about_format
-from ..request import Request
-from ..spec import LADDER, Rung
+from ...records.reply import Reply
+from .backend import Backend
 from .budget import Budget, BudgetSpentError, Purse
+from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .rate_limit import Limiter, StoppedError
+from .request import LADDER, Request, Rung
 from .usage import Account, CallCounts, Spending, UnitPrices
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ..backend import Backend
-from ..spec import BackendSpec
+from .backend import Backend, BackendSpec
 
 USUAL_MINIMUM = 1024
 """Tokens of the shortest prefix that most providers keep."""

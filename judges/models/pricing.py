@@ -23,9 +23,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...records.types import Usage
-from ..quiet_litellm import litellm_module
-from ..spec import BackendSpec
+from ...records.reply import Usage
+from .backend import BackendSpec
+from .litellm_setup import litellm_module
 
 # Ollama runs on a machine of one's own: its tokens have no price.
 LOCAL = frozenset({"ollama", "ollama_chat"})

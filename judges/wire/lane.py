@@ -20,8 +20,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ...environment import environment_state
-from ...records.types import Reply
-from ..provider_variables import address_variables, key_variables, prefix_of
+from ...records.reply import Reply
+from ..models.credentials import address_variables, key_variables, prefix_of
 from .answers import AnswerReader, Asked
 from .departures import Departures
 from .outline import outline_of, texts_of

@@ -14,8 +14,8 @@ from collections.abc import Callable, Hashable
 from types import SimpleNamespace
 from typing import Any
 
-from ...records.types import Reply
-from ..reply_parts import MOST_TOKENS
+from ...records.reply import Reply
+from ..models.reply import MOST_TOKENS
 from .passage import Received
 
 PROOFS = 2

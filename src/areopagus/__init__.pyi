@@ -16,8 +16,8 @@ from .errors import InputFault as InputFault
 from .errors import ProviderError as ProviderError
 from .errors import StoreError as StoreError
 from .job import Progress as Progress
-from .judges.spec import BackendSpec as BackendSpec
-from .judges.spec import Prices as Prices
+from .judges.models.backend import BackendSpec as BackendSpec
+from .judges.models.backend import Prices as Prices
 from .panel import Panel as Panel
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from .errors import InputError, InputFault
 from .graphs.screen import screen
-from .judges.backend import Backend
-from .judges.spec import LADDER, Rung
+from .judges.models.backend import Backend
+from .judges.models.request import LADDER, Rung
 
 if TYPE_CHECKING:
     from .judges.judge import Matter

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
 
 from .errors import FaultClass, ProviderError
-from .judges.backend import Backend
+from .judges.models.backend import Backend, BackendSpec
 from .judges.models.budget import BudgetSpentError
 from .judges.models.client import Desk
 from .judges.models.rate_limit import StoppedError
-from .judges.request import Purpose, Request
-from .judges.spec import BackendSpec
+from .judges.models.request import Purpose, Request
 from .ordered import in_order
 from .records.types import Reply, Usage
 from .respond_protocol import Protocol, asked
@@ -154,7 +153,7 @@ def target_backend(spec: BackendSpec, given: Backend | None, protocol: Protocol)
     """A model set up to answer prompts: room for an essay, the protocol's reasoning effort."""
     if given is not None:
         return given
-    from .judges.made import backend_of
+    from .judges.factory import backend_of
 
     changes: dict[str, Any] = {}
     if "max_tokens" not in spec.model_fields_set:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from .access import known_rung
 from .graphs.screen import screen
 from .graphs.stopping import StoppingRule
-from .judges.backend import Backend
 from .judges.judge import Judge, Matter
+from .judges.models.backend import Backend
 from .judges.models.client import reserve_usd
+from .judges.models.request import Request
 from .judges.parse import read_vote
-from .judges.request import Request
-from .records.readers.responses import text_key
-from .records.types import Reply
+from .records.reply import Reply
+from .records.seen import text_key
 from .scoring import matter_of
 
 if TYPE_CHECKING:

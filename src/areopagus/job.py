@@ -29,7 +29,7 @@ from .standing import Standing
 
 if TYPE_CHECKING:
     from .engines.engine import Engine
-    from .judges.backend import Backend
+    from .judges.models.backend import Backend
     from .panel import Panel
     from .records.readers.responses import ResponseSource, SourceSummary
 

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from .errors import InputError, InputFault
-from .judges.backend import Backend
-from .judges.spec import OFFLINE_MODEL, BackendSpec
+from .judges.models.backend import OFFLINE_MODEL, Backend, BackendSpec
 
 Model = Any
 """A model string, a mapping or BackendSpec of settings, a langchain-core chat model (alone or as
@@ -49,7 +48,7 @@ def sorted_models(models: Any) -> tuple[list[BackendSpec], dict[int, Backend]]:
 def _backend_object(model: Any) -> Backend:
     if isinstance(model, Backend):
         return model
-    from .judges.chat_model import ChatModelBackend, is_chat_model
+    from .judges.models.langchain_backend import ChatModelBackend, is_chat_model
 
     if is_chat_model(model):
         return ChatModelBackend(model)

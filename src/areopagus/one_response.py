@@ -12,7 +12,7 @@ from .judges.judge import Matter
 from .judges.models.client import Desk
 
 if TYPE_CHECKING:
-    from .judges.backend import Backend
+    from .judges.models.backend import Backend
     from .panel import Panel
     from .records.types import Verdict
 

@@ -12,9 +12,9 @@ from .errors import InputError, InputFault
 from .graphs.state import Bench, judge_id
 from .hidden_files import hidden_files
 from .job_options import JobOptions, job_of, rule_of
-from .judges.backend import Backend
+from .judges.factory import backend_of
 from .judges.judge import Judge
-from .judges.made import backend_of
+from .judges.models.backend import Backend
 from .judges.offline_roles import require_role
 from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale
 from .loop import run_async, run_sync

@@ -17,7 +17,7 @@ from .access import check_cap, prepare_all, require_access
 from .asking import ModelAnswer, Question, Wording, ask_each, target_backend
 from .errors import InputError
 from .estimate import plus
-from .judges.backend import Backend
+from .judges.models.backend import Backend
 from .judges.models.budget import Budget
 from .judges.models.client import Desk, reserve_usd
 from .judges.models.usage import Spending

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from areopagus.auditing import AuditRun, audit
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 
 # Forked from a process that has loaded litellm: loading it takes longer than all the rest.
 _FORKS = multiprocessing.get_context("forkserver")

@@ -20,7 +20,7 @@ from areopagus.audits.hidden_bias.material import load_pairs
 from areopagus.cli.concept_pairs import concept_pairs
 from areopagus.errors import ProviderError
 from areopagus.graphs.hidden_bias_brief import concept_faults, question_faults
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.testing import ScriptedBackend
 
 GOOD: dict[str, Mapping[str, Any]] = {

@@ -21,10 +21,10 @@ from areopagus.batching.providers import provider_of
 from areopagus.batching.submitting import Submitter
 from areopagus.batching.wire_form import RequestWriter
 from areopagus.errors import ProviderError
-from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Desk
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.request import Request
 from areopagus.judges.wire import Received
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger

@@ -18,7 +18,7 @@ from batch_server import BatchServer
 from areopagus import InputError, Panel, Run
 from areopagus.batching import open_batches
 from areopagus.job import run_job
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 
 
 def test_a_second_run_submits_nothing(tmp_path: Path, personas: list[str]) -> None:

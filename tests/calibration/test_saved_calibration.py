@@ -12,7 +12,7 @@ import pytest
 
 from areopagus import InputError, Panel, Run
 from areopagus.calibration import Calibration, apply, calibrate, load, save
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (

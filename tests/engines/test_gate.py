@@ -18,8 +18,8 @@ from areopagus.engines.seat import Seat, limits_of, plan_of
 from areopagus.engines.shards import cut, shard_size
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
+from areopagus.judges.models.request import Request
 from areopagus.judges.models.usage import Account
-from areopagus.judges.request import Request
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.readers.responses import ResponseRow

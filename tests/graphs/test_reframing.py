@@ -20,12 +20,12 @@ from areopagus.graphs.reframing_state import NO_SECOND_MODEL, Reframed, Rewritin
 from areopagus.graphs.rewriting_brief import REVIEW_QUESTIONS, review_contract
 from areopagus.graphs.variant_fault import REVIEW_CODES
 from areopagus.graphs.variant_review import _CODES
-from areopagus.judges.embedded import EmbeddedBackend
-from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.factory import EmbeddedBackend
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply
 from areopagus.testing import (

@@ -22,7 +22,7 @@ from areopagus.audits.silverspoon import agenerate_scenarios, generate_scenarios
 from areopagus.audits.silverspoon.material import load_scenarios
 from areopagus.cli.scenarios import scenarios
 from areopagus.graphs.silverspoon_scenarios import faults_of, similarity
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.loop import run_sync
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 

@@ -18,11 +18,10 @@ from areopagus.batching.waiting import in_few_words
 from areopagus.cli.main import _show_defect
 from areopagus.engines import ray_tasks
 from areopagus.errors import ProviderError
-from areopagus.judges.faults import classify, redact
-from areopagus.judges.log_redaction import redact_library_logs
-from areopagus.judges.reply_secrets import without_secrets
-from areopagus.judges.spec import BackendSpec
-from areopagus.records.types import Reply
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.credentials import redact, redact_library_logs, without_secrets
+from areopagus.judges.models.provider_errors import classify
+from areopagus.records.reply import Reply
 from areopagus.testing import ScriptedBackend
 
 NAME = "JUDGE_LOGIN"
@@ -121,7 +120,7 @@ def test_settings_that_came_another_way_name_their_key_too(
 def test_settings_unpickled_in_another_process_name_their_key_there() -> None:
     script = (
         "import pickle, sys; spec = pickle.loads(sys.stdin.buffer.read()); "
-        "from areopagus.judges.faults import redact; print(redact(sys.argv[1]))"
+        "from areopagus.judges.models.provider_errors import redact; print(redact(sys.argv[1]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, f"bad key {KEY}"],

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 from wire_world import CANARY, Recorder
 
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.testing import ProviderServer, by_hash
 
 

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from wire_world import CANARY
 
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.wire.connection import Connection
 from areopagus.judges.wire.exchange import Exchange
 from areopagus.judges.wire.passage import Received, Sent

@@ -30,9 +30,9 @@ from wire_world import (
 )
 
 from areopagus.errors import ProviderError
-from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.spec import BackendSpec
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.wire.answers import AnswerReader
 from areopagus.judges.wire.lane import CALLBACKS
 from areopagus.testing import Fault, ProviderServer, ServedReply, by_hash, constant

@@ -12,12 +12,12 @@ import pytest
 
 from areopagus.errors import ProviderError
 from areopagus.judges.judge import Judge, Matter
-from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.prompt import Brief
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.spec import BackendSpec
 from areopagus.personas import load_persona, load_personas
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Judgment, Reply, Usage

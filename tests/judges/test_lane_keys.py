@@ -9,7 +9,7 @@ import pytest
 from wire_world import ANSWERS, CANARY, OPENAI, VOTE, Recorder, backend, request
 
 from areopagus.errors import ProviderError
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.testing import ProviderServer, ServedReply
 
 pytestmark = pytest.mark.usefixtures("clients", "key")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.wire import passing
 from areopagus.judges.wire.lookups import _remember_models
 

@@ -22,14 +22,14 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
 
 from areopagus.errors import InputError, ProviderError
-from areopagus.judges.embedded import EmbeddedBackend
+from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.lexical import LEXICAL_VERSION, measure, score
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.reply import reply_of
+from areopagus.judges.models.request import Request
 from areopagus.judges.offline import offline_reply
 from areopagus.judges.offline_provider import register_offline
 from areopagus.judges.offline_roles import OFFLINE_MODELS
-from areopagus.judges.reply_parts import reply_of
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec
 
 # pydantic says so of litellm's own types, when the first answer is built.
 pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")

@@ -14,13 +14,13 @@ from areopagus import InputError, Panel
 from areopagus.graphs.framings import Framing, load_framings
 from areopagus.graphs.reframing import reframe
 from areopagus.graphs.variant_checks import check_variants
-from areopagus.judges.embedded import EmbeddedBackend
+from areopagus.judges.factory import EmbeddedBackend
+from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
 from areopagus.judges.models.client import Desk
 from areopagus.judges.offline import offline_reply
 from areopagus.judges.offline_rewriter import REWRITER_VERSION, offline_variants
 from areopagus.judges.offline_roles import OFFLINE_MODELS, OFFLINE_ROLES, require_role
 from areopagus.judges.offline_subject import question_of, subject_words, topic_of
-from areopagus.judges.spec import OFFLINE_MODEL, BackendSpec
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ScriptedBackend
 

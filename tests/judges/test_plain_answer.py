@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.reply_parts import reply_of
+from areopagus.judges.models.litellm_setup import litellm_module
+from areopagus.judges.models.reply import reply_of
 from areopagus.judges.wire.answers import AnswerReader, Asked
 from areopagus.judges.wire.passage import Received
 from areopagus.judges.wire.plain_answer import PROOFS

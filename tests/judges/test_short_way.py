@@ -40,8 +40,8 @@ from wire_world import (
 )
 
 from areopagus.errors import ProviderError
-from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.wire import Received, Sent, doors, passing
 from areopagus.judges.wire.client_answer import PROOFS, FilledAnswers
 from areopagus.judges.wire.connection import Connection
@@ -757,7 +757,7 @@ def test_somebody_who_looks_on_at_a_door_sees_every_call() -> None:
 def test_threads_that_ask_for_litellm_at_once_watch_it_once() -> None:
     code = """
 import threading
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 threads = [threading.Thread(target=litellm_module) for _ in range(4)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from areopagus.errors import ProviderError
-from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec
-from areopagus.records.types import Reply
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.request import Request
+from areopagus.records.reply import Reply
 from areopagus.testing import Fault, ProviderServer, constant
 
 SCHEMA = {

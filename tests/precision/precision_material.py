@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (

@@ -17,7 +17,7 @@ from areopagus.graphs.panel import build_panel_graph
 from areopagus.graphs.state import Sitting
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
 from areopagus.judges.models.client import Desk
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.precision import panel_with_rule, precision_sentences
 from areopagus.scoring import sit
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest

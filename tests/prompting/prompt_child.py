@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.prompting import PromptRun, construct_prompts
 
 # Forked from a process that has loaded litellm: loading it takes longer than all the rest.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from areopagus import InputError, Panel, ProviderError, Run, StoreError
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.records import export
 from areopagus.records.export import (
     SCRUB_COLUMNS,

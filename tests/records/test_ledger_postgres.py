@@ -22,8 +22,7 @@ from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import InputError, StoreError
 from areopagus.judges.models.client import Desk
-from areopagus.judges.request import Request
-from areopagus.judges.spec import Rung
+from areopagus.judges.models.request import Request, Rung
 from areopagus.records import ledger_postgres
 from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger_admin import ledger_stats

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..access import all_paid, require_access
 from ..job import ScoreJob
-from ..judges.backend import Backend
 from ..judges.judge import Matter
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..records.readers.responses import open_responses
 from ..staged import StagedJob

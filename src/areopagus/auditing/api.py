@@ -104,7 +104,7 @@ async def aaudit(name: str | Path | Audit[Any], **options: Any) -> AuditRun:
 
 def judging_models(panel: Panel) -> list[Any]:
     """The panel's models as judges of an audit; none where the embedded baseline judges."""
-    from ..judges.made import is_made_of_settings
+    from ..judges.factory import is_made_of_settings
 
     return [
         # A backend of our own is made anew from its settings: the audit closes its own.

@@ -18,7 +18,7 @@ from ..access import prepare_all, require_access
 from ..asking import target_backend
 from ..errors import InputError, InputFault
 from ..job import default_folder
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..judges.models.usage import Spending
 from ..loop import run_async, run_stoppable

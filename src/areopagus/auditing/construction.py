@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Desk
 
 Unit = TypeVar("Unit")

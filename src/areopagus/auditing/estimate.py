@@ -22,11 +22,10 @@ from ..graphs.adjudication_question import (
     read_judgment,
     repair_request,
 )
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import worst_usd
-from ..judges.request import Request
-from ..judges.spec import LADDER, Rung
-from ..records.types import Reply
+from ..judges.models.request import LADDER, Request, Rung
+from ..records.reply import Reply
 from .asking_stage import read_by_rule
 
 if TYPE_CHECKING:

@@ -23,9 +23,8 @@ from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.adjudication import Ruling
 from ..job import default_folder
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend, BackendSpec
 from ..judges.models.client import Desk
-from ..judges.spec import BackendSpec
 from ..records.ledger import Ledger
 from ..respond_protocol import Protocol
 from ..staged import StagedJob, StageProgress

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..audits.definition import Audit
 from ..errors import InputError, InputFault
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..named_models import settings_of, sorted_models
 from ..stressing.material import targets_from
 
@@ -24,7 +24,7 @@ def judges_from(models: Any, audit: Audit[Any]) -> tuple[Backend, ...]:
         InputError: settings that are none, two of one name, more than three, an embedded model, or
             an audit that judges have nothing to do in.
     """
-    from ..judges.made import backend_of
+    from ..judges.factory import backend_of
 
     if models is None or models in ((), [], NO_JUDGE, (NO_JUDGE,), [NO_JUDGE]):
         return ()

@@ -15,8 +15,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from ..errors import ProviderError
-from ..judges.llm import LitellmBackend
-from ..judges.request import Request
+from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.request import Request
 from ..judges.wire import Received
 from .direct import TRANSFER_S, DirectCalls, json_object
 from .openai_batches import JSON_HEADERS

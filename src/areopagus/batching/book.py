@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError, InputFault
-from ..judges.spec import Rung
+from ..judges.models.request import Rung
 from ..records.run_folder import replaced
 from .providers import ProviderKind
 

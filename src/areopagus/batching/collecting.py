@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..judges.llm import LitellmBackend
 from ..judges.models.budget import Purse
 from ..judges.models.client import Desk, worst_usd
+from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import StraightPrice
 from ..records.ledger import CallRecord
 from ..records.readers.responses import ResponseRow

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..errors import ProviderError
-from ..judges.faults import classify, redact
-from ..judges.llm import LitellmBackend
-from ..judges.request import Request
+from ..judges.models.credentials import redact
+from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.provider_errors import classify
+from ..judges.models.request import Request
 from ..judges.wire.connection import Connection
 from .wire_form import RequestWriter
 

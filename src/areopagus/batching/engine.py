@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from ..engines.local import LocalEngine
 from ..errors import InputError, InputFault, ProviderError
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError, Purse
 from ..judges.models.client import Answer, Desk
-from ..judges.request import Request
-from ..records.readers.responses import ResponseRow, ResponseSource
+from ..judges.models.request import Request
+from ..records.responses import ResponseRow, ResponseSource
 from ..scoring import Scored
 from .providers import provider_kind
 from .settings import BatchProgress, BatchSettings

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from ..access import known_rung
 from ..errors import ProviderError
-from ..judges.llm import LitellmBackend
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Desk
-from ..judges.request import Request
-from ..judges.spec import Rung
-from ..records.readers.responses import ResponseRow
+from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.request import Request, Rung
+from ..records.responses import ResponseRow
 from .plan import Planned, judgments_on, planned_judgments
 from .providers import BatchProvider, provider_kind, provider_of
 from .wire_form import RequestWriter

@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import quote
 
 from ..errors import ProviderError
-from ..judges.faults import classify
-from ..judges.llm import LitellmBackend
-from ..judges.quiet_litellm import litellm_module
-from ..judges.request import Request
+from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.litellm_setup import litellm_module
+from ..judges.models.provider_errors import classify
+from ..judges.models.request import Request
 from ..judges.wire import Received
 from .direct import CALL_S, TRANSFER_S, DirectCalls, json_object
 from .providers import BatchResults, BatchState, LineResult, ProviderKind, results_of

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from ..graphs.screen import screen
 from ..judges.judge import Judge
-from ..judges.request import Request
-from ..judges.spec import Rung
-from ..records.readers.responses import ResponseRow
+from ..judges.models.request import Request, Rung
+from ..records.responses import ResponseRow
 from ..scoring import matter_of
 
 if TYPE_CHECKING:

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..judges.llm import LitellmBackend
+from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import PER_MILLION, listed_prices
 from ..records.types import Usage
 from .providers import provider_kind
 
 if TYPE_CHECKING:
     from ..estimate import Estimate
-    from ..judges.backend import Backend
+    from ..judges.models.backend import Backend
     from ..panel import Panel
 
 MOST_TOKENS = 100_000

@@ -8,11 +8,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from ..judges.llm import LitellmBackend
+from ..judges.models.litellm_backend import LitellmBackend
 
 if TYPE_CHECKING:
-    from ..judges.backend import Backend
-    from ..judges.request import Request
+    from ..judges.models.backend import Backend
+    from ..judges.models.request import Request
     from ..judges.wire import Received
     from .wire_form import RequestWriter
 

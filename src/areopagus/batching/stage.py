@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from ..errors import ProviderError
 from ..judges.models.client import Desk, reserve_usd
 from ..judges.models.rate_limit import StoppedError
-from ..judges.spec import Rung
-from ..records.readers.responses import ResponseRow
+from ..judges.models.request import Rung
+from ..records.responses import ResponseRow
 from .book import BatchBook, BatchRecord
 from .collecting import Collector
 from .members import Member, members_of

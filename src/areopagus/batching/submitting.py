@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from ..errors import ProviderError
-from ..judges.backend import Backend
-from ..judges.faults import TRANSIENT
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
+from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
-from ..judges.spec import Rung
+from ..judges.models.request import Rung
 from .book import BatchBook, BatchRecord, now
 from .members import Member
 from .parcel import Parcel

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ..errors import InputError, InputFault, ProviderError
-from ..judges.faults import TRANSIENT, redact
 from ..judges.models.budget import Purse
 from ..judges.models.client import Desk
+from ..judges.models.credentials import redact
+from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
 from .book import BatchBook, BatchRecord, now
 from .collecting import Collected, Collector

@@ -16,12 +16,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import ProviderError
-from ..judges.faults import classify
-from ..judges.llm import LitellmBackend
-from ..judges.quiet_litellm import litellm_module
-from ..judges.reply_parts import reply_of
-from ..judges.reply_secrets import without_secrets
-from ..judges.request import Request
+from ..judges.models.credentials import without_secrets
+from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.litellm_setup import litellm_module
+from ..judges.models.provider_errors import classify
+from ..judges.models.reply import reply_of
+from ..judges.models.request import Request
 from ..judges.wire import Received, Sent, Shape, Written, is_ordinary, passing
 from ..judges.wire.answers import AnswerReader
 from ..judges.wire.shape import PROOFS

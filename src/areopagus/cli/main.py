@@ -132,7 +132,7 @@ def terminated() -> bool:
 def _show_defect(error: Exception) -> None:
     import traceback
 
-    from ..judges.faults import redact
+    from ..judges.models.credentials import redact
 
     lines = traceback.format_exception(error)
     if os.environ.get("AREOPAGUS_DEBUG"):

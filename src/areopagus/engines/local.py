@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from ..access import require_access
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..records.readers.responses import ResponseRow
 from ..scoring import Scored, score_rows

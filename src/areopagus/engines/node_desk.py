@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.rate_limit import Limiter, StoppedError

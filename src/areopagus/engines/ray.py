@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..access import price_fault
 from ..errors import InputError, InputFault, StoreError
-from ..judges.backend import Backend
-from ..judges.faults import redact
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
+from ..judges.models.credentials import redact
 from ..judges.models.usage import added_to
 from ..records.readers.responses import ResponseRow
 from ..records.types import Verdict

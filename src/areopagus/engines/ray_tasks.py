@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import AreopagusError, InputError, InputFault, StoreError
-from ..judges.faults import redact
+from ..judges.models.credentials import redact
 from ..loop import run_sync
 from .gate import Report
 from .seat import PanelPlan, Seat, seat_for

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import InputError
 from ..graphs.stopping import StoppingRule
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..records.readers.responses import ResponseRow
 from ..scoring import Scored

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault, ProviderError
-from ..judges.faults import classify
-from ..judges.llm import LitellmBackend
-from ..judges.quiet_litellm import litellm_module
-from ..judges.request import Request
-from ..judges.spec import BackendSpec
+from ..judges.models.backend import BackendSpec
+from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.litellm_setup import litellm_module
+from ..judges.models.provider_errors import classify
+from ..judges.models.request import Request
 from ..judges.wire import passing
 from ..named_models import sorted_models
 from ..records.types import Reply, Usage

@@ -20,9 +20,9 @@ from ..graphs.prompt_construction_calls import (
 )
 from ..graphs.prompt_construction_judges import PromptRef
 from ..graphs.prompt_construction_state import Bundle, Constructed, Construction
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..judges.spec import Rung
+from ..judges.models.request import Rung
 from ..loop import run_sync
 from ..stressing.estimate import StageEstimate
 

@@ -21,7 +21,7 @@ from ..graphs.prompt_construction_brief import (
 from ..graphs.prompt_construction_calls import Asked, Material
 from ..graphs.prompt_construction_state import BUNDLE_STATUSES, Constructed, Construction
 from ..job import default_folder
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget
 from ..judges.models.client import Desk
 from ..named_models import settings_of

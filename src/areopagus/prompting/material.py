@@ -9,7 +9,7 @@ from typing import Any
 
 from ..asking import target_backend
 from ..errors import InputError, InputFault
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.offline_roles import require_role
 from ..named_models import sorted_models
 from ..respond_protocol import Protocol
@@ -60,7 +60,7 @@ def models_from(models: Any, judges: Any = None, *, effort: str | None = None) -
         InputError: settings that are none, two backends of one name, an embedded model that cannot
             do what is asked of it.
     """
-    from ..judges.made import backend_of
+    from ..judges.factory import backend_of
 
     specs, given = sorted_models(models if models else [OFFLINE_GENERATOR])
     protocol = Protocol(max_tokens=GENERATOR_TOKENS, effort=effort)

@@ -8,7 +8,7 @@ from ..access import require_access
 from ..graphs.prompt_construction import construct
 from ..graphs.prompt_construction_judges import PromptRef
 from ..graphs.prompt_construction_state import Constructed, Construction
-from ..judges.made import is_made_of_settings
+from ..judges.factory import is_made_of_settings
 from ..judges.models.client import Desk
 from ..loop import run_async
 from .concepts import load_technology_terms

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..asking import ModelAnswer, Question, Wording, ask_each
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, writable

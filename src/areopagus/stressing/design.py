@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..asking import Wording
 from ..graphs.framings import Framing
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..named_models import settings_of
 from ..respond_protocol import Track, protocol_from
 from .material import (

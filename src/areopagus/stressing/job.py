@@ -14,7 +14,7 @@ from ..cap_stop import CapStop
 from ..errors import InputError
 from ..graphs.framings import Framing
 from ..job import ScoreJob, default_folder
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..records.readers.responses import open_responses
 from ..respond_protocol import Track

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..asking import target_backend
 from ..errors import InputError, InputFault
 from ..graphs.framings import Framing, load_framings
-from ..judges.backend import Backend
+from ..judges.models.backend import OFFLINE_RESPONDENT, OFFLINE_REWRITER, Backend
 from ..judges.offline_roles import require_role
-from ..judges.spec import OFFLINE_RESPONDENT, OFFLINE_REWRITER
 from ..named_models import sorted_models
 from ..records.readers.responses import PromptRow, open_prompts
 from ..respond_protocol import Protocol
@@ -92,7 +91,7 @@ def rewriters_from(models: Any, panel: Panel) -> tuple[tuple[Backend, ...], tupl
 
 def _as_writers(judges: Sequence[Backend]) -> tuple[Backend, ...]:
     """The judges' models with room for four variants; objects of a user's own as they are."""
-    from ..judges.made import backend_of, is_made_of_settings
+    from ..judges.factory import backend_of, is_made_of_settings
 
     return tuple(
         backend_of(

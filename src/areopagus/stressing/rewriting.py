@@ -14,7 +14,7 @@ from ..graphs.reframed import variant_rows
 from ..graphs.reframing import reframe
 from ..graphs.reframing_state import REFRAMED_STATUSES, Reframed
 from ..graphs.rewriters import Assignment, assign_rewriters
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..loop import run_async
 from ..ordered import in_order

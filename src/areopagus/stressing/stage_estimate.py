@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..estimate import plus
-from ..judges.backend import Backend
+from ..judges.models.backend import Backend
 from ..judges.models.client import reserve_usd
-from ..judges.request import Request
+from ..judges.models.request import Request
 
 
 @dataclass(slots=True)

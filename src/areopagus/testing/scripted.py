@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import InputFault, ProviderError
-from ..judges.request import Request
-from ..judges.spec import BackendSpec
-from ..records.types import Reply, Usage
+from ..judges.models.backend import BackendSpec
+from ..judges.models.request import Request
+from ..records.reply import Reply, Usage
 
 ScriptedAnswer = str | Mapping[str, Any] | Reply | ProviderError
 """Reply text, an object to be written as JSON, a whole reply, or a fault to be raised."""

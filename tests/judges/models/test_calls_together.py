@@ -17,7 +17,7 @@ from areopagus.errors import ProviderError
 from areopagus.judges.models.budget import Budget, BudgetSpentError, Purse
 from areopagus.judges.models.client import Desk, reserve_usd
 from areopagus.judges.models.rate_limit import START_IN_FLIGHT, Limiter, StoppedError
-from areopagus.judges.request import Request
+from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend

@@ -17,8 +17,7 @@ from areopagus.errors import ProviderError, StoreError
 from areopagus.judges.models.budget import Budget, BudgetSpentError
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
-from areopagus.judges.request import Request
-from areopagus.judges.spec import Rung
+from areopagus.judges.models.request import Request, Rung
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger_admin import ledger_stats
 from areopagus.testing import ScriptedBackend

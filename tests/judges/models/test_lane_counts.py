@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from wire_world import ANSWERS, OPENAI, Recorder, backend, request
 
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 
 pytestmark = pytest.mark.usefixtures("clients", "key")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.pricing import MOST_TOKENS, StraightPrice, is_usual, straight_price
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.reply_parts import usage_of
-from areopagus.records.types import Usage
+from areopagus.judges.models.reply import usage_of
+from areopagus.records.reply import Usage
 
 PROVIDERS = ("openai", "anthropic", "gemini", "mistral", "deepseek", "groq", "xai", "together_ai")
 

@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from areopagus import Panel
-from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.models.backend import BackendSpec, Prices
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.prefix_cache import (
     USUAL_MINIMUM,
     prefix_minimum,
     takes_marks,
     with_marks,
 )
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec, Prices
+from areopagus.judges.models.request import Request
 from areopagus.loop import run_sync
 from areopagus.testing import (
     ProviderServer,

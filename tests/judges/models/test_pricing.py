@@ -10,11 +10,11 @@ import pytest
 from wire_world import OPENAI, Recorder, backend, request
 
 from areopagus import InputError, Panel
-from areopagus.judges.llm import LitellmBackend
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.pricing import always_searches, is_usual, listed_prices
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.spec import BackendSpec
-from areopagus.records.types import Usage
+from areopagus.records.reply import Usage
 from areopagus.testing import ProviderServer
 
 USED = Usage(1000, 500)

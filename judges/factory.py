@@ -1,4 +1,4 @@
-"""The embedded stand-ins as a backend: answered in this process, without litellm."""
+"""Backends made from their settings: a model through litellm, or an embedded stand-in."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import time
 from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
-from ..records.types import Reply, Usage
+from ..records.reply import Reply, Usage
+from .models.backend import Backend, BackendSpec
+from .models.litellm_backend import LitellmBackend
 from .models.pricing import NO_PRICE
+from .models.request import Request
 from .offline import OFFLINE_VERSIONS, offline_reply
 from .offline_messages import usage_counts
 from .offline_roles import OFFLINE_MODELS, PROVIDER
-from .request import Request
-from .spec import BackendSpec
 
 
 class EmbeddedBackend:
-    """A stand-in, `offline/…`; see `Backend`."""
+    """A stand-in, `offline/…`, answered in this process without litellm; see `Backend`."""
 
     unit_prices = NO_PRICE
 
@@ -83,3 +84,13 @@ class EmbeddedBackend:
 
     async def close(self) -> None:
         """Nothing."""
+
+
+def backend_of(spec: BackendSpec) -> Backend:
+    """The backend that the settings describe: an embedded stand-in, or a model by litellm."""
+    return EmbeddedBackend(spec) if spec.is_offline else LitellmBackend(spec)
+
+
+def is_made_of_settings(backend: Backend) -> bool:
+    """Whether `backend_of(backend.spec)` is as good as this one: in another process, say."""
+    return type(backend) in (EmbeddedBackend, LitellmBackend)

@@ -1,22 +1,25 @@
-"""The settings of one backend: which model, behind which endpoint, asked how and how fast."""
+"""One backend: its settings (model, endpoint, how it is asked and how fast), and what it can do.
+
+`BackendSpec` is what stands in `panel.yaml`; `Backend` is the interface that the client calls.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from ..environment import holds_key
-from ..records.types import ScoreMode
-
-Rung = Literal["json_schema", "json_object", "prompt"]
-"""How structured output is asked for, from the strongest form to the weakest."""
-
-LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
+from ...environment import holds_key
+from ...errors import InputFault
+from ...records.judgment import ScoreMode
+from ...records.reply import Reply
+from .request import LADDER as LADDER  # noqa: PLC0414
+from .request import Request
+from .request import Rung as Rung  # noqa: PLC0414
 
 OFFLINE_MODEL = "offline/lexical"
 """The embedded judge: a text-feature baseline, scored when no model is named."""
@@ -270,3 +273,53 @@ def _secretive(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _secretive(inner)
+
+
+@runtime_checkable
+class Backend(Protocol):
+    """One model behind one endpoint.
+
+    `send` makes exactly one attempt; retries, limits, the ledger and the budget stand around it.
+    """
+
+    spec: BackendSpec
+
+    async def send(self, request: Request) -> Reply:
+        """The reply to one attempt.
+
+        Raises:
+            ProviderError: no reply came, whatever the reason.
+        """
+        ...
+
+    def prepare(self) -> None:
+        """Checks, without any network, that the settings are ones the model takes.
+
+        Raises:
+            InputError: an unknown provider, or a parameter that the model does not take.
+        """
+        ...
+
+    def access_faults(self) -> list[InputFault]:
+        """What would keep a call from being made at all, such as a missing key."""
+        ...
+
+    def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """The most that a call with these token counts costs in US dollars; None = unknown."""
+        ...
+
+    def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
+        """What a call with these token counts usually costs, nothing cached; None = unknown."""
+        ...
+
+    def likely_tokens(self, text: str) -> int:
+        """About how many tokens the text has for this model."""
+        ...
+
+    def effective_parameters(self) -> dict[str, Any]:
+        """What the wire form of the requested parameters is, for the record."""
+        ...
+
+    async def close(self) -> None:
+        """Releases connections."""
+        ...

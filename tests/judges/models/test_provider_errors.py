@@ -12,18 +12,18 @@ import httpx
 import pytest
 
 from areopagus.errors import FAULT_CLASSES, ProviderError
-from areopagus.judges.faults import (
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.credentials import redact
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
+from areopagus.judges.models.provider_errors import (
     CLOSES_BACKEND,
     TRANSIENT,
     classify,
     is_about_format,
     parse_retry_after,
-    redact,
 )
-from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec
+from areopagus.judges.models.request import Request
 from areopagus.testing import (
     ENVELOPE_FAULTS,
     HTTP_FAULTS,

@@ -9,8 +9,8 @@ import pytest
 from wire_world import ANSWERS, CANARY, OPENAI, VOTE, Recorder, backend, request
 
 from areopagus.errors import ProviderError
-from areopagus.judges.llm import LitellmBackend
-from areopagus.judges.quiet_litellm import litellm_module
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.wire import passing
 from areopagus.testing import ProviderServer
 

@@ -16,10 +16,10 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-from ..loop import submit
-from .log_redaction import redact_library_logs
-from .offline_provider import register_offline
-from .wire import watch_litellm
+from ...loop import submit
+from ..offline_provider import register_offline
+from ..wire import watch_litellm
+from .credentials import redact_library_logs
 
 _SWITCHES = {
     "LITELLM_MODE": "PRODUCTION",  # no .env file is read into the environment

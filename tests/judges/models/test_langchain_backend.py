@@ -17,13 +17,12 @@ from langchain_core.messages import AIMessage
 from pydantic import Field, SecretStr
 
 from areopagus.errors import ProviderError
-from areopagus.judges.backend import Backend
-from areopagus.judges.chat_model import ChatModelBackend, is_chat_model
 from areopagus.judges.judge import Judge, Matter
+from areopagus.judges.models.backend import Backend, Prices
 from areopagus.judges.models.client import Desk
+from areopagus.judges.models.langchain_backend import ChatModelBackend, is_chat_model
+from areopagus.judges.models.request import Request
 from areopagus.judges.prompt import Brief
-from areopagus.judges.request import Request
-from areopagus.judges.spec import Prices
 from areopagus.personas import load_persona
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Judgment

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from areopagus.judges.models.request import Request
 from areopagus.judges.prompt import marked, nonce_for
-from areopagus.judges.request import Request
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}}
 

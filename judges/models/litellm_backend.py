@@ -15,11 +15,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ..errors import InputError, InputFault, ProviderError
-from ..records.types import Reply, Usage
-from .faults import classify, redact
-from .models.prefix_cache import prefix_minimum, takes_marks, with_marks
-from .models.pricing import (
+from ...errors import InputError, InputFault, ProviderError
+from ...records.reply import Reply, Usage
+from ..wire import NO_KEY, Lane, RedirectedError
+from .backend import BackendSpec
+from .credentials import address_variables, key_variables, redact, without_secrets
+from .litellm_setup import litellm_module
+from .prefix_cache import prefix_minimum, takes_marks, with_marks
+from .pricing import (
     FREE,
     LOCAL,
     NO_PRICE,
@@ -39,14 +42,25 @@ from .models.pricing import (
     tells_of_searches,
     tiers_of,
 )
-from .one_request import one_request_fault
-from .provider_variables import address_variables, key_variables
-from .quiet_litellm import litellm_module
-from .reply_parts import reply_of
-from .reply_secrets import without_secrets
+from .provider_errors import classify
+from .reply import reply_of
 from .request import Request
-from .spec import BackendSpec
-from .wire import NO_KEY, Lane, RedirectedError
+
+# What a model's name begins with: litellm's handler of these asks until the work is done.
+_ASKED_REPEATEDLY = ("replicate/", "azure_ai/agents/")
+
+
+def one_request_fault(spec: BackendSpec) -> list[InputFault]:
+    """The fault of a model that cannot be asked in one request, or none."""
+    if not spec.model.lower().startswith(_ASKED_REPEATEDLY):
+        return []
+    return [
+        InputFault(
+            spec.model,
+            "cannot be asked: its answer is fetched by a second request, and a call here is one",
+        )
+    ]
+
 
 # Servers of one's own that speak OpenAI's protocol: without an address litellm would send the
 # texts to OpenAI.

@@ -13,8 +13,9 @@ from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
 
-from ..environment import environment_secrets
-from ..errors import FaultClass, ProviderError
+from ...errors import FaultClass, ProviderError
+from .credentials import TRACEBACK
+from .credentials import redact as redact  # noqa: PLC0414
 
 # The nearest class name along the inheritance line decides; order within this table is free.
 _BY_CLASS: dict[str, FaultClass] = {
@@ -99,18 +100,6 @@ _FORMAT = re.compile(
     r"|output_config|guided_json|response_mime_type|grammar|\bformat\b",
     re.IGNORECASE,
 )
-_CREDENTIAL = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|key|r8|tgp|nvapi|pplx|gh[opsu])[-_][A-Za-z0-9_\-]{8,}"
-    r"|Bearer\s+[A-Za-z0-9._\-]{8,}|AIza[0-9A-Za-z_\-]{20,}|\bAKIA[0-9A-Z]{12,}"
-    r"|\beyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]+)*"
-    r"|(?<=://)[^/\s:]*:[^/\s]+(?=@)"
-)
-# A key of no known form, named as one: the name stays.
-_NAMED_CREDENTIAL = re.compile(
-    r"((?:api[-_ ]?key|authorization|secret)[\"']?\s*[:=]\s*[\"']?)(?!\[)[^\s\"',;&\[\]]{6,}",
-    re.IGNORECASE,
-)
-_TRACEBACK = "Traceback (most recent call last)"
 _CUT_OFF = re.compile(
     r"JSONDecodeError|Expecting value|Unterminated|Expecting property|disconnect|payload"
     r"|ClientOSError|ConnectionReset|ReadError|RemoteProtocolError",
@@ -131,7 +120,6 @@ _BY_STATUS: dict[int, FaultClass] = {
 }
 _TURNED_AWAY = frozenset({503, 529})
 """Statuses of a provider that has no room for the call, and so has not begun it."""
-_DETAIL_CHARACTERS = 600
 
 
 def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderError:
@@ -161,28 +149,6 @@ def is_about_format(error: ProviderError) -> bool:
     """Whether the endpoint objects to the way structured output was asked for."""
     return error.fault == "unsupported_parameter" or (
         error.fault == "bad_request" and bool(_FORMAT.search(error.detail))
-    )
-
-
-def redact(text: str, *, limit: int = _DETAIL_CHARACTERS, secrets: Sequence[str] = ()) -> str:
-    """The text without any key: by the values in the environment, and by the look of keys."""
-    found = environment_secrets()
-    if secrets:
-        known = {secret: "redacted" for secret in secrets if len(secret) >= 4} | dict(found)
-        # One may be the beginning of another.
-        found = tuple(sorted(known.items(), key=lambda secret: len(secret[0]), reverse=True))
-    for value, name in found:
-        text = text.replace(value, f"[{name}]")
-    text = _NAMED_CREDENTIAL.sub(r"\1[redacted]", _CREDENTIAL.sub("[redacted]", text))
-    text = text.partition(_TRACEBACK)[0] + _last_line(text) if _TRACEBACK in text else text
-    text = "".join(c if c.isprintable() else " " for c in text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return next(
-        (line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), ""
     )
 
 
@@ -239,7 +205,7 @@ def _fault_of(
         return "context_length"
     if fault == "bad_request" and _POLICY.search(said):
         return "content_policy"
-    if fault in ("server", "connection") and _TRACEBACK in text and not _CUT_OFF.search(text):
+    if fault in ("server", "connection") and TRACEBACK in text and not _CUT_OFF.search(text):
         # litellm's reading of an answer fell over it and says "connection error": asking again
         # would buy the same answer again.
         return "bad_reply"

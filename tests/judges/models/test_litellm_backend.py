@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from areopagus.errors import InputError, ProviderError
-from areopagus.judges.llm import LitellmBackend, with_endpoint
-from areopagus.judges.made import backend_of
-from areopagus.judges.quiet_litellm import litellm_module
-from areopagus.judges.request import Request
-from areopagus.judges.spec import BackendSpec, Prices
+from areopagus.judges.factory import backend_of
+from areopagus.judges.models.backend import BackendSpec, Prices
+from areopagus.judges.models.litellm_backend import LitellmBackend, with_endpoint
+from areopagus.judges.models.litellm_setup import litellm_module
+from areopagus.judges.models.request import Request
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
 from areopagus.testing.connection import Connection
 
@@ -538,7 +538,7 @@ def test_a_process_that_has_loaded_litellm_before_gets_the_same_silence() -> Non
         "import litellm, os\n"
         "for name in list(os.environ):\n"
         "    if name.startswith('LITELLM_'): del os.environ[name]\n"
-        "from areopagus.judges.quiet_litellm import litellm_module\n"
+        "from areopagus.judges.models.litellm_setup import litellm_module\n"
         "module = litellm_module()\n"
         "assert os.environ['LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS'] == 'True'\n"
         "assert os.environ['LITELLM_OFFLINE_MODE'] == 'true'\n"

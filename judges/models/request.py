@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
-from ..kept_writer import kept_writer
-from .spec import Rung
+from ...kept_writer import kept_writer
 
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
+
+Rung = Literal["json_schema", "json_object", "prompt"]
+"""How structured output is asked for, from the strongest form to the weakest."""
+
+LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
 
 Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 

@@ -9,15 +9,14 @@ import json
 import time
 from typing import Any
 
-from ..errors import InputFault, ProviderError
-from ..records.types import Reply, Usage
-from .faults import classify
-from .model_secrets import SECRET_FIELD, secrets_of
-from .models.pricing import StraightPrice, cost_of, stated_price
-from .reply_parts import TOOL_CALLS
-from .reply_secrets import without_secrets
+from ...errors import InputFault, ProviderError
+from ...records.reply import Reply, Usage
+from .backend import BackendSpec, Prices
+from .credentials import SECRET_FIELD, secrets_of, without_secrets
+from .pricing import StraightPrice, cost_of, stated_price
+from .provider_errors import classify
+from .reply import TOOL_CALLS
 from .request import Request
-from .spec import BackendSpec, Prices
 
 _SHAPE_NOTHING = frozenset(
     {

@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from areopagus.errors import InputError
-from areopagus.judges.spec import LADDER, OFFLINE_MODEL, BackendSpec, Prices
+from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec, Prices
+from areopagus.judges.models.request import LADDER
 from areopagus.settings import read_settings
 
 CANARY = "canary-5f2c81d07a9e"

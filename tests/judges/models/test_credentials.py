@@ -6,9 +6,8 @@ import logging
 
 import pytest
 
-from areopagus.judges.log_redaction import redact_library_logs
-from areopagus.judges.reply_secrets import without_secrets
-from areopagus.records.types import Reply
+from areopagus.judges.models.credentials import redact_library_logs, without_secrets
+from areopagus.records.reply import Reply
 
 KEY = "zq0123456789abcdef"
 

@@ -1,0 +1,243 @@
+"""Keys: where they come from, and how they are kept out of everything that is stored or shown."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...environment import environment_secrets
+from ...records.reply import Reply
+
+# Variables of the environment from which litellm takes addresses and keys, by provider. Most are
+# the provider's name with `_API_BASE`, `_BASE_URL` or `_API_KEY` behind it. Others have names of
+# their own, before these or instead of them, listed in the order in which litellm looks for them.
+_WATSONX = ("WATSONX_API_BASE", "WATSONX_URL", "WX_URL", "WML_URL")
+_WATSONX_KEYS = ("WATSONX_APIKEY", "WATSONX_API_KEY", "WX_API_KEY")
+_ADDRESSES = {
+    "DATAROBOT": ("DATAROBOT_ENDPOINT",),
+    "FEATHERLESS_AI": ("FEATHERLESS_AI_API_BASE", "FEATHERLESS_API_BASE"),
+    "FIREWORKS_AI": ("FIREWORKS_API_BASE",),
+    "FRIENDLIAI": ("FRIENDLI_API_BASE",),
+    "GRADIENT_AI": ("GRADIENT_AI_AGENT_ENDPOINT",),
+    "HUGGINGFACE": ("HF_API_BASE",),
+    "LAMBDA_AI": ("LAMBDA_API_BASE",),
+    "META_LLAMA": ("LLAMA_API_BASE",),
+    "MISTRAL": ("MISTRAL_AZURE_API_BASE",),
+    "OPENAI": ("OPENAI_BASE_URL",),
+    "SCX-AI": ("SCX_API_BASE",),
+    "TENSORMESH": ("TENSORMESH_SERVERLESS_BASE_URL",),
+    "WATSONX": _WATSONX,
+    "WATSONX_TEXT": _WATSONX,
+}
+_KEYS = {
+    "AZURE": ("AZURE_OPENAI_API_KEY",),
+    "DATAROBOT": ("DATAROBOT_API_TOKEN",),
+    "FEATHERLESS_AI": ("FEATHERLESS_AI_API_KEY", "FEATHERLESS_API_KEY"),
+    "FIREWORKS_AI": (
+        "FIREWORKS_API_KEY",
+        "FIREWORKS_AI_API_KEY",
+        "FIREWORKSAI_API_KEY",
+        "FIREWORKS_AI_TOKEN",
+    ),
+    "FRIENDLIAI": ("FRIENDLIAI_API_KEY", "FRIENDLI_TOKEN"),
+    "GEMINI": ("GOOGLE_API_KEY",),
+    "HUGGINGFACE": ("HF_TOKEN",),
+    "LAMBDA_AI": ("LAMBDA_API_KEY",),
+    "META_LLAMA": ("LLAMA_API_KEY",),
+    "MISTRAL": ("MISTRAL_AZURE_API_KEY",),
+    "SCX-AI": ("SCX_API_KEY",),
+    "TENSORMESH": ("TENSORMESH_INFERENCE_API_KEY",),
+    "TOGETHER_AI": (
+        "TOGETHER_API_KEY",
+        "TOGETHER_AI_API_KEY",
+        "TOGETHERAI_API_KEY",
+        "TOGETHER_AI_TOKEN",
+    ),
+    "WATSONX": _WATSONX_KEYS,
+    "WATSONX_TEXT": _WATSONX_KEYS,
+}
+
+
+def prefix_of(provider: str) -> str:
+    """What the names of a provider's variables begin with."""
+    return provider.upper().removesuffix("_CHAT")
+
+
+def address_variables(provider: str) -> tuple[str, ...]:
+    """Where an address may stand that the settings do not name; the first that is set counts."""
+    prefix = prefix_of(provider)
+    usual = (f"{prefix}_API_BASE", f"{prefix}_BASE_URL")
+    return _in_order(_ADDRESSES.get(prefix, ()), usual)
+
+
+def key_variables(provider: str) -> tuple[str, ...]:
+    """Where a key may stand that the settings do not name; the first that is set counts."""
+    prefix = prefix_of(provider)
+    return _in_order(_KEYS.get(prefix, ()), (f"{prefix}_API_KEY",))
+
+
+def _in_order(own: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*own, *usual)))
+
+
+REDACTED = "[redacted]"
+_SHORTEST = 8
+_TEXTS = ("text", "refusal", "answered_by", "request_id", "finish_reason")
+
+
+def without_secrets(reply: Reply, secrets: Sequence[str] = ()) -> Reply:
+    """The reply with `[redacted]` for every secret that stands in one of its texts.
+
+    Only these very values are replaced, and nothing that merely looks like a key: the reply is
+    somebody's judgment and is not edited otherwise. The same object where none stands in it.
+
+    Args:
+        reply: as it came.
+        secrets: keys that were sent with the call, beside those of the environment's variables
+            that hold one or are named so; a value under eight characters is taken for a word.
+    """
+    known = {*secrets, *(value for value, _ in environment_secrets())}
+    if not known:
+        return reply
+    texts = {name: text for name in _TEXTS if (text := getattr(reply, name))}
+    found = [
+        secret
+        for secret in known
+        if len(secret) >= _SHORTEST and any(secret in text for text in texts.values())
+    ]
+    if not found:
+        return reply
+    for secret in sorted(found, key=len, reverse=True):  # one may be the beginning of another
+        texts = {name: text.replace(secret, REDACTED) for name, text in texts.items()}
+    # Log-probabilities hold the same text in pieces, in which a key cannot be told.
+    return replace(reply, **texts, logprobs=None)
+
+
+_CREDENTIAL = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|key|r8|tgp|nvapi|pplx|gh[opsu])[-_][A-Za-z0-9_\-]{8,}"
+    r"|Bearer\s+[A-Za-z0-9._\-]{8,}|AIza[0-9A-Za-z_\-]{20,}|\bAKIA[0-9A-Z]{12,}"
+    r"|\beyJ[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]+)*"
+    r"|(?<=://)[^/\s:]*:[^/\s]+(?=@)"
+)
+# A key of no known form, named as one: the name stays.
+_NAMED_CREDENTIAL = re.compile(
+    r"((?:api[-_ ]?key|authorization|secret)[\"']?\s*[:=]\s*[\"']?)(?!\[)[^\s\"',;&\[\]]{6,}",
+    re.IGNORECASE,
+)
+TRACEBACK = "Traceback (most recent call last)"
+_DETAIL_CHARACTERS = 600
+
+
+def redact(text: str, *, limit: int = _DETAIL_CHARACTERS, secrets: Sequence[str] = ()) -> str:
+    """The text without any key: by the values in the environment, and by the look of keys."""
+    found = environment_secrets()
+    if secrets:
+        known = {secret: "redacted" for secret in secrets if len(secret) >= 4} | dict(found)
+        # One may be the beginning of another.
+        found = tuple(sorted(known.items(), key=lambda secret: len(secret[0]), reverse=True))
+    for value, name in found:
+        text = text.replace(value, f"[{name}]")
+    text = _NAMED_CREDENTIAL.sub(r"\1[redacted]", _CREDENTIAL.sub("[redacted]", text))
+    text = text.partition(TRACEBACK)[0] + _last_line(text) if TRACEBACK in text else text
+    text = "".join(c if c.isprintable() else " " for c in text)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return next(
+        (line for line in reversed(lines) if re.match(r"[\w.]*(Error|Exception)\b", line)), ""
+    )
+
+
+_LONGEST_MESSAGE = 20_000
+
+_LOGGERS = (
+    "LiteLLM",
+    "LiteLLM Proxy",
+    "LiteLLM Router",
+    "aiohttp.client",
+    "anthropic._base_client",
+    "httpcore.connection",
+    "httpcore.http11",
+    "httpcore.http2",
+    "httpcore.proxy",
+    "httpx",
+    "openai._base_client",
+)
+"""By full name: a filter of a logger does not see what its children write."""
+
+
+class _Redacting(logging.Filter):
+    """Rewrites a record before any handler of anybody sees it."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        try:
+            text = record.getMessage()
+        except Exception:  # a record that cannot be written is for its handler to complain about
+            return True
+        record.msg, record.args = redact(text, limit=_LONGEST_MESSAGE), ()
+        if record.exc_info and record.exc_info[1] is not None:
+            error = record.exc_info[1]
+            record.msg = f"{record.msg} ({redact(f'{type(error).__name__}: {error}')})"
+            record.exc_info = record.exc_text = None
+        return True
+
+
+_FILTER = _Redacting()
+
+
+def redact_library_logs() -> None:
+    """Makes the loggers of litellm and its HTTP clients write no key; calling it twice is once."""
+    for name in _LOGGERS:
+        logging.getLogger(name).addFilter(_FILTER)
+
+
+SECRET_FIELD = re.compile(r"key|token$|secret|password|credential|authorization", re.IGNORECASE)
+_DEEPEST = 6
+"""A model in a binding in a fallback in a binding, with its headers."""
+
+
+def secrets_of(model: Any) -> tuple[str, ...]:
+    """Every value of it that is held as a secret, and every text under the name of one.
+
+    Looked for in its fields, in the mappings and lists of them, in the models that it binds or
+    falls back to, and in the clients it was given. Read anew at every call, since a key may be
+    changed in between. A key that a function makes for each request is not seen.
+    """
+    return tuple(dict.fromkeys(_secrets_in(model, "", set(), 0)))
+
+
+def _secrets_in(value: Any, name: str, seen: set[int], depth: int) -> Iterator[str]:
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, str):
+        if value and SECRET_FIELD.search(name):
+            yield value
+            # Of "Bearer KEY" an endpoint knows the key alone as well.
+            yield value.split()[-1] if value.split() else value
+        return
+    if value is None or isinstance(value, int | float) or depth > _DEEPEST or id(value) in seen:
+        return
+    seen.add(id(value))
+    kind = type(value)
+    if hasattr(kind, "get_secret_value"):
+        yield from _secrets_in(value.get_secret_value(), "secret", seen, depth)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _secrets_in(inner, str(key), seen, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for inner in value:
+            yield from _secrets_in(inner, name, seen, depth + 1)
+    elif hasattr(kind, "model_fields"):
+        for held in (value.__dict__, value.__pydantic_private__, value.__pydantic_extra__):
+            for key, inner in (held or {}).items():
+                yield from _secrets_in(inner, key, seen, depth + 1)
+    elif not isinstance(value, type):
+        # A client: its own texts, and nothing of what it is made of in turn.
+        for key, inner in getattr(value, "__dict__", {}).items():
+            if isinstance(inner, str) or hasattr(type(inner), "get_secret_value"):
+                yield from _secrets_in(inner, key, seen, depth + 1)
