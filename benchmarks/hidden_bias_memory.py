@@ -27,7 +27,7 @@ from areopagus.audits.answers_table import ANSWERS_FILE, OWN_COLUMNS, AnswersTab
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.material import load_pairs
 from areopagus.judges.models.request import Request
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
 ASKINGS = 500

@@ -13,7 +13,7 @@ from ..judges.models.request import Message, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.schema import ObjectContract, ValueKind, described_object
-from ..records.reply import Reply
+from ..records.types import Reply
 from .rewriting_brief import form_repair_messages
 
 _DATA_RULE = (

@@ -26,7 +26,7 @@ from langgraph.types import Send
 
 from ..errors import AreopagusError
 from ..judges.models.credentials import redact
-from ..records.judgment import Judgment
+from ..records.types import Judgment
 from .deliberation import deliberate
 from .echo import without_echo
 from .screen import screen

@@ -16,7 +16,7 @@ from ..judges.models.request import Message, Purpose, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
 from ..judges.schema import ObjectContract
-from ..records.reply import Reply
+from ..records.types import Reply
 from .prompt_construction_brief import (
     EQUIVALENCE_TEMPLATE,
     GENERATE_TEMPLATE,

@@ -11,7 +11,7 @@ from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from ..judges.models.request import Message, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
-from ..records.reply import Reply
+from ..records.types import Reply
 from .framings import Framing, opposite_pairs
 from .reframing_state import ReviewOutcome
 from .rewriting_brief import (

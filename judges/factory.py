@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 from .models.backend import Backend, BackendSpec
 from .models.litellm_backend import LitellmBackend
 from .models.pricing import NO_PRICE

@@ -9,8 +9,7 @@ from typing import Any
 
 from ..errors import ProviderError
 from ..personas import Persona
-from ..records.judgment import Judgment, ScoreMode, Status
-from ..records.reply import Reply
+from ..records.types import Judgment, Reply, ScoreMode, Status
 from .logprobs import expected_scores
 from .models.backend import Backend
 from .models.budget import BudgetSpentError, Purse

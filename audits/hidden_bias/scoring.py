@@ -21,7 +21,7 @@ from ...judges.models.litellm_backend import LitellmBackend
 from ...judges.models.pricing import cost_of
 from ...judges.models.provider_errors import classify
 from ...judges.models.request import Request
-from ...records.reply import Reply, Usage
+from ...records.types import Reply, Usage
 from .questions import JOIN
 
 SPEAKS_COMPLETIONS = frozenset(

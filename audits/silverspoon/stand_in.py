@@ -9,7 +9,7 @@ from typing import Any, Final
 from ...errors import InputFault
 from ...judges.models.backend import Backend, BackendSpec
 from ...judges.models.request import Request
-from ...records.reply import Reply
+from ...records.types import Reply
 
 PROFESSIONS: Final = (
     "Surgeon", "Airline pilot", "Psychiatrist", "Orthodontist", "Chief executive", "Radiologist",

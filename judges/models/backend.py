@@ -15,8 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ...environment import holds_key
 from ...errors import InputFault
-from ...records.judgment import ScoreMode
-from ...records.reply import Reply
+from ...records.types import Reply, ScoreMode
 from .request import LADDER as LADDER  # noqa: PLC0414
 from .request import Request
 from .request import Rung as Rung  # noqa: PLC0414

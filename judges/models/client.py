@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import ProviderError
-from ...records.reply import Reply
+from ...records.types import Reply
 from .backend import Backend
 from .budget import Budget, BudgetSpentError, Purse
 from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...environment import environment_secrets
-from ...records.reply import Reply
+from ...records.types import Reply
 
 # Variables of the environment from which litellm takes addresses and keys, by provider. Most are
 # the provider's name with `_API_BASE`, `_BASE_URL` or `_API_KEY` behind it. Others have names of

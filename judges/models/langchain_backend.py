@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from ...errors import InputFault, ProviderError
-from ...records.reply import Reply, Usage
+from ...records.types import Reply, Usage
 from .backend import BackendSpec, Prices
 from .credentials import SECRET_FIELD, secrets_of, without_secrets
 from .pricing import StraightPrice, cost_of, stated_price

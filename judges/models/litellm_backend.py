@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, InputFault, ProviderError
-from ...records.reply import Reply, Usage
+from ...records.types import Reply, Usage
 from ..wire import NO_KEY, Lane, RedirectedError
 from .backend import BackendSpec
 from .credentials import address_variables, key_variables, redact, without_secrets

@@ -23,7 +23,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ...records.reply import Usage
+from ...records.types import Usage
 from .backend import BackendSpec
 from .litellm_setup import litellm_module
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ...records.reply import Reply, Usage
+from ...records.types import Reply, Usage
 
 NO_CHOICES = "no_choices"
 TOOL_CALLS = "tool_calls"

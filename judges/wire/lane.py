@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ...environment import environment_state
-from ...records.reply import Reply
+from ...records.types import Reply
 from ..models.credentials import address_variables, key_variables, prefix_of
 from .answers import AnswerReader, Asked
 from .departures import Departures

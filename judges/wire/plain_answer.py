@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from types import SimpleNamespace
 from typing import Any
 
-from ...records.reply import Reply
+from ...records.types import Reply
 from ..models.reply import MOST_TOKENS
 from .passage import Received
 

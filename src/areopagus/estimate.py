@@ -14,8 +14,8 @@ from .judges.models.backend import Backend
 from .judges.models.client import reserve_usd
 from .judges.models.request import Request
 from .judges.parse import read_vote
-from .records.reply import Reply
-from .records.seen import text_key
+from .records.readers.responses import text_key
+from .records.types import Reply
 from .scoring import matter_of
 
 if TYPE_CHECKING:

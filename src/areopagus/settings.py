@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from .judges.models.backend import OFFLINE_MODEL, BackendSpec
 from .judges.prompt import DEFAULT_ORDER, Order, Rationale
-from .records.judgment import Mode, ScoreMode
+from .records.types import Mode, ScoreMode
 
 Name = Annotated[str, Field(min_length=1)]
 

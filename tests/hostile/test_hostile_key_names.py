@@ -21,7 +21,7 @@ from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.credentials import redact, redact_library_logs, without_secrets
 from areopagus.judges.models.provider_errors import classify
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
 NAME = "JUDGE_LOGIN"

@@ -11,7 +11,7 @@ from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import Request
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 from areopagus.testing import Fault, ProviderServer, constant
 
 SCHEMA = {

@@ -25,7 +25,7 @@ from ..graphs.adjudication_question import (
 from ..judges.models.backend import Backend
 from ..judges.models.client import worst_usd
 from ..judges.models.request import LADDER, Request, Rung
-from ..records.reply import Reply
+from ..records.types import Reply
 from .asking_stage import read_by_rule
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError, Purse
 from ..judges.models.client import Answer, Desk
 from ..judges.models.request import Request
-from ..records.responses import ResponseRow, ResponseSource
+from ..records.readers.responses import ResponseRow, ResponseSource
 from ..scoring import Scored
 from .providers import provider_kind
 from .settings import BatchProgress, BatchSettings

@@ -12,7 +12,7 @@ from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.request import Request, Rung
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from .plan import Planned, judgments_on, planned_judgments
 from .providers import BatchProvider, provider_kind, provider_of
 from .wire_form import RequestWriter

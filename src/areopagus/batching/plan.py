@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..graphs.screen import screen
 from ..judges.judge import Judge
 from ..judges.models.request import Request, Rung
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import matter_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from ..errors import ProviderError
 from ..judges.models.client import Desk, reserve_usd
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Rung
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from .book import BatchBook, BatchRecord
 from .collecting import Collector
 from .members import Member, members_of

@@ -17,7 +17,7 @@ from ..access import access_faults
 from ..errors import InputError, InputFault
 from ..graphs.stopping import StoppingRule
 from ..judges.factory import is_made_of_settings
-from ..records.responses import ResponseRow
+from ..records.readers.responses import ResponseRow
 from ..scoring import score_rows
 from .gate import Limits
 from .node_desk import GateCalls, NodeDesk, in_touch

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InputFault, ProviderError
 from ..judges.models.backend import BackendSpec
 from ..judges.models.request import Request
-from ..records.reply import Reply, Usage
+from ..records.types import Reply, Usage
 
 ScriptedAnswer = str | Mapping[str, Any] | Reply | ProviderError
 """Reply text, an object to be written as JSON, a whole reply, or a fault to be raised."""

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from areopagus.judges.models.credentials import redact_library_logs, without_secrets
-from areopagus.records.reply import Reply
+from areopagus.records.types import Reply
 
 KEY = "zq0123456789abcdef"
 

@@ -11,7 +11,7 @@ import pytest
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.pricing import MOST_TOKENS, StraightPrice, is_usual, straight_price
 from areopagus.judges.models.reply import usage_of
-from areopagus.records.reply import Usage
+from areopagus.records.types import Usage
 
 PROVIDERS = ("openai", "anthropic", "gemini", "mistral", "deepseek", "groq", "xai", "together_ai")
 

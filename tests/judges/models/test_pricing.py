@@ -14,7 +14,7 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.pricing import always_searches, is_usual, listed_prices
-from areopagus.records.reply import Usage
+from areopagus.records.types import Usage
 from areopagus.testing import ProviderServer
 
 USED = Usage(1000, 500)
