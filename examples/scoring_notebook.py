@@ -5,7 +5,6 @@ With the embedded judge the numbers show how things work, not how good the respo
 
 # %% A panel: ten personas on one backend. Name models to have responses judged:
 #    Panel(models=["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "ollama_chat/llama3.1"])
-from importlib.util import find_spec
 from pathlib import Path
 
 from areopagus import Panel
@@ -33,15 +32,12 @@ print(run)
 for respondent in run.respondents:
     print(f"  {respondent.respondent_id:10}{respondent.composite:6.2f}  {respondent.reason or ''}")
 
-# %% As data frames, where pandas is installed (pip install 'areopagus[pandas]').
-if find_spec("pandas"):
-    scores = run.to_pandas()
-    print(scores[["response_id", "status", "composite", "sd", "disagreement"]].to_string())
-    judgments = run.to_pandas("judgments")
-    scored = judgments[judgments["status"] == "scored"]  # an abstention's integers do not count
-    print(scored.groupby("axis")["argumentative_soundness"].mean())
-else:
-    print("pandas is not installed; run.scores() gives the same rows as dictionaries")
+# %% As data frames.
+scores = run.to_pandas()
+print(scores[["response_id", "status", "composite", "sd", "disagreement"]].to_string())
+judgments = run.to_pandas("judgments")
+scored = judgments[judgments["status"] == "scored"]  # an abstention's integers do not count
+print(scored.groupby("axis")["argumentative_soundness"].mean())
 
 # %% Where the panel disagrees most, persona by persona; and who got no number, and why.
 rows = [row for row in run.scores() if row["sd"]]

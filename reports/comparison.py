@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -46,7 +45,7 @@ def write_comparison(
     runs = read_runs(folders)
     criteria = shared_criteria(runs)
     path = Path(path)
-    drawn = path.with_name(f"{path.stem}_figures") if figures and find_spec("matplotlib") else None
+    drawn = path.with_name(f"{path.stem}_figures") if figures else None
     columns = ["composite", *criteria] if criteria else ["composite"]
     others = runs[1:]
     different = [different_texts(runs[0], other) for other in others]

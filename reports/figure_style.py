@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import InputError, StoreError
+from ..errors import StoreError
 from .visible import visible_plain
 
 FigureFormat = Literal["png", "svg"]
@@ -42,11 +42,7 @@ STYLE: dict[Any, Any] = {
 
 
 def new_figure(width: float, height: float) -> Any:
-    """A figure of its own (inches), without any state shared between figures.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
+    """A figure of its own (inches), without any state shared between figures."""
     with style():
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -56,15 +52,8 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def style() -> Any:
-    """A context in which figures have this project's style.
-
-    Raises:
-        InputError: matplotlib is not installed.
-    """
-    try:
-        import matplotlib as mpl
-    except ImportError as error:
-        raise InputError("figures need matplotlib: pip install 'areopagus[figures]'") from error
+    """A context in which figures have this project's style."""
+    import matplotlib as mpl
 
     return mpl.rc_context(STYLE)
 

@@ -119,7 +119,7 @@ class Figure:
     """A drawing of `figure_style.save`, put into the page; where there is none, the page says so.
 
     Attributes:
-        path: the .svg file; one that is missing means that matplotlib was.
+        path: the .svg file; where it is missing the page says so.
         title: its heading.
         caption: how it is read.
         described: what it shows, for who cannot see it; the caption when "".

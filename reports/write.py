@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,8 +27,7 @@ def write_report(
     marked codes. Of more than 50,000 responses or 1.5 million judgments it reads every so many, and
     says so; counts, cost and the scorecard are those of the whole run all the same.
 
-    Its pictures are also put into the folder's figures/ as PNG and SVG; without matplotlib there
-    are none, and the page says so.
+    Its pictures are also put into the folder's figures/ as PNG and SVG.
 
     Args:
         folder: a run folder with run.json, scores.csv, judgments.parquet and, for the texts of
@@ -50,9 +48,8 @@ def write_report(
         raise InputError(
             [InputFault(str(folder / RUN_FILE), f"must be 'panel', got {kind!r}", "kind")]
         )
-    has_matplotlib = find_spec("matplotlib") is not None
-    drawn = folder / FIGURES_FOLDER if figures and has_matplotlib else None
-    without = "" if drawn else _why_none(is_stage=is_stage, is_wanted=figures)
+    drawn = folder / FIGURES_FOLDER if figures else None
+    without = "" if drawn else _why_none(is_stage=is_stage)
     target = out or folder / REPORT_FILE
     try:
         step = excerpt_step(record)
@@ -74,15 +71,10 @@ def write_report(
         ) from error
 
 
-def _why_none(*, is_stage: bool, is_wanted: bool) -> str:
+def _why_none(*, is_stage: bool) -> str:
     if is_stage:
         return (
             "No pictures: this panel run is a stage of a larger job, whose own report holds the "
             "figures. The command areopagus report on this folder draws those of the panel."
-        )
-    if is_wanted:
-        return (
-            "No pictures: they need matplotlib (pip install 'areopagus[figures]'); the tables hold "
-            "the same numbers."
         )
     return "No pictures: this report was asked for without; the tables hold the same numbers."

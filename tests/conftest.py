@@ -11,9 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import uvloop
 
 from areopagus.loop import new_loop
+
+try:
+    import uvloop
+except ImportError:  # the extra `fast` is not installed: asyncio's loop goes through `socket`
+    uvloop = None  # type: ignore[assignment]
 
 # A shell lets what it runs in the background ignore SIGINT, and every process started from there.
 # Those that the tests interrupt must not.
@@ -48,6 +52,23 @@ def _own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
             monkeypatch.delenv(name)
 
 
+def _guarded_loop() -> type[asyncio.AbstractEventLoop]:
+    """uvloop's loop, which looks names up and connects without Python's `socket`."""
+
+    class GuardedLoop(uvloop.Loop):
+        async def getaddrinfo(self, host: Any, *rest: Any, **named: Any) -> Any:
+            _refuse(host)
+            return await super().getaddrinfo(host, *rest, **named)
+
+        async def create_connection(
+            self, protocol_factory: Any, host: Any = None, *rest: Any, **named: Any
+        ) -> Any:
+            _refuse(host)
+            return await super().create_connection(protocol_factory, host, *rest, **named)
+
+    return GuardedLoop
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _loopback_only() -> Iterator[None]:
     """A connection or look-up beyond this machine fails the test that makes it."""
@@ -62,23 +83,11 @@ def _loopback_only() -> Iterator[None]:
         _refuse(host)
         return look_up(host, *rest, **named)
 
-    class GuardedLoop(uvloop.Loop):
-        """Looks names up and connects without Python's `socket`."""
-
-        async def getaddrinfo(self, host: Any, *rest: Any, **named: Any) -> Any:
-            _refuse(host)
-            return await super().getaddrinfo(host, *rest, **named)
-
-        async def create_connection(
-            self, protocol_factory: Any, host: Any = None, *rest: Any, **named: Any
-        ) -> Any:
-            _refuse(host)
-            return await super().create_connection(protocol_factory, host, *rest, **named)
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", guarded_connect)
         patch.setattr(socket, "getaddrinfo", guarded_look_up)
-        patch.setattr(uvloop, "new_event_loop", GuardedLoop)
+        if uvloop is not None:
+            patch.setattr(uvloop, "new_event_loop", _guarded_loop())
         yield
 
 

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import uvloop
 
 from areopagus.loop import new_loop, run_async, run_sync
 from areopagus.testing import ProviderServer
@@ -18,6 +17,7 @@ RESPONSES = Path(__file__).parent.parent / "examples" / "responses.csv"
 
 
 def test_uvloops_is_taken_where_it_is_installed() -> None:
+    uvloop = pytest.importorskip("uvloop", reason="the extra `fast` is not installed")
     loop = new_loop()
     assert isinstance(loop, uvloop.Loop)
     loop.close()
@@ -41,10 +41,12 @@ async def test_one_loop_serves_synchronous_and_asynchronous_callers() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_comes_to_the_same_table_on_both(tmp_path: Path) -> None:
+def test_a_run_comes_to_the_same_table_with_the_extra_fast_and_without(tmp_path: Path) -> None:
     tables = {}
     for loop in ("uvloop", "asyncio"):
-        hidden = "sys.modules['uvloop'] = None; " if loop == "asyncio" else ""
+        hidden = (
+            "sys.modules['uvloop'] = sys.modules['httptools'] = None; " if loop == "asyncio" else ""
+        )
         code = f"import sys; {hidden}from areopagus.cli import main; sys.exit(main())"
         with ProviderServer() as server:
             panel = {"models": [{"model": "openai/judge", "api_base": server.openai_base}]}

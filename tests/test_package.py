@@ -31,6 +31,7 @@ HEAVY = (
     "scipy",
     "numpy",
     "pyarrow",
+    "matplotlib",
     "rich",
     "uvloop",
 )

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
 from .records.run_folder import JUDGMENTS_FILE, REPORT_FILE, SCORES_FILE, read_run_file
 from .records.run_tables import read_judgments, read_scores
 
@@ -119,21 +118,18 @@ class Run:
         return read_scores(self.path)
 
     def to_pandas(self, table: str = "scores") -> pd.DataFrame:
-        """A table as a DataFrame; needs the `pandas` extra.
+        """A table as a DataFrame.
 
         Args:
             table: "scores" (one row a response) or "judgments" (one row a planned judgment).
 
         Raises:
             ValueError: no such table.
-            InputError: pandas is not installed.
         """
         if table not in ("scores", "judgments"):
             raise ValueError(f"table must be 'scores' or 'judgments', got {table!r}")
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise InputError("to_pandas needs pandas: pip install 'areopagus[pandas]'") from error
+        import pandas as pd
+
         if table == "judgments":
             return pd.read_parquet(self.path / JUDGMENTS_FILE)
         ids = dict.fromkeys(("response_id", "prompt_id", "respondent_id"), str)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from areopagus import InputError
 from areopagus.calibration import Calibration, calibrate, write_figures
 
 pytestmark = pytest.mark.pictures
 
 
 def test_all_figures_in_two_formats(planted_report: Calibration, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     paths = write_figures(planted_report, tmp_path / "figures")
     assert {path.name for path in paths} == {
         f"{name}.{suffix}"
@@ -33,16 +30,7 @@ def test_all_figures_in_two_formats(planted_report: Calibration, tmp_path: Path)
 
 
 def test_ranks_have_no_reliability_diagram(make_world: Callable[..., Any], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     files = make_world(8, as_ranks=True)
     paths = write_figures(calibrate(files.judgments, files.humans), tmp_path, formats=("png",))
     assert [path.stem for path in paths[:3]] == ["scores_and_people", "judges", "designs"]
     assert "reliability" not in {path.stem for path in paths}
-
-
-def test_without_matplotlib_the_extra_is_named(
-    planted_report: Calibration, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(InputError, match=r"areopagus\[figures\]"):
-        write_figures(planted_report, tmp_path)

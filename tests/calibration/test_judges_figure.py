@@ -18,8 +18,9 @@ from areopagus.calibration.page import write_calibration_page
 def test_panel_and_chance_are_never_printed_over_each_other(
     planted_report: Calibration, accuracy: float
 ) -> None:
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
+    import matplotlib as mpl
+
+    mpl.use("agg")
     from matplotlib.figure import Figure
 
     first = planted_report.panel.by_target[0]

@@ -83,7 +83,6 @@ def test_the_scores_beside_the_ranks_give_the_corrections_they_give_alone(
 
 
 def test_the_reliability_diagram_is_drawn(both: Calibration, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
     written_files = {path.name for path in write_figures(both, tmp_path, formats=("svg",))}
     assert "reliability.svg" in written_files
 

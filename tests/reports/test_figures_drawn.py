@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from areopagus.errors import InputError, StoreError
-from areopagus.reports.figure_style import folded_name, new_figure, save, short_name, style
+from areopagus.errors import StoreError
+from areopagus.reports.figure_style import folded_name, new_figure, save, short_name
 from areopagus.reports.panel_figures import (
     draw_agreement,
     draw_differences,
@@ -26,8 +25,6 @@ from areopagus.reports.stress_figures import draw_delta_heatmap
 from areopagus.reports.stress_figures import draw_scorecard as draw_stress_scorecard
 
 pytestmark = pytest.mark.pictures
-
-pytest.importorskip("matplotlib")
 
 SCALE = (1.0, 10.0)
 NAMES = ["a$b^c\\frac{", "日本語\u202eevil\x07\nline <script>", "provider/" + "long-" * 20 + "end"]
@@ -125,15 +122,6 @@ def test_names_are_cut_in_their_middle_and_folded_at_words() -> None:
     assert folded_name("pluralistic_engagement", 14) == "pluralistic\nengagement"
     assert folded_name("extraordinarily_long", 8) == "extraor-\ndinaril…"
     assert folded_name("one two three four five", 9) == "one two\nthree…"
-
-
-def test_the_extra_is_named_where_matplotlib_is_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for attempt in (style, lambda: new_figure(1, 1)):
-        with pytest.raises(InputError, match=r"areopagus\[figures\]"):
-            attempt()
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def test_names_must_differ(tmp_path: Path) -> None:
 
 def test_a_missing_figure_is_said_and_the_page_stands(tmp_path: Path) -> None:
     source = written(tmp_path, page(Figure(tmp_path / "none.svg", "Scores", "Bars.")))
-    assert "no picture, because pictures need matplotlib" in source
+    assert "no picture; the tables hold the same numbers" in source
     (tmp_path / "broken.svg").write_text("<svg", encoding="utf-8")
     with pytest.raises(InputError, match="cannot be read as SVG"):
         write_page(tmp_path / "p.html", page(Figure(tmp_path / "broken.svg", "Scores", "Bars.")))

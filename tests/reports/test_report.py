@@ -203,7 +203,6 @@ def test_tables_have_captions_and_scopes_and_scroll_by_keyboard(plain_run: Path)
 
 
 def test_figures_stand_in_the_page_and_in_the_folder(plain_run: Path) -> None:
-    pytest.importorskip("matplotlib")
     page = Parsed(write_report(plain_run).read_text(encoding="utf-8"))
     drawn = [a for tag, a in page.tags if tag == "svg"]
     assert len(drawn) == 5

@@ -59,8 +59,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         demonstration=job.is_demonstration,
     )
     figures_folder = job.path / FIGURES_FOLDER
-    if not draw_attack(figures_folder, figures):
-        lines += ["", "No pictures: they need matplotlib (pip install 'areopagus[figures]')."]
+    draw_attack(figures_folder, figures)
     write_text(job.path / "attack.txt", "\n".join(lines))
     page = AttackPage(
         figures=figures,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from ..number import Number
@@ -11,13 +10,10 @@ from .figures import AttackFigures
 WIDTH = 5.2
 
 
-def draw_attack(folder: Path, figures: AttackFigures) -> bool:
-    """Draws families.png/.svg and detectors.png/.svg; False where matplotlib is missing."""
-    if find_spec("matplotlib") is None:
-        return False
+def draw_attack(folder: Path, figures: AttackFigures) -> None:
+    """Draws families.png/.svg and detectors.png/.svg."""
     _draw_families(folder / "families", figures)
     _draw_detectors(folder / "detectors", figures)
-    return True
 
 
 def _draw_families(path: Path, figures: AttackFigures) -> None:

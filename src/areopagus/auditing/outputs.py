@@ -20,8 +20,6 @@ from .run import AUDIT_FILE, FIGURES_FOLDER, TEXT_FILE
 if TYPE_CHECKING:
     from .job import AuditJob
 
-_NO_PICTURES = "No pictures: they need matplotlib (pip install 'areopagus[figures]')."
-
 
 def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
     """Estimates, and writes audit.json, audit.txt, the pictures and report.html.
@@ -57,8 +55,6 @@ def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
     body = audit.lines(figures, options)
     lines = [*head_lines(job, counts), *body]
     pictures = draw(job, figures)
-    if pictures is None:
-        lines += ["", _NO_PICTURES]
     _write(job.path / TEXT_FILE, "\n".join(lines))
     write_audit_page(
         job.path / REPORT_FILE,
@@ -67,7 +63,7 @@ def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
             options=options,
             figures=figures,
             counts=counts,
-            pictures=pictures or (),
+            pictures=pictures,
             pictures_folder=job.path / FIGURES_FOLDER,
             notices=(*cap_notices(plain), *job.notices),
             stand_ins=stand_ins(job) if job.is_demonstration else (),
@@ -106,12 +102,8 @@ def head_lines(job: AuditJob, counts: Mapping[str, Mapping[str, int]]) -> list[s
     return lines
 
 
-def draw(job: AuditJob, figures: Any) -> Sequence[tuple[str, str]] | None:
-    """Draws the audit's pictures; None where matplotlib is missing."""
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        return None
+def draw(job: AuditJob, figures: Any) -> list[tuple[str, str]]:
+    """Draws the audit's pictures; returns the name and the caption of each."""
     return list(job.audit.draw(job.path / FIGURES_FOLDER, figures, job.options))
 
 

@@ -105,8 +105,6 @@ def audit_page_of(folder: Path, *, figures: bool) -> AuditPage:
         InputError: the folder holds no audit, one that has not come so far, or one whose
             definition is not there any more.
     """
-    from importlib.util import find_spec
-
     run = AuditRun(folder)
     plain = run.figures
     audit = _audit_of(run)
@@ -114,7 +112,6 @@ def audit_page_of(folder: Path, *, figures: bool) -> AuditPage:
     answers = run.answers
     found = audit.estimate(answers, options)
     place = folder / FIGURES_FOLDER
-    has_pictures = figures and find_spec("matplotlib") is not None
     settings = run.record["identity"].get("targets", {}).values()
     names = {str(one["model"]) for one in settings}
     return AuditPage(
@@ -122,7 +119,7 @@ def audit_page_of(folder: Path, *, figures: bool) -> AuditPage:
         options=options,
         figures=found,
         counts=answers.counts(),
-        pictures=list(audit.draw(place, found, options)) if has_pictures else (),
+        pictures=list(audit.draw(place, found, options)) if figures else (),
         pictures_folder=place,
         notices=[*cap_notices(plain), *(str(one) for one in plain["notices"])],
         stand_ins=sorted(name for name in names if name.startswith("offline/")),

@@ -1,4 +1,4 @@
-"""Figures of a calibration as PNG and SVG (needs matplotlib, extra `figures`)."""
+"""Figures of a calibration as PNG and SVG."""
 
 from __future__ import annotations
 
@@ -42,9 +42,6 @@ def write_figures(
         calibration: what to draw.
         folder: made where it is missing.
         formats: "png", "svg" or both.
-
-    Raises:
-        InputError: matplotlib is not installed.
     """
     place = Path(folder)
     drawings: dict[str, Callable[[Calibration, Any], bool]] = {

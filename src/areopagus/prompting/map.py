@@ -130,7 +130,7 @@ def count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageEstimate)
 
 
 async def embed_all(job: PromptJob, desk: Desk) -> tuple[dict[str, Any], PromptMap]:
-    """Embeds everything and writes map.csv and, with matplotlib, the picture.
+    """Embeds everything and writes map.csv and the picture.
 
     Returns:
         The stage's outcome for run.json (texts embedded, failed, not asked for), and the figures.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ def draw_map(
     figures: PromptMap,
     generators: Sequence[str],
 ) -> bool:
-    """Draws PATH.png and PATH.svg; whether there was anything to draw, and matplotlib.
+    """Draws PATH.png and PATH.svg; whether there was anything to draw.
 
     Scenarios are diamonds, prompts markers on arms from them; faint hulls go round a generator's
     prompts for one scenario, bold ones round all of its prompts; the prompts farthest out carry
@@ -37,7 +36,7 @@ def draw_map(
     Raises:
         StoreError: they cannot be written.
     """
-    if find_spec("matplotlib") is None or not coordinates:
+    if not coordinates:
         return False
     from ..reports import figure_style as drawn
     from ..reports.figure_style import BLACK, MARKERS, new_figure, save, short_name, style

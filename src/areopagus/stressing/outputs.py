@@ -56,12 +56,10 @@ def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
         **figures.to_json(),
     }
     _write(job.path / STRESS_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
-    drawn = draw(
+    draw(
         job.path / FIGURES_FOLDER, figures, scores, bold_at=job.bold_at,
         is_demonstration=job.is_demonstration,
     )  # fmt: skip
-    if not drawn:
-        lines += ["", "No pictures: they need matplotlib (pip install 'areopagus[figures]')."]
     _write(job.path / TEXT_FILE, "\n".join(lines))
     write_stress_page(
         job.path / REPORT_FILE,
@@ -87,12 +85,8 @@ def draw(
     *,
     bold_at: float,
     is_demonstration: bool,
-) -> bool:
-    """Draws scorecard and heat map as PNG and SVG; False where matplotlib is missing."""
-    from importlib.util import find_spec
-
-    if find_spec("matplotlib") is None:
-        return False
+) -> None:
+    """Draws scorecard and heat map as PNG and SVG."""
     from ..reports.stress_figures import draw_delta_heatmap, draw_scorecard
 
     found = figures.degradation
@@ -126,7 +120,6 @@ def draw(
         labels_say="* changed (significant after Holm's adjustment)",
         is_demonstration=is_demonstration,
     )  # fmt: skip
-    return True
 
 
 def _cells(found: Any, variants: Any, dimensions: Any) -> Any:
