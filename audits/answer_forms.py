@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ..judges.lexical_sentences import is_refusal as _is_refusal
-from ..judges.lexical_sentences import kept_sentences
+from ..judges.english import is_refusal as _is_refusal
+from ..judges.english import kept_sentences
 from .definition import Cell, Reading
 
 _EDGES = " \t\r\n.,:;!\"'“”‘’`*_()[]{}<>#-–—"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..judges.lexical_sentences import WORD, is_refusal, kept_sentences
+from ..judges.english import WORD, is_refusal, kept_sentences
 from .prompt_construction_brief import BLOCK_PARTS, block_key
 
 FEWEST_WORDS, MOST_WORDS = 8, 200

@@ -249,7 +249,7 @@ def _form_repair_request(
 
 def _offline_facts(material: Material, numbers: Sequence[int]) -> dict[str, Any]:
     """What the embedded generator needs and cannot read out of the messages."""
-    from ..judges.offline_generator import GENERATOR_VERSION
+    from ..judges.offline.writers import GENERATOR_VERSION
 
     return {
         "version": GENERATOR_VERSION,

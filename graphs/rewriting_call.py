@@ -86,7 +86,7 @@ def rewrite_repair_request(
 
 def offline_rewriting(framings: Sequence[Framing]) -> Mapping[str, Any]:
     """What the embedded rewriter needs and cannot read out of the messages."""
-    from ..judges.offline_rewriter import REWRITER_VERSION
+    from ..judges.offline.writers import REWRITER_VERSION
 
     return {
         "version": REWRITER_VERSION,

@@ -7,8 +7,7 @@ import unicodedata
 from collections import Counter
 from functools import lru_cache
 
-from ..judges.lexical_markers import FUNCTION_WORDS, QUESTION_WORDS
-from ..judges.lexical_sentences import WORD, key_of
+from ..judges.english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
 
 ENGLISH_SHARE = 0.25
 """Share of English function words from which on a text counts as English; prose has 0.4 to 0.6."""

@@ -12,9 +12,7 @@ from .models.backend import Backend, BackendSpec
 from .models.litellm_backend import LitellmBackend
 from .models.pricing import NO_PRICE
 from .models.request import Request
-from .offline import OFFLINE_VERSIONS, offline_reply
-from .offline_messages import usage_counts
-from .offline_roles import OFFLINE_MODELS, PROVIDER
+from .offline.models import OFFLINE_MODELS, OFFLINE_VERSIONS, PROVIDER, offline_reply, usage_counts
 
 
 class EmbeddedBackend:

@@ -191,7 +191,7 @@ def _schema_of(contract: Contract) -> Mapping[str, Any]:
 
 def offline_contract(persona: Persona, brief: Brief) -> Mapping[str, Any]:
     """What the embedded judge needs and cannot read out of the messages."""
-    from .lexical import LEXICAL_VERSION
+    from .offline.lexical import LEXICAL_VERSION
 
     return {
         "version": LEXICAL_VERSION,

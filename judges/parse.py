@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ..records.types import Reply
-from .lexical_sentences import is_refusal, kept_sentences
+from .english import is_refusal, kept_sentences
 from .schema import ABSTAINED, RATIONALE, Contract, ObjectContract, Problem
 
 REASONING_END = "</think>"

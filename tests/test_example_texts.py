@@ -14,7 +14,7 @@ from statistics import mean
 import pytest
 import yaml
 
-from areopagus.judges.lexical import FAMILIES, LexicalScores, measure, score
+from areopagus.judges.offline.lexical import FAMILIES, LexicalScores, measure, score
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Any
 
 from ...loop import submit
-from ..offline_provider import register_offline
+from ..offline.provider import register_offline
 from ..wire import watch_litellm
 from .credentials import redact_library_logs
 

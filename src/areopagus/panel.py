@@ -15,7 +15,7 @@ from .job_options import JobOptions, job_of, rule_of
 from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend
-from .judges.offline_roles import require_role
+from .judges.offline.models import require_role
 from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale
 from .loop import run_async, run_sync
 from .named_models import Model, faults_of, sorted_models

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .judges.lexical import measure, score
+from .judges.offline.lexical import measure, score
 from .personas import Persona
 from .records.types import OVERALL
 from .rubrics import Rubric

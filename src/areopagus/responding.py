@@ -292,6 +292,6 @@ class RespondJob:
 
 
 def _refuse_judges(backends: Sequence[Backend]) -> None:
-    from .judges.offline_roles import require_role
+    from .judges.offline.models import require_role
 
     require_role(backends, "respondent")

@@ -27,7 +27,7 @@ def explain(
     Each dimension's position between the ends of the scale is the sum of the contributions
     listed; it is cut to the scale and rounded.
     """
-    from ..judges.lexical import LEXICAL_VERSION, measure, score
+    from ..judges.offline.lexical import LEXICAL_VERSION, measure, score
     from ..personas import load_persona
     from ..rubrics import load_rubric
     from .display import console, table, visible

@@ -10,7 +10,7 @@ from typing import Any
 from ..asking import target_backend
 from ..errors import InputError, InputFault
 from ..judges.models.backend import Backend
-from ..judges.offline_roles import require_role
+from ..judges.offline.models import require_role
 from ..named_models import sorted_models
 from ..respond_protocol import Protocol
 from .plan import PromptPlan

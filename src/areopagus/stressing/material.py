@@ -12,7 +12,7 @@ from ..asking import target_backend
 from ..errors import InputError, InputFault
 from ..graphs.framings import Framing, load_framings
 from ..judges.models.backend import OFFLINE_RESPONDENT, OFFLINE_REWRITER, Backend
-from ..judges.offline_roles import require_role
+from ..judges.offline.models import require_role
 from ..named_models import sorted_models
 from ..records.readers.responses import PromptRow, open_prompts
 from ..respond_protocol import Protocol

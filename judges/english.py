@@ -1,4 +1,4 @@
-"""What is read of a response: its sentences and words, without what speaks to whoever scores.
+"""English words and sentences of a response, without what speaks to whoever scores it.
 
 All patterns are bounded or deterministic, so that time grows linearly with the text.
 """
@@ -11,6 +11,30 @@ from typing import Final, NamedTuple
 
 SHORT_REFUSAL_WORDS: Final = 90
 """A text below this length that opens by declining is a refusal."""
+
+_FUNCTION = (
+    "a about above after again against all also am an and any are as at be because been "
+    "before being below between both but by can cannot could did do does doing don't down "
+    "during each either else even ever few for from further had has have having he her "
+    "here hers him himself his how i if in into is it it's its itself just may me might "
+    "mine more most much must my neither no nor not of off on once one only or other "
+    "others our ours out over own per rather same shall she should since so some such than "
+    "that that's the their theirs them themselves then there these they this those though "
+    "through to too under until up upon us very was we were what when where whether which "
+    "while who whom whose why will with within without would yet you your yours"
+)
+FUNCTION_WORDS: Final = frozenset(_FUNCTION.split())
+"""Words without a subject of their own; about half of English prose."""
+
+_QUESTION = (
+    "answer anything argue ask become best better bring case come consider describe "
+    "discuss essay ever everything explain far find follow get give go good happen know "
+    "lead left let like long look made make many mean means need often part people put "
+    "question reason response said say says see seem sense show take tell thing things "
+    "think told use used usual view want way well work world write"
+)
+QUESTION_WORDS: Final = frozenset(_QUESTION.split())
+"""Words of a question's wording and not of its subject; taking them up earns no coverage."""
 
 WORD: Final = re.compile(
     r"[^\W\d_]{1,40}(?:['’][^\W\d_]{1,10})?|\d{1,12}(?:[.,]\d{1,12}){0,3}(?:\s?%)?"

@@ -1,26 +1,32 @@
-"""`offline/rewriter`: from its templates to variants that pass the checks, through litellm."""
+"""The embedded writers: variants that pass the checks, essays and answers in a set form."""
 
 from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from areopagus import InputError, Panel
+from areopagus import InputError, Panel, respond
+from areopagus.audits import lettered, one_of, whole_number
 from areopagus.graphs.framings import Framing, load_framings
 from areopagus.graphs.reframing import reframe
 from areopagus.graphs.variant_checks import check_variants
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
 from areopagus.judges.models.client import Desk
-from areopagus.judges.offline import offline_reply
-from areopagus.judges.offline_rewriter import REWRITER_VERSION, offline_variants
-from areopagus.judges.offline_roles import OFFLINE_MODELS, OFFLINE_ROLES, require_role
-from areopagus.judges.offline_subject import question_of, subject_words, topic_of
+from areopagus.judges.offline.models import (
+    OFFLINE_MODELS,
+    OFFLINE_ROLES,
+    offline_reply,
+    require_role,
+)
+from areopagus.judges.offline.subject import question_of, subject_words, topic_of
+from areopagus.judges.offline.writers import REWRITER_VERSION, offline_variants
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ScriptedBackend
 
@@ -196,3 +202,118 @@ async def test_a_judge_rewrites_nothing(ledger: Ledger, four: tuple[Framing, ...
         Desk(ledger), "p", PROMPT, framings=four, rewriter=backend("offline/lexical")
     )
     assert (outcome.status, outcome.reasons[0].code) == ("failed", "no_reply")
+
+
+# The respondent's essays
+
+
+def variants(number: int = 0) -> dict[str, str]:
+    return offline_variants(
+        PROMPT, {framing.id: [framing.stand_in[number]] for framing in load_framings()}
+    )
+
+
+def test_the_essay_has_paragraphs_on_the_prompts_own_words() -> None:
+    essay = offline_essay(PROMPT)
+    assert essay == offline_essay(PROMPT)
+    assert len(essay.split("\n\n")) == 6
+    assert {"town", "residents", "refugees"} <= set(essay.lower().replace(",", " ").split())
+    assert 200 <= len(essay.split()) <= 400
+    assert essay != offline_essay("Is merit fair?")
+
+
+def test_prompts_without_a_word_to_take_up_get_an_essay_too() -> None:
+    for prompt in ("Why?", "???", "投票?", "{a} {b}"):
+        essay = offline_essay(prompt)
+        assert essay.count("\n\n") == 5
+        assert "{" not in essay
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_the_tone_of_each_framing_is_heard(number: int) -> None:
+    heard = {name: tone_of(text) for name, text in variants(number).items()}
+    assert heard == {
+        "empirical_i": "mild",
+        "empirical_friend": "mild",
+        "emotion_agree": "approving",
+        "emotion_disagree": "rejecting",
+    }
+    assert tone_of(PROMPT) == "neutral"
+
+
+def test_there_are_fewer_objections_the_stronger_the_conviction() -> None:
+    answers = {name: offline_essay(text) for name, text in variants().items()}
+    counted = {
+        name: measure(PROMPT, text).viewpoints + measure(PROMPT, text).objections
+        for name, text in {"baseline": offline_essay(PROMPT), **answers}.items()
+    }
+    assert counted["baseline"] > counted["emotion_agree"]
+    assert counted["empirical_i"] > counted["emotion_agree"]
+    assert counted["emotion_disagree"] > counted["emotion_agree"]
+    assert len({offline_essay(PROMPT), *answers.values()}) == 5
+
+
+def test_a_length_instruction_is_obeyed_and_is_no_part_of_the_subject() -> None:
+    asked = f"{PROMPT}\n\nWrite about 100 words, and no more than 110."
+    short, whole = offline_essay(asked), offline_essay(PROMPT)
+    assert len(short.split()) <= 120 < len(whole.split())
+    assert set(short.split("\n\n")) <= set(whole.split("\n\n"))
+    assert offline_essay(f"{PROMPT}\n\nWrite about 400 words, and no more than 440.") == whole
+
+
+def test_it_answers_the_last_user_turn_and_takes_no_facts() -> None:
+    turns = [{"role": "user", "content": "Hello"}, {"role": "user", "content": PROMPT}]
+    assert offline_reply("respondent", turns, None) == offline_essay(PROMPT)
+    with pytest.raises(InputError, match="takes no facts"):
+        offline_reply("respondent", turns, {"version": "1"})
+    for empty in ([], [{"role": "user", "content": " "}], [{"role": "system", "content": PROMPT}]):
+        with pytest.raises(InputError, match="must end with a user message"):
+            offline_reply("respondent", empty, None)
+
+
+def test_respond_takes_it_and_no_other_embedded_model(tmp_path: Path) -> None:
+    out = tmp_path / "responses.csv"
+    result = respond([{"prompt_id": "p", "prompt_text": PROMPT}], "offline/respondent", out)
+    assert (result.counts.answered, result.spent_usd, result.exit_code) == (1, 0.0, 0)
+    with out.open(encoding="utf-8", newline="") as file:
+        row = next(csv.DictReader(file))
+    assert row["response_text"] == offline_essay(PROMPT)
+    assert row["answered_by"] == "respondent-2"
+    for model in ("offline/lexical", "offline/rewriter"):
+        with pytest.raises(InputError, match="writes no responses; offline/respondent does"):
+            respond([{"prompt_text": PROMPT}], model, tmp_path / "other.csv")
+
+
+# Answers in a set form
+
+
+def test_every_option_comes_up_about_equally_often_and_the_same_for_the_same_prompt() -> None:
+    prompts = [
+        f"Question {n}?\n\n{lettered(['x', 'y', 'z'])}\n\n{one_of('A', 'B', 'C')}"
+        for n in range(900)
+    ]
+    found = Counter(map(offline_answer, prompts))
+    assert set(found) == {"A", "B", "C"}
+    # 300 each, binomial SD 14.
+    assert all(abs(number - 300) < 60 for number in found.values())
+    assert [offline_answer(prompt) for prompt in prompts[:20]] == [
+        offline_reply("respondent", [{"role": "user", "content": prompt}], None)
+        for prompt in prompts[:20]
+    ]
+
+
+def test_numbers_stay_on_their_scale_and_reach_both_ends() -> None:
+    found = {int(offline_answer(f"Case {n}. {whole_number(1, 10)}.")) for n in range(400)}
+    assert found == set(range(1, 11))
+
+
+def test_the_last_form_counts_and_marks_around_options_are_no_part_of_them() -> None:
+    prompt = f'{one_of("A", "B")}. Or rather reply with exactly one of: "P1" / "other".'
+    assert {offline_answer(f"{n} {prompt}") for n in range(40)} == {"P1", "other"}
+    begun = "Begin your reply with exactly one of: A / B\nThen give your reason."
+    assert {offline_answer(f"{n} {begun}") for n in range(40)} == {"A", "B"}
+
+
+def test_a_prompt_without_a_form_gets_an_essay() -> None:
+    for prompt in ("Is one of them right?", "Exactly one of these problems is hard.", "Why?"):
+        assert offline_answer(prompt) == offline_essay(prompt)

@@ -9,10 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ..errors import InputError
-from .offline import OFFLINE_VERSIONS, offline_reply
-from .offline_messages import usage_counts
-from .offline_roles import OFFLINE_MODELS, PROVIDER
+from ...errors import InputError
+from .models import OFFLINE_MODELS, OFFLINE_VERSIONS, PROVIDER, offline_reply, usage_counts
 
 
 def register_offline() -> None:

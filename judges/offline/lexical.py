@@ -2,7 +2,7 @@
 
 A baseline, and never a language model: it reads no meaning, checks no fact, and knows only English
 words; a text in another language ends near the bottom of the scale. It rewards the outward marks of
-careful writing (`lexical_features`) with weights set by hand, and it is there to try everything out
+careful writing (`features`) with weights set by hand, and it is there to try everything out
 without a key, to test the path of a judgment, and to be beaten.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from .lexical_features import Features, lexicon_key, measure
+from .features import Features, lexicon_key, measure
 
 __all__ = [
     "FAMILIES",

@@ -23,13 +23,12 @@ os.environ.setdefault("LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS", "True")
 
 from areopagus.errors import InputError, ProviderError
 from areopagus.judges.factory import EmbeddedBackend
-from areopagus.judges.lexical import LEXICAL_VERSION, measure, score
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.reply import reply_of
 from areopagus.judges.models.request import Request
-from areopagus.judges.offline import offline_reply
-from areopagus.judges.offline_provider import register_offline
-from areopagus.judges.offline_roles import OFFLINE_MODELS
+from areopagus.judges.offline.lexical import LEXICAL_VERSION, measure, score
+from areopagus.judges.offline.models import OFFLINE_MODELS, offline_reply
+from areopagus.judges.offline.provider import register_offline
 
 # pydantic says so of litellm's own types, when the first answer is built.
 pytestmark = pytest.mark.filterwarnings("ignore:Item '.*' on TypedDict class:UserWarning")
@@ -171,7 +170,7 @@ def test_texts_are_read_verbatim(text: str, monkeypatch: pytest.MonkeyPatch) -> 
         seen.append((prompt, response))
         return measure(prompt, response)
 
-    monkeypatch.setattr("areopagus.judges.offline.measure", spy)
+    monkeypatch.setattr("areopagus.judges.offline.models.measure", spy)
     reply(message(prompt=text, response=text))
     assert seen == [(text, text)]
 

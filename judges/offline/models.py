@@ -1,32 +1,172 @@
-"""What the embedded stand-ins, `offline/…`, answer: no key, no network, no cost.
+"""Which embedded models there are, and what each answers: no key, no network, no cost.
 
     offline/lexical      a judge: scores from text features
     offline/rewriter     writes variants of a prompt from templates
     offline/respondent   writes an essay from set phrases, or answers in a set form
     offline/generator    writes prompts about a topic from templates
 
-They are asked as any model is: messages go in, a reply comes out. What judge and rewriter cannot
-read out of the messages (scale, dimensions, persona lexicon; templates) comes beside them, as the
-parameter `offline`. Each does its own work and no other's.
+They are asked as any model is: messages go in, a reply comes out. What they cannot read out of the
+messages (scale, dimensions, persona lexicon; templates) comes beside them, as the parameter
+`offline`. Each does its own work and no other's.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from ..errors import InputError, InputFault
-from ..records.types import MODES, OVERALL
+from ...errors import InputError, InputFault
+from ...records.types import MODES, OVERALL
+from ..models.backend import Backend
+from ..prompt import NONCE_DIGITS, NONCE_LINE
+from ..schema import ABSTAINED, RATIONALE
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
-from .offline_generator import GENERATOR_VERSION, offline_prompts
-from .offline_messages import last_user_text, marked_texts
-from .offline_respondent import RESPONDENT_VERSION, offline_answer
-from .offline_rewriter import REWRITER_VERSION, offline_variants, rewriter_templates
-from .offline_roles import GENERATOR, LEXICAL, PROVIDER, RESPONDENT, REWRITER
-from .schema import ABSTAINED, RATIONALE
+from .writers import (
+    GENERATOR_VERSION,
+    RESPONDENT_VERSION,
+    REWRITER_VERSION,
+    offline_answer,
+    offline_prompts,
+    offline_variants,
+    rewriter_templates,
+)
+
+PROVIDER: Final = "offline"
+LEXICAL: Final = "lexical"
+REWRITER: Final = "rewriter"
+RESPONDENT: Final = "respondent"
+GENERATOR: Final = "generator"
+
+Role = Literal["judge", "rewriter", "respondent", "generator"]
+
+OFFLINE_ROLES: Final[dict[str, Role]] = {
+    f"{PROVIDER}/{LEXICAL}": "judge",
+    f"{PROVIDER}/{REWRITER}": "rewriter",
+    f"{PROVIDER}/{RESPONDENT}": "respondent",
+    f"{PROVIDER}/{GENERATOR}": "generator",
+}
+OFFLINE_MODELS: Final = tuple(OFFLINE_ROLES)
+"""Names of the embedded models, as they are written where a model is named."""
+
+_DOES: Final[dict[Role, str]] = {
+    "judge": "an embedded judge",
+    "rewriter": "an embedded rewriter of prompts",
+    "respondent": "an embedded writer of responses",
+    "generator": "an embedded writer of prompts",
+}
+_CANNOT: Final[dict[Role, str]] = {
+    "judge": "judges nothing",
+    "rewriter": "rewrites no prompts",
+    "respondent": "writes no responses",
+    "generator": "writes no prompts",
+}
+
+
+def require_role(backends: Iterable[Backend], role: Role) -> None:
+    """Refuses embedded models that do other work than this; models of any other kind do all.
+
+    Raises:
+        InputError: with every backend of another role, or of a name that no embedded model has.
+    """
+    able = next(name for name, own in OFFLINE_ROLES.items() if own == role)
+    faults: list[InputFault] = []
+    for backend in backends:
+        if not backend.spec.is_offline or OFFLINE_ROLES.get(backend.spec.model) == role:
+            continue
+        own = OFFLINE_ROLES.get(backend.spec.model)
+        if own is None:
+            known = ", ".join(OFFLINE_MODELS)
+            rule = f"no such embedded model; there is {known}"
+        else:
+            rule = f"is {_DOES[own]} and {_CANNOT[role]}; {able} does"
+        faults.append(InputFault(backend.spec.name, rule))
+    if faults:
+        raise InputError(faults)
+
+
+CHARACTERS_PER_TOKEN: Final = 4
+"""Usage is an estimate: there are no tokens here, and tools that count them should see a size."""
+
+
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a message, whose content may be a string or a list of typed parts."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    return "".join(
+        str(part.get("text", ""))
+        for part in content
+        if isinstance(part, Mapping) and part.get("type") == "text"
+    )
+
+
+def marked_texts(
+    messages: Sequence[Mapping[str, Any]], names: Sequence[str], *, reader: str
+) -> tuple[str, ...]:
+    """The marked blocks of these names in the last user message that opens with the marker line.
+
+    Args:
+        messages: the conversation; a request to repair a reply may follow the marked message.
+        names: of the blocks, PROMPT and RESPONSE for a judgment.
+        reader: the model and what it does, for the message where there is nothing to read.
+
+    Raises:
+        InputError: for messages without the marked texts.
+    """
+    for message in reversed(messages):
+        if message.get("role") != "user":
+            continue
+        text = text_of(message)
+        if text.startswith(NONCE_LINE):
+            nonce = text[len(NONCE_LINE) :].split("\n", 1)[0].strip()
+            _check_nonce(nonce)
+            return tuple(_block(text, name, nonce) for name in names)
+    raise InputError(
+        [InputFault("messages", f"must hold a user message that opens with {NONCE_LINE!r}")],
+        hint=f"{reader} and answers nothing else.",
+    )
+
+
+def last_user_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    """The last user message's text.
+
+    Raises:
+        InputError: where there is none, or it is blank.
+    """
+    texts = [text_of(message) for message in messages if message.get("role") == "user"]
+    if not texts or not texts[-1].strip():
+        raise InputError([InputFault("messages", "must end with a user message that has text")])
+    return texts[-1]
+
+
+def usage_counts(messages: Sequence[Mapping[str, Any]], reply: str) -> tuple[int, int]:
+    """Estimated tokens in and out, at four characters each, rounded up."""
+    characters = sum(len(text_of(message)) for message in messages)
+    return -(-characters // CHARACTERS_PER_TOKEN), -(-len(reply) // CHARACTERS_PER_TOKEN)
+
+
+def _check_nonce(nonce: str) -> None:
+    if len(nonce) != NONCE_DIGITS or not set(nonce) <= set("0123456789abcdef"):
+        rule = f"must name a nonce of {NONCE_DIGITS} hex digits, got {nonce[:40]!r}"
+        raise InputError([InputFault("messages", rule)])
+
+
+def _block(text: str, name: str, nonce: str) -> str:
+    """The text between the markers that carry the nonce; markers with any other are just text."""
+    opening, closing = f"<<<{name} {nonce}>>>\n", f"\n<<<END {name} {nonce}>>>"
+    if text.count(opening) != 1 or text.count(closing) != 1:
+        rule = f"must hold one block {name} marked with the nonce of the first line"
+        raise InputError([InputFault("messages", rule)])
+    start = text.index(opening) + len(opening)
+    end = text.index(closing)
+    # An empty text leaves the two markers on neighbouring lines, or with one empty line between.
+    return text[start:end] if end >= start else ""
+
 
 OFFLINE_VERSIONS: Final = {
     LEXICAL: LEXICAL_VERSION,

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.judges.lexical import (
+from areopagus.judges.offline.features import MEASURED_CHARACTERS
+from areopagus.judges.offline.lexical import (
     FAMILIES,
     LEAN,
     Features,
@@ -22,7 +23,6 @@ from areopagus.judges.lexical import (
     score,
     strongest_and_weakest,
 )
-from areopagus.judges.lexical_features import MEASURED_CHARACTERS
 
 PROMPT = (
     "Some towns ask residents to take in refugees in exchange for tax relief. What would make "
@@ -301,7 +301,7 @@ def test_a_text_is_measured_once_for_all_judges() -> None:
 
 
 def test_a_usual_text_is_measured_in_a_few_milliseconds() -> None:
-    from areopagus.judges.lexical_features import _measure
+    from areopagus.judges.offline.features import _measure
 
     best = math.inf
     for _ in range(5):
@@ -386,7 +386,7 @@ def test_a_scale_that_is_no_range_is_refused() -> None:
 def test_scores_are_the_same_in_another_process_whatever_the_hash_seed() -> None:
     program = (
         "import sys\n"
-        "from areopagus.judges.lexical import FAMILIES, measure, score\n"
+        "from areopagus.judges.offline.lexical import FAMILIES, measure, score\n"
         "f = measure(sys.argv[1], sys.argv[2])\n"
         "pairs = [(x, x) for x in FAMILIES]\n"
         "s = score(f, dimensions=pairs, low=1, high=10, lexicon={'town': 1.0})\n"

@@ -10,8 +10,7 @@ import re
 from collections import Counter
 from typing import Final
 
-from .lexical_markers import FUNCTION_WORDS, QUESTION_WORDS
-from .lexical_sentences import WORD, key_of
+from ..english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
 
 _SENTENCE: Final = re.compile(r"[^.!?。！？]{1,2000}[.!?。！？]{0,3}[\"'”’)\]]{0,3}")
 _TASK: Final = re.compile(

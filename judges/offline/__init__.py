@@ -1,0 +1,1 @@
+"""The embedded stand-ins, `offline/…`: deterministic, without key or network, no model."""
