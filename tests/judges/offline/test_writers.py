@@ -19,6 +19,7 @@ from areopagus.graphs.variant_checks import check_variants
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
 from areopagus.judges.models.client import Desk
+from areopagus.judges.offline.lexical import measure
 from areopagus.judges.offline.models import (
     OFFLINE_MODELS,
     OFFLINE_ROLES,
@@ -26,7 +27,13 @@ from areopagus.judges.offline.models import (
     require_role,
 )
 from areopagus.judges.offline.subject import question_of, subject_words, topic_of
-from areopagus.judges.offline.writers import REWRITER_VERSION, offline_variants
+from areopagus.judges.offline.writers import (
+    REWRITER_VERSION,
+    offline_answer,
+    offline_essay,
+    offline_variants,
+    tone_of,
+)
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ScriptedBackend
 
