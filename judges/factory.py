@@ -10,7 +10,7 @@ from ..errors import InputError, InputFault, ProviderError
 from ..records.types import Reply, Usage
 from .models.backend import Backend, BackendSpec
 from .models.litellm_backend import LitellmBackend
-from .models.pricing import NO_PRICE
+from .models.pricing import FREE
 from .models.request import Request
 from .offline.models import OFFLINE_MODELS, OFFLINE_VERSIONS, PROVIDER, offline_reply, usage_counts
 
@@ -18,7 +18,7 @@ from .offline.models import OFFLINE_MODELS, OFFLINE_VERSIONS, PROVIDER, offline_
 class EmbeddedBackend:
     """A stand-in, `offline/…`, answered in this process without litellm; see `Backend`."""
 
-    unit_prices = NO_PRICE
+    unit_prices = FREE
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = spec

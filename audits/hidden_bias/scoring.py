@@ -18,7 +18,7 @@ from typing import Any
 from ...errors import InputError, InputFault, ProviderError
 from ...judges.models.backend import Backend, BackendSpec
 from ...judges.models.litellm_backend import LitellmBackend
-from ...judges.models.pricing import cost_of
+from ...judges.models.pricing import stated_cost
 from ...judges.models.provider_errors import classify
 from ...judges.models.request import Request
 from ...records.types import Reply, Usage
@@ -124,7 +124,7 @@ class ScoringBackend(LitellmBackend):
 
     def _price(self, usage: Usage) -> float | None:
         if self.spec.prices is not None:
-            return cost_of(usage, self.spec)
+            return stated_cost(usage, self.spec)
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         return self.likely_cost(usage.input_tokens, usage.output_tokens)

@@ -13,7 +13,7 @@ from ...errors import InputFault, ProviderError
 from ...records.types import Reply, Usage
 from .backend import BackendSpec, Prices
 from .credentials import SECRET_FIELD, secrets_of, without_secrets
-from .pricing import StraightPrice, cost_of, stated_price
+from .pricing import TokenPrices, stated_cost, stated_prices
 from .provider_errors import classify
 from .reply import TOOL_CALLS
 from .request import Request
@@ -111,9 +111,14 @@ class ChatModelBackend:
         return []
 
     @property
-    def unit_prices(self) -> StraightPrice | None:
+    def price_source(self) -> str | None:
+        """`settings`, or None where no prices are stated there."""
+        return "settings" if self.spec.prices is not None else None
+
+    @property
+    def unit_prices(self) -> TokenPrices | None:
         """What a token of each kind costs, as stated in the settings."""
-        return stated_price(self.spec)
+        return stated_prices(self.spec)
 
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """None: how long its replies may get is not ours to bound, so no cap can be kept."""
@@ -121,7 +126,7 @@ class ChatModelBackend:
 
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """By the prices given; None without."""
-        return cost_of(Usage(input_tokens, output_tokens), self.spec)
+        return stated_cost(Usage(input_tokens, output_tokens), self.spec)
 
     def likely_tokens(self, text: str) -> int:
         """One for four characters."""
@@ -163,7 +168,7 @@ class ChatModelBackend:
             answered_by=str(answered_by) if answered_by else None,
             request_id=getattr(answer, "id", None),
             usage=usage,
-            cost_usd=cost_of(usage, self.spec),
+            cost_usd=stated_cost(usage, self.spec),
             latency_s=round(latency_s, 4),
             created_at=time.time(),
         )

@@ -16,32 +16,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from ...errors import InputError, InputFault, ProviderError
-from ...records.types import Reply, Usage
+from ...records.types import Reply
 from ..wire import NO_KEY, Lane, RedirectedError
 from .backend import BackendSpec
 from .credentials import address_variables, key_variables, redact, without_secrets
 from .litellm_setup import litellm_module
 from .prefix_cache import prefix_minimum, takes_marks, with_marks
-from .pricing import (
-    FREE,
-    LOCAL,
-    NO_PRICE,
-    TIERS,
-    StraightPrice,
-    TokenPrices,
-    always_searches,
-    cost_of,
-    is_usual,
-    listed_prices,
-    litellms_cost,
-    make_known,
-    prices_of,
-    served_as,
-    stated_price,
-    straight_price,
-    tells_of_searches,
-    tiers_of,
-)
+from .pricing import LOCAL, ModelPricing, TokenPrices, make_known
 from .provider_errors import classify
 from .reply import reply_of
 from .request import Request
@@ -118,11 +99,7 @@ class LitellmBackend:
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = with_endpoint(spec)
         self.lane = Lane(self.spec.model, self.spec.api_base, enabled=self.spec.lane == "auto")
-        self._prices: TokenPrices | None = None
-        self._prices_known = False
-        self._straight: StraightPrice | None = None
-        self._searches = False
-        self._served: frozenset[str] = frozenset()
+        self.pricing = ModelPricing(self.spec)
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
@@ -135,7 +112,7 @@ class LitellmBackend:
             reply = reply_of(
                 answer,
                 latency_s=perf_counter() - started,
-                cost_of=lambda usage: self._cost(answer, usage),
+                cost_of=lambda usage: self.pricing.cost(answer, usage),
             )
             return without_secrets(reply, self.secrets())
 
@@ -207,31 +184,26 @@ class LitellmBackend:
 
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """See `Backend.worst_cost`."""
-        prices = self._token_prices()
-        if prices is None or not prices.is_whole:
-            return None
-        return input_tokens * prices.worst_input + output_tokens * prices.worst_output
+        return self.pricing.worst_cost(input_tokens, output_tokens)
 
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """See `Backend.likely_cost`."""
-        prices = self._token_prices()
-        if prices is None or not prices.is_whole:
-            return None
-        return input_tokens * prices.input + output_tokens * prices.output
+        return self.pricing.likely_cost(input_tokens, output_tokens)
 
-    @cached_property
-    def unit_prices(self) -> StraightPrice | None:
+    @property
+    def price_source(self) -> str | None:
+        """Where its prices come from: `settings`, `litellm`, `genai-prices`; None = unknown."""
+        return self.pricing.source
+
+    @property
+    def unit_prices(self) -> TokenPrices | None:
         """What a token of each kind costs; None where it is unknown, or the cost is no sum."""
-        if self.spec.prices is not None:
-            return stated_price(self.spec)
-        if self._token_prices() == FREE:
-            return NO_PRICE
-        return self._straight
+        return self.pricing.unit_prices
 
     @cached_property
     def prefix_minimum(self) -> int | None:
         """Tokens from which what calls begin with alike is cheaper; None where it never is."""
-        return prefix_minimum(self.spec, listed_prices(self.spec))
+        return prefix_minimum(self.spec, self.pricing.usual)
 
     @cached_property
     def _takes_marks(self) -> bool:
@@ -328,43 +300,7 @@ class LitellmBackend:
     @property
     def has_fees(self) -> bool:
         """Whether more than tokens is charged, by what is known."""
-        prices = self._token_prices()
-        return prices is not None and not prices.is_whole
-
-    def _token_prices(self) -> TokenPrices | None:
-        if not self._prices_known:
-            listed = None if self.spec.prices is not None else listed_prices(self.spec)
-            self._searches = listed is not None and always_searches(self.spec, listed)
-            is_plain = not self._searches and not tiers_of(self.spec.further().get("service_tier"))
-            if listed is not None and is_plain:
-                self._straight = straight_price(litellm_module(), self.spec.model, listed)
-            self._prices = prices_of(self.spec, listed, served=self._served)
-            self._prices_known = True
-        return self._prices
-
-    def _cost(self, answer: Any, usage: Usage) -> float | None:
-        if self.spec.prices is not None:
-            return cost_of(usage, self.spec)
-        prices = self._token_prices()
-        if prices is None or usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        if prices == FREE:
-            return 0.0
-        if self._straight is not None and is_usual(answer):
-            cost = self._straight.cost(usage)
-            if cost is not None:
-                return cost
-        cost = litellms_cost(litellm_module(), self.spec, answer)
-        self._learn_tier(answer)
-        if self._searches and not tells_of_searches(answer, self.spec.provider):
-            return None  # its searches were charged, and nothing says how many there were
-        return cost
-
-    def _learn_tier(self, answer: Any) -> None:
-        """From the first answer that was billed at a dearer tier on, its prices count."""
-        served = tiers_of(served_as(answer)) & TIERS
-        self._prices_known = served <= self._served
-        self._served |= served
+        return self.pricing.has_fees
 
 
 def _thinking_fault(spec: BackendSpec, effective: dict[str, Any]) -> list[InputFault]:

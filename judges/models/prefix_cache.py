@@ -8,10 +8,10 @@ for the text that they share; asked one before the other nine, they pay for it o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 
 from .backend import Backend, BackendSpec
+from .pricing import TokenPrices
 
 USUAL_MINIMUM = 1024
 """Tokens of the shortest prefix that most providers keep."""
@@ -34,22 +34,17 @@ _CHARACTERS_A_TOKEN = 4
 _MARK = {"type": "ephemeral"}
 
 
-def prefix_minimum(spec: BackendSpec, listed: Mapping[str, Any] | None) -> int | None:
+def prefix_minimum(spec: BackendSpec, prices: TokenPrices | None) -> int | None:
     """Tokens from which a shared beginning is cheaper; None where nothing says that it ever is.
 
     Claude and what Bedrock sells is kept only where it is marked; where litellm passes no marks on,
     it is not kept, whatever a list of prices says.
 
     Args:
-        spec: the settings, whose own prices win.
-        listed: litellm's entry for the model, or None where it has none.
+        spec: the settings.
+        prices: the usual prices; None where they are unknown.
     """
-    entry: Mapping[str, Any] = listed or {}
-    usual = entry.get("input_cost_per_token")
-    cached = entry.get("cache_read_input_token_cost")
-    if spec.prices is not None:
-        usual, cached = spec.prices.input, spec.prices.cached_input
-    if usual is None or cached is None or cached >= usual:
+    if prices is None or prices.cache_read >= prices.input:
         return None
     model = spec.model.lower()
     needs_marks = "claude" in model or spec.provider == "bedrock"

@@ -51,6 +51,7 @@ def description_of(panel: Panel) -> dict[str, Any]:
                 "name": backend.spec.name,
                 "requested": backend.spec.parameters(),
                 "effective": backend.effective_parameters(),
+                "prices": getattr(backend, "price_source", None),
                 "structured": panel.ledger.capability(backend.spec.identity)
                 if backend.spec.structured == "auto"
                 else backend.spec.structured,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -94,7 +95,7 @@ def session_record(
 
 
 def versions() -> dict[str, str]:
-    """The versions of what shaped the numbers."""
+    """The versions of what shaped the numbers, and of a second list of prices if there is one."""
     from importlib.metadata import PackageNotFoundError, version
 
     found: dict[str, str] = {}
@@ -103,4 +104,6 @@ def versions() -> dict[str, str]:
             found[name] = version(name)
         except PackageNotFoundError:
             found[name] = "unknown"
+    with suppress(PackageNotFoundError):
+        found["genai-prices"] = version("genai-prices")
     return found

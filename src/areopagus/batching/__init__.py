@@ -2,12 +2,11 @@
 
 from .book import BatchRecord, open_batches
 from .engine import BatchEngine
-from .price import BatchPrices, batch_costs, batch_prices
+from .price import batch_costs, batch_prices
 from .settings import BatchProgress, BatchSettings, batch_sentence
 
 __all__ = [
     "BatchEngine",
-    "BatchPrices",
     "BatchProgress",
     "BatchRecord",
     "BatchSettings",

@@ -12,13 +12,12 @@ from ..errors import ProviderError
 from ..judges.models.budget import Purse
 from ..judges.models.client import Desk, worst_usd
 from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.pricing import StraightPrice
+from ..judges.models.pricing import TokenPrices
 from ..records.ledger import CallRecord
 from ..records.readers.responses import ResponseRow
 from ..records.types import Reply, Usage
 from .book import BatchRecord
 from .plan import Planned, planned_judgments
-from .price import BatchPrices
 from .providers import BatchResults, LineResult
 from .wire_form import AnswerDesk
 
@@ -71,9 +70,9 @@ class Collector:
         self._rows = rows
         self._errors = errors
         self._readers: dict[str, AnswerDesk] = {}
-        self._prices: dict[str, tuple[BatchPrices | None, StraightPrice | None]] = {}
+        self._prices: dict[str, tuple[TokenPrices | None, TokenPrices | None]] = {}
 
-    def enroll(self, backend: LitellmBackend, prices: BatchPrices | None) -> None:
+    def enroll(self, backend: LitellmBackend, prices: TokenPrices | None) -> None:
         """Makes a backend known, at its batch prices."""
 
         def cost(usage: Usage) -> float | None:

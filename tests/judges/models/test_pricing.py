@@ -1,8 +1,13 @@
-"""What is set aside for a call, and what is booked for it: searches and tiers of service."""
+"""What is set aside for a call, and what is booked for it.
+
+Sums of tokens times prices are used only where they are what litellm works out.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +18,16 @@ from areopagus import InputError, Panel
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
-from areopagus.judges.models.pricing import always_searches, is_usual, listed_prices
+from areopagus.judges.models.pricing import (
+    MOST_TOKENS,
+    ModelPricing,
+    TokenPrices,
+    always_searches,
+    checked_prices,
+    is_usual,
+    litellms_entry,
+)
+from areopagus.judges.models.reply import usage_of
 from areopagus.records.types import Usage
 from areopagus.testing import ProviderServer
 
@@ -63,7 +77,7 @@ def test_searches_that_an_answer_tells_of_are_in_its_cost(
 ) -> None:
     made = answer(model, **told)
     assert not is_usual(made)
-    assert asked(model)._cost(made, USED) == pytest.approx(cost)
+    assert asked(model).pricing.cost(made, USED) == pytest.approx(cost)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +92,7 @@ def test_searches_that_an_answer_tells_of_are_in_its_cost(
 def test_where_an_answer_is_silent_on_its_searches_its_cost_is_unknown(
     model: str, told: dict[str, Any]
 ) -> None:
-    assert asked(model)._cost(answer(model, **told), USED) is None
+    assert asked(model).pricing.cost(answer(model, **told), USED) is None
 
 
 @pytest.mark.parametrize(
@@ -102,7 +116,9 @@ def test_what_a_searching_model_costs_at_most_is_unknown(model: str) -> None:
     assert not stated.has_fees
     assert stated.worst_cost(1000, 500) == pytest.approx(0.02)
     # stated prices are all that is booked too
-    assert stated._cost(answer(model, notes=[NOTE], **ONE_SEARCH), USED) == pytest.approx(0.02)
+    assert stated.pricing.cost(answer(model, notes=[NOTE], **ONE_SEARCH), USED) == pytest.approx(
+        0.02
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +146,7 @@ def test_an_ordinary_model_is_not_taken_for_one_that_searches() -> None:
         model = name if "/" in name else f"{entry.get('litellm_provider')}/{name}"
         if entry.get("litellm_provider") != "perplexity" and "/" in model:
             spec = BackendSpec(model=model)
-            if (listed_prices(spec) is entry) and always_searches(spec, entry):
+            if (litellms_entry(spec) is entry) and always_searches(spec, entry):
                 searching.add(name)
     assert 10 < len(searching) < 40
     assert not {"gpt-5", "gpt-4o-mini", "gemini/gemini-2.5-flash"} & searching
@@ -193,7 +209,7 @@ def test_no_listed_tier_costs_more_than_was_set_aside_for_it(tier: str) -> None:
             continue
         tried += 1
         for served in (tier, None):  # an answer need not name its tier
-            cost = found._cost(answer(model, tier=served), USED)
+            cost = found.pricing.cost(answer(model, tier=served), USED)
             assert cost is not None
             assert cost <= worst * (1 + 1e-9), model
     assert tried >= 1
@@ -201,12 +217,16 @@ def test_no_listed_tier_costs_more_than_was_set_aside_for_it(tier: str) -> None:
 
 def test_a_tier_that_was_not_asked_for_counts_from_the_first_answer_at_it() -> None:
     found = asked("openai/gpt-5")
-    assert found._cost(answer("openai/gpt-5", tier="default"), USED) == pytest.approx(0.00625)
+
+    def cost_at(tier: str) -> float | None:
+        return found.pricing.cost(answer("openai/gpt-5", tier=tier), USED)
+
+    assert cost_at("default") == pytest.approx(0.00625)
     assert found.worst_cost(1000, 500) == pytest.approx(0.00625)
-    assert found._cost(answer("openai/gpt-5", tier="priority"), USED) == pytest.approx(0.0125)
+    assert cost_at("priority") == pytest.approx(0.0125)
     assert found.worst_cost(1000, 500) == pytest.approx(0.0125)
     assert found.likely_cost(1000, 500) == pytest.approx(0.00625)
-    assert found._cost(answer("openai/gpt-5", tier="default"), USED) == pytest.approx(0.00625)
+    assert cost_at("default") == pytest.approx(0.00625)
 
 
 def test_googles_word_for_a_tier_is_understood() -> None:
@@ -217,7 +237,7 @@ def test_googles_word_for_a_tier_is_understood() -> None:
     made._hidden_params["provider_specific_fields"] = {"traffic_type": "ON_DEMAND_PRIORITY"}
     assert not is_usual(made)
     found = asked(model)
-    before, cost = found.worst_cost(1000, 500), found._cost(made, USED)
+    before, cost = found.worst_cost(1000, 500), found.pricing.cost(made, USED)
     after = found.worst_cost(1000, 500)
     assert before is not None
     assert cost is not None
@@ -228,7 +248,7 @@ def test_googles_word_for_a_tier_is_understood() -> None:
 def test_a_dearer_speed_or_place_that_is_asked_for_counts() -> None:
     model = "anthropic/claude-opus-4-8"
     found = asked(model, extra={"speed": "fast", "inference_geo": "us"})
-    cost = found._cost(answer(model, speed="fast", inference_geo="us"), USED)
+    cost = found.pricing.cost(answer(model, speed="fast", inference_geo="us"), USED)
     worst, usual = found.worst_cost(1000, 500), asked(model).worst_cost(1000, 500)
     assert cost is not None
     assert worst is not None
@@ -283,5 +303,145 @@ def test_a_price_is_found_under_the_name_that_the_list_has_for_the_seller(
     model: str, listed: bool
 ) -> None:
     spec = BackendSpec(model=model)
-    assert (listed_prices(spec) is not None) is listed
+    assert (litellms_entry(spec) is not None) is listed
     assert (LitellmBackend(spec).worst_cost(1000, 1000) is not None) is listed
+
+
+PROVIDERS = ("openai", "anthropic", "gemini", "mistral", "deepseek", "groq", "xai", "together_ai")
+
+
+def counted(model: str, sent: int, said: int, read: int, written: int) -> Any:
+    litellm = litellm_module()
+    made = litellm.ModelResponse(model=model.partition("/")[2])
+    made.usage = litellm.Usage(
+        prompt_tokens=sent,
+        completion_tokens=said,
+        total_tokens=sent + said,
+        prompt_tokens_details={"cached_tokens": read},
+        cache_creation_input_tokens=written,
+        cache_read_input_tokens=read,
+    )
+    return made
+
+
+def listed() -> dict[str, dict[str, Any]]:
+    found = {}
+    for name, entry in litellm_module().model_cost.items():
+        provider = entry.get("litellm_provider", "")
+        if provider in PROVIDERS and entry.get("mode") == "chat":
+            found[name if name.startswith(f"{provider}/") else f"{provider}/{name}"] = entry
+    return found
+
+
+def test_over_the_whole_list_the_sum_is_litellms_or_is_not_used() -> None:
+    litellm, chance = litellm_module(), random.Random(4)
+    summed = 0
+    models = sorted(listed().items())
+    for model, entry in chance.sample(models, 120):
+        price = checked_prices(model, entry)
+        if price is None:
+            continue
+        summed += 1
+        read, written = chance.choice([(0, 0), (1024, 0), (0, 2048), (640, 333)])
+        sent = read + written + chance.randrange(1, 60_000)
+        made = counted(model, sent, chance.randrange(1, 5_000), read, written)
+        ours = price.cost(usage_of(made))
+        theirs = litellm.completion_cost(completion_response=made, model=model)
+        assert ours is not None
+        assert math.isclose(ours, theirs, rel_tol=1e-9), model
+    assert summed > 60
+
+
+def test_a_cost_by_hand() -> None:
+    price = TokenPrices(input=3e-6, output=15e-6, cache_read=0.3e-6, cache_write=3.75e-6)
+    # 500 × 3 + 1000 × 0.3 + 500 × 3.75 + 100 × 15 dollars a million
+    usage = Usage(2000, 100, cached_input_tokens=1000, cache_write_tokens=500)
+    assert price.cost(usage) == pytest.approx((1500 + 300 + 1875 + 1500) / 1e6)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        Usage(None, 5),
+        Usage(5, None),
+        Usage(MOST_TOKENS + 1, 5),
+        Usage(5, MOST_TOKENS + 1),
+        Usage(10, 5, cached_input_tokens=20),  # an endpoint may claim anything
+    ],
+)
+def test_what_the_sum_may_not_cover_is_left_to_litellm(usage: Usage) -> None:
+    assert TokenPrices(1.0, 1.0, 1.0, 1.0, most_tokens=MOST_TOKENS).cost(usage) is None
+
+
+def test_a_model_with_another_way_of_pricing_has_no_prices_to_sum() -> None:
+    entry = {"input_cost_per_token": 1.0, "output_cost_per_token": None}
+    assert checked_prices("openai/gpt-4o-mini", entry) is None
+    wrong = {"input_cost_per_token": 9.0, "output_cost_per_token": 9.0}  # not what litellm says
+    assert checked_prices("openai/gpt-4o-mini", wrong) is None
+
+
+def test_sounds_tiers_and_tools_are_not_usual() -> None:
+    made = counted("openai/gpt-4o-mini", 10, 5, 0, 0)
+    assert is_usual(made)
+    made.service_tier = "priority"
+    assert not is_usual(made)
+    made = counted("openai/gpt-4o-mini", 10, 5, 0, 0)
+    made.usage.prompt_tokens_details.audio_tokens = 4
+    assert not is_usual(made)
+
+
+@pytest.fixture
+def unlisted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """litellm's list without two models that genai-prices has."""
+    for name in ("gpt-4o-mini", "openai/gpt-4o-mini", "gemini/gemini-2.5-pro", "gemini-2.5-pro"):
+        monkeypatch.delitem(litellm_module().model_cost, name, raising=False)
+
+
+@pytest.mark.usefixtures("unlisted")
+def test_a_model_that_litellm_does_not_list_has_the_prices_of_genai_prices() -> None:
+    backend = asked("openai/gpt-4o-mini")
+    assert backend.price_source == "genai-prices"
+    assert backend.pricing.usual == TokenPrices(0.15e-6, 0.6e-6, 0.075e-6, 0.15e-6)
+    # 1,000 tokens at 0.15 and 500 at 0.60 dollars a million
+    assert backend.likely_cost(1000, 500) == pytest.approx(0.00045)
+    assert backend.worst_cost(1000, 500) == pytest.approx(0.00045)
+    assert backend.pricing.cost(answer("openai/gpt-4o-mini"), USED) == pytest.approx(0.00045)
+
+
+@pytest.mark.usefixtures("unlisted")
+def test_what_a_long_text_may_cost_by_genai_prices_counts_at_most_and_is_no_sum() -> None:
+    pricing = ModelPricing(BackendSpec(model="gemini/gemini-2.5-pro"))
+    assert pricing.source == "genai-prices"
+    likely, worst = pricing.likely_cost(1000, 1000), pricing.worst_cost(1000, 1000)
+    assert likely is not None
+    assert worst is not None
+    assert likely < worst
+    long = answer("gemini/gemini-2.5-pro")
+    assert pricing.cost(long, Usage(MOST_TOKENS + 1, 500)) is None
+
+
+@pytest.mark.usefixtures("unlisted")
+def test_behind_an_address_of_ones_own_no_list_says_what_a_model_costs() -> None:
+    backend = asked("openai/gpt-4o-mini", api_base="http://127.0.0.1:1/v1")
+    assert backend.price_source is None
+    assert backend.worst_cost(1, 1) is None
+
+
+@pytest.mark.usefixtures("unlisted")
+def test_the_record_says_where_prices_come_from(tmp_path: Path) -> None:
+    models: list[Any] = [
+        "openai/gpt-4o-mini",
+        "anthropic/claude-sonnet-4-5",
+        {"model": "hosted_vllm/mine", "api_base": "http://127.0.0.1:1/v1"},
+        {"model": "openai/gpt-4o", "prices": {"input": 1, "output": 2}},
+    ]
+    with Panel(models, ledger=tmp_path / "ledger.sqlite") as panel:
+        described = panel.describe()["models"]
+    assert [one["prices"] for one in described] == ["genai-prices", "litellm", None, "settings"]
+
+
+def test_without_genai_prices_a_model_that_litellm_does_not_list_has_no_price(
+    unlisted: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("areopagus.judges.models.pricing.find_spec", lambda _: None)
+    assert asked("openai/gpt-4o-mini").price_source is None

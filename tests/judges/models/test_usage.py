@@ -13,7 +13,7 @@ import pytest
 
 from areopagus import Panel, respond
 from areopagus.cli.cost import cost_lines
-from areopagus.judges.models.pricing import StraightPrice
+from areopagus.judges.models.pricing import TokenPrices
 from areopagus.judges.models.usage import Account, Sums, added_to, cost_record
 from areopagus.records.types import Reply, Usage
 from areopagus.run import Run
@@ -284,7 +284,7 @@ def test_a_cap_for_nothing_still_gets_its_page(
     assert "Nothing was paid in this folder." in page
 
 
-PRICE = StraightPrice(2e-6, 8e-6, 0.5e-6, 2.5e-6)
+PRICE = TokenPrices(2e-6, 8e-6, 0.5e-6, 2.5e-6)
 
 
 def reply(sent: int | None, said: int | None, cached: int | None = None, **more: Any) -> Reply:
@@ -310,7 +310,7 @@ def test_a_cost_that_is_more_than_tokens_times_prices_is_not_taken_apart() -> No
 
 def test_cost_and_both_savings_add_up_to_the_full_price() -> None:
     account = Account()
-    half = StraightPrice(1e-6, 4e-6, 0.25e-6, 1.25e-6)
+    half = TokenPrices(1e-6, 4e-6, 0.25e-6, 1.25e-6)
     # In a batch at half: 600*1 + 400*0.25 + 10*4 = 740; outside 1480; uncached 2080 millionths.
     account.paid_in_batch(reply(1000, 10, 400, cost_usd=740e-6), half, PRICE)
     told = account.to_json()["saved"]
