@@ -56,7 +56,7 @@ from areopagus import Panel
 from areopagus.judges.judge import Judge
 from areopagus.judges.models.client import Desk
 from areopagus.loop import run_sync
-from areopagus.records.ledger_writer import LedgerWriter
+from areopagus.records.ledger.writer import LedgerWriter
 from areopagus.records.readers.responses import ResponseRow
 from areopagus.records.types import Judgment
 from areopagus.scoring import score_rows

@@ -233,7 +233,7 @@ def ledger_server(given: str | None) -> Iterator[Any]:
     sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
     from postgres_server import PASSWORD, PostgresServer, missing
 
-    from areopagus.records.ledger_postgres_address import without_password
+    from areopagus.records.ledger.address import without_password
 
     reason = missing()
     if reason is not None:

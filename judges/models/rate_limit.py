@@ -20,7 +20,7 @@ them, and not five, and a backend that was named too much for still shows it wit
 _HOLD_AFTER_SERVER_ERROR_S = 10.0
 AHEAD_S = 0.1
 """So much time's answers may be noted ahead: those of two periods of the ledger's commits
-(`ledger_writer.APART_S`), since what one commit notes must last until the next is written."""
+(`APART_S` of the ledger), since what one commit notes must last until the next is written."""
 _AHEAD_LEAST = 2
 _AHEAD_MOST_SHARE = 2
 """Of what may be in flight: a kill counts what is noted ahead as calls that may have been paid."""

@@ -58,7 +58,7 @@ def test_every_line_is_byte_for_byte_what_litellm_sends_online(
         asked = models(server, **settings)
         with Panel(asked, personas=personas, ledger=ledger) as panel:
             run_batch(panel, tmp_path / "batched", source=rows(9))
-            from areopagus.records.ledger_admin import prune
+            from areopagus.records.ledger.admin import prune
 
             prune(ledger, before=time.time() + 60, dry_run=False)
         with Panel(asked, personas=personas, ledger=ledger) as panel:

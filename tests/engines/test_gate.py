@@ -281,7 +281,7 @@ def question(number: int) -> Request:
 async def test_answers_of_a_node_are_stored_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     gate = Gate(limited(), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         desk = NodeDesk(ledger, gate=gate, node="a", cap=None)

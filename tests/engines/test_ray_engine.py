@@ -23,8 +23,8 @@ from areopagus.engines.seat import plan_of
 from areopagus.errors import InputError, StoreError
 from areopagus.job import ScoreJob, run_job
 from areopagus.records.ledger import Ledger
-from areopagus.records.ledger_admin import ledger_stats
-from areopagus.records.ledger_postgres_address import without_password
+from areopagus.records.ledger.address import without_password
+from areopagus.records.ledger.admin import ledger_stats
 from areopagus.records.readers.responses import open_responses
 from areopagus.testing import ProviderServer, ScriptedBackend
 

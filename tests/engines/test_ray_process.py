@@ -29,7 +29,7 @@ from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
-from areopagus.records.ledger_postgres_address import without_password
+from areopagus.records.ledger.address import without_password
 from areopagus.records.readers.responses import open_responses
 from areopagus.testing import ProviderServer
 

@@ -36,7 +36,7 @@ def printable(text: str) -> str:
 
 def same_command() -> str:
     """The command line as it can be given again; a ledger's password is left out."""
-    from ..records.ledger_postgres_address import without_password
+    from ..records.ledger.address import without_password
 
     # Before the shell's quotation marks are set: they would be taken for a part of the password.
     return printable(shlex.join(["areopagus", *map(without_password, sys.argv[1:])]))

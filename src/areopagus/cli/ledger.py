@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from ..records.ledger_admin import Pruning
+    from ..records.ledger.admin import Pruning
 
 _WHERE = click.option("--ledger", "location", metavar="PATH|URL", help="Default: the shared one.")
 
@@ -24,7 +24,7 @@ def ledger() -> None:
 @_WHERE
 def show(key: str | None, *, limit: int, location: str | None) -> None:
     """List the newest calls, or show all that is stored of the one whose KEY begins so."""
-    from ..records.ledger_admin import recent_calls, whole_call
+    from ..records.ledger.admin import recent_calls, whole_call
 
     if key is not None:
         import json
@@ -55,7 +55,7 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
 @_WHERE
 def stats(location: str | None) -> None:
     """Count calls, tokens, cost and failures by backend."""
-    from ..records.ledger_admin import ledger_stats
+    from ..records.ledger.admin import ledger_stats
     from ..text_lines import units
     from .display import console, dollars, table, visible
 
@@ -109,7 +109,7 @@ def prune(
 ) -> None:
     """Remove calls from the ledger, after saying what they cost."""
     from ..errors import InputError
-    from ..records.ledger_admin import prune as remove
+    from ..records.ledger.admin import prune as remove
 
     moment: float | None = None
     if before is not None:

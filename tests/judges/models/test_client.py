@@ -19,7 +19,7 @@ from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request, Rung
 from areopagus.records.ledger import Ledger
-from areopagus.records.ledger_admin import ledger_stats
+from areopagus.records.ledger.admin import ledger_stats
 from areopagus.testing import ScriptedBackend
 
 
@@ -83,7 +83,7 @@ async def test_the_same_request_at_once_is_one_call(ledger: Ledger) -> None:
 async def test_no_call_waits_for_a_commit_that_waits_for_others(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     backend, desk = Slow("yes", concurrency=at_once), Desk(ledger)
     number = 4 * at_once
     asking = [
@@ -153,7 +153,7 @@ async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
 async def test_a_call_that_is_alone_waits_for_no_other_to_share_its_commits(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     desk = Desk(ledger)
     async with asyncio.timeout(20):
         for number in range(3):

@@ -13,7 +13,7 @@ from areopagus.judges.models.rate_limit import (
     StoppedError,
     TokenBucket,
 )
-from areopagus.records.ledger_writer import APART_S
+from areopagus.records.ledger.writer import APART_S
 
 
 async def take(limiter: Limiter, number: int, tokens: float = 1.0) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import StoreError
-from .ledger_rows import apply
-from .ledger_session import HEARTBEAT_S
-from .ledger_store import Store
+from ...errors import StoreError
+from .session import HEARTBEAT_S
+from .store import Store, apply
 
 APART_S = 0.05
 """From one commit to the next where nobody is held up. Answers that come one by one would else be
@@ -64,7 +63,7 @@ class LedgerWriter:
         A caller that is cancelled while it waits does not take the row with it.
 
         Args:
-            kind: what the row is; see `ledger_rows`.
+            kind: what the row is; see `store.apply`.
             row: its values.
             soon: whether something is held up until it is committed.
 

@@ -18,20 +18,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ..errors import StoreError
-from .ledger_lookups import GatheredLookups
-from .ledger_packing import decode_reply, encode_reply, encode_request, plain_text
-from .ledger_rows import UNANSWERED, of_the_dead
-from .ledger_store import (
+from ...errors import InputError, InputFault, StoreError
+from ..types import Reply
+from .lookups import GatheredLookups
+from .store import (
     SESSION_SHIFT,
+    UNANSWERED,
     Store,
     StoreConnection,
-    default_path,
+    decode_reply,
+    encode_reply,
+    encode_request,
+    of_the_dead,
     opened_before_fork,
-    store_at,
+    plain_text,
 )
-from .ledger_writer import LedgerWriter
-from .types import Reply
+from .writer import LedgerWriter
 
 __all__ = ["CallRecord", "Intent", "Ledger", "default_path"]
 
@@ -77,6 +79,35 @@ class Intent:
     def repeats(self) -> int:
         """How many times the call may have been paid already."""
         return len(self.orphans)
+
+
+def default_path() -> Path:
+    """The ledger shared by all runs: `$AREOPAGUS_HOME/ledger.sqlite`."""
+    from ...documents import home
+
+    return home() / "ledger.sqlite"
+
+
+def store_at(location: str | Path | None) -> Store:
+    """The store that a file name or an address names; `default_path()` when left out.
+
+    Raises:
+        InputError: an address that is not of a PostgreSQL database, or has faults.
+    """
+    if isinstance(location, str) and "://" in location:
+        scheme = location.split("://", 1)[0]
+        if scheme not in ("postgresql", "postgres"):
+            raise InputError(
+                [InputFault("ledger", f"must be a file or postgresql://…, got {scheme}://…")],
+                hint="Name a file with --ledger, or leave it out for the shared one.",
+            )
+        from .address import PostgresAddress
+        from .postgres import PostgresStore
+
+        return PostgresStore(PostgresAddress.parse(location))
+    from .sqlite import SqliteStore
+
+    return SqliteStore(Path(location).expanduser() if location is not None else default_path())
 
 
 class Ledger:

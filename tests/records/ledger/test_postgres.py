@@ -21,13 +21,14 @@ from postgres_server import PASSWORD, USER, PostgresServer
 from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import InputError, StoreError
+from areopagus.judges.models.backend import Rung
 from areopagus.judges.models.client import Desk
-from areopagus.judges.models.request import Request, Rung
-from areopagus.records import ledger_postgres
+from areopagus.judges.models.request import Request
 from areopagus.records.ledger import CallRecord, Ledger
-from areopagus.records.ledger_admin import ledger_stats
-from areopagus.records.ledger_postgres_address import PostgresAddress, without_password
-from areopagus.records.ledger_postgres_link import Link, ServerGoneError, told
+from areopagus.records.ledger import postgres as ledger_postgres
+from areopagus.records.ledger.address import PostgresAddress, without_password
+from areopagus.records.ledger.admin import ledger_stats
+from areopagus.records.ledger.postgres import Link, ServerGoneError, told
 from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 

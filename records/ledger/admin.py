@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, InputFault, StoreError
-from .ledger_packing import decode_reply
-from .ledger_rows import UNANSWERED, of_the_dead
-from .ledger_store import StoreConnection, store_at
+from ...errors import InputError, InputFault, StoreError
+from .ledger import store_at
+from .store import UNANSWERED, StoreConnection, decode_reply, of_the_dead
 
 _CALL_COLUMNS = (
     "key",

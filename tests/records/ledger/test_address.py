@@ -10,7 +10,7 @@ import pytest
 
 from areopagus.cli.display import same_command
 from areopagus.errors import InputError
-from areopagus.records.ledger_postgres_address import PostgresAddress, without_password
+from areopagus.records.ledger.address import PostgresAddress, without_password
 
 GOOD = [
     ("postgresql://u:SECRET@h/d", "postgresql://u@h/d"),

@@ -22,9 +22,10 @@ import pytest
 
 from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
-from areopagus.records.ledger_admin import ledger_stats, prune, recent_calls, whole_call
-from areopagus.records.ledger_sqlite import _version, open_for_writing
-from areopagus.records.ledger_store import SCHEMA_VERSION, store_at
+from areopagus.records.ledger.admin import ledger_stats, prune, recent_calls, whole_call
+from areopagus.records.ledger.ledger import store_at
+from areopagus.records.ledger.sqlite import _version, open_for_writing
+from areopagus.records.ledger.store import SCHEMA_VERSION
 from areopagus.records.types import Reply, Usage
 
 Place = Path | str
@@ -611,7 +612,7 @@ def test_reading_never_waits_for_a_writer(path: Path) -> None:
 async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     with Ledger.open(path) as ledger:
         commits: list[int] = []
         commit = ledger._writer._commit  # type: ignore[union-attr]
@@ -644,7 +645,7 @@ async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> No
 async def test_a_ledger_that_closes_writes_what_it_had_gathered(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.records.ledger_writer.APART_S", 60.0)
+    monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     with Ledger.open(path) as ledger:
         intent = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
         paying = asyncio.ensure_future(ledger.finish(intent, record(1)))

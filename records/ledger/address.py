@@ -11,7 +11,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from ..errors import InputError, InputFault
+from ...errors import InputError, InputFault
 
 DEFAULT_SCHEMA = "areopagus"
 DEFAULT_TIMEOUT_S = 10.0
