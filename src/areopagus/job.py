@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .access import all_paid, check_cap
-from .engines.local import LocalEngine
+from .engines.engine import LocalEngine
 from .judges.models.budget import Budget
 from .judges.models.client import Desk
 from .judges.models.usage import Spending, cost_record

@@ -91,7 +91,7 @@ def seated(panel: Panel, options: JobOptions) -> Seated:
     Raises:
         InputError: options that make no sense.
     """
-    from .engines.local import LocalEngine
+    from .engines.engine import LocalEngine
 
     rule = rule_of(
         options.get("precision"), options.get("judges_per_response"), options.get("order_seed", 0)

@@ -28,7 +28,7 @@ class LoopbackCluster:
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        # The head's node only holds the driver and the gate, so that any node may be killed.
+        # The head's node only holds the driver and the coordinator, so that any node may be killed.
         self._cluster = Cluster(
             initialize_head=True,
             head_node_args={

@@ -17,9 +17,8 @@ from postgres_server import PASSWORD, PostgresServer
 from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
-from areopagus.engines.ray_cluster import demand_token
-from areopagus.engines.ray_tasks import check_node
-from areopagus.engines.seat import plan_of
+from areopagus.engines.ray import demand_token
+from areopagus.engines.worker import check_node, plan_of
 from areopagus.errors import InputError, StoreError
 from areopagus.job import ScoreJob, run_job
 from areopagus.records.ledger import Ledger

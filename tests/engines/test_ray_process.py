@@ -19,10 +19,8 @@ from postgres_server import PostgresServer
 from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
-from areopagus.engines.ray_cluster import demand_token
-from areopagus.engines.ray_tasks import score_shard
-from areopagus.engines.seat import Seat, plan_of
-from areopagus.engines.shards import cut
+from areopagus.engines.ray import demand_token
+from areopagus.engines.worker import Worker, cut, plan_of, score_shard
 from areopagus.errors import InputError
 from areopagus.job import ScoreJob, run_job
 from areopagus.judges.models.budget import Budget
@@ -99,7 +97,7 @@ def test_sigterm_lets_a_run_end_in_good_order_however_long_that_takes(tmp_path: 
 
 
 _LISTED = """
-from areopagus.engines.ray_cluster import Cluster
+from areopagus.engines.ray import Cluster
 
 cluster = Cluster.connect(None, cpus=1, driver_ip=None)
 from ray._private.state import jobs
@@ -163,11 +161,11 @@ def test_a_defect_in_a_task_is_no_lost_cluster(
 def test_a_node_tells_of_a_defect_without_its_keys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def broken(self: Seat, shard: Any) -> None:
+    async def broken(self: Worker, shard: Any) -> None:
         raise ZeroDivisionError(f"asked with {KEY}")
 
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    monkeypatch.setattr(Seat, "score", broken)
+    monkeypatch.setattr(Worker, "score", broken)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         plan = plan_of(Panel("offline/lexical", ledger=ledger), cap=None)
     source = open_responses(rows(1))
@@ -194,7 +192,7 @@ def test_a_token_file_without_a_token_is_told(
 
 _JOINING = """
 import sys
-from areopagus.engines.ray_cluster import Cluster
+from areopagus.engines.ray import Cluster
 from areopagus.errors import InputError
 
 try:

@@ -16,7 +16,7 @@ import pytest
 from areopagus import Panel, environment
 from areopagus.batching.waiting import in_few_words
 from areopagus.cli.main import _show_defect
-from areopagus.engines import ray_tasks
+from areopagus.engines import worker as worker_module
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.credentials import redact, redact_library_logs, without_secrets
@@ -87,13 +87,13 @@ def test_a_defect_in_the_panel_is_told_without_it() -> None:
 
 
 def test_a_defect_on_a_node_is_told_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def seat(*given: Any) -> Any:
+    async def worker(*given: Any) -> Any:
         made()
         raise RuntimeError(f"odd {KEY}")
 
-    monkeypatch.setattr(ray_tasks, "seat_for", seat)
+    monkeypatch.setattr(worker_module, "worker_for", worker)
     given: Any = None
-    outcome = ray_tasks.score_shard(given, given, given)
+    outcome = worker_module.score_shard(given, given, given)
     assert NAME in outcome.defect[0]
     assert KEY not in repr(outcome)
 

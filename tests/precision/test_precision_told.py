@@ -17,7 +17,7 @@ from areopagus.batching.plan import planned_judgments
 from areopagus.calibration.panel_scores import panel_of_run
 from areopagus.cli.main import main
 from areopagus.cli.progress import ProgressLine
-from areopagus.engines.seat import plan_of
+from areopagus.engines.worker import plan_of
 from areopagus.graphs.stopping import StoppingRule
 from areopagus.job import Progress
 from areopagus.precision import (

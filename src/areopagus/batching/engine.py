@@ -7,7 +7,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engines.local import LocalEngine
+from ..engines.engine import LocalEngine
 from ..errors import InputError, InputFault, ProviderError
 from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError, Purse

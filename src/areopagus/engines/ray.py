@@ -1,17 +1,26 @@
-"""The engine for several machines: shards of responses as Ray tasks.
+"""The engine for several machines: parts of the responses ("shards") as tasks of a Ray cluster.
 
-The same panel graph runs in every task. Limits, cost cap and counts are held by one gate, which
-all nodes go through; paid replies are in one ledger, which all nodes share. So a task that is done
-again because its node died asks only for what the ledger does not hold.
+The same panel graph runs in every task. Limits, cost cap and counts are held by one coordinator;
+paid replies are in one ledger, which all nodes share. So a task that is done again because its node
+died asks only for what the ledger does not hold.
+
+Whoever reaches an open Ray cluster runs code on it. So tokens are demanded: a cluster started here
+gets one of its own, and one elsewhere must have been started with tokens. Ray's usage statistics
+are off.
 """
 
 from __future__ import annotations
 
 import asyncio
+import gc
+import os
+import secrets
+import sys
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, MutableMapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..access import price_fault
@@ -23,14 +32,183 @@ from ..judges.models.usage import added_to
 from ..records.readers.responses import ResponseRow
 from ..records.types import Verdict
 from ..scoring import Scored, closed
-from .gate import Gate, GateTotals
-from .ray_cluster import Cluster
-from .ray_tasks import check_node, defect, raised_there, score_shard
-from .seat import PanelPlan, limits_of, plan_of
-from .shards import Shard, cut, shard_size
+from .coordinator import Coordinator, CoordinatorTotals
+from .worker import (
+    PanelPlan,
+    Shard,
+    check_node,
+    cut,
+    defect,
+    limits_of,
+    plan_of,
+    raised_there,
+    score_shard,
+    shard_size,
+)
 
 if TYPE_CHECKING:
     from ..panel import Panel
+
+
+_WHERE = "ray"
+
+
+def ray_module() -> Any:
+    """Ray, imported with its usage statistics off.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    # Ray's own next default, which it would otherwise announce at every start.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # Its handler of crashes would take SIGTERM too, and abort after three seconds a run that is
+    # still keeping what is in flight. Ray reads this when it is imported.
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
+    try:
+        import ray  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise InputError(
+            [InputFault("--engine ray", "needs Ray: pip install 'areopagus[ray]'")]
+        ) from None
+    return ray
+
+
+def demand_token(environment: MutableMapping[str, str], *, starts_cluster: bool) -> None:
+    """Switches token authentication on, in the environment of this process.
+
+    Args:
+        environment: `os.environ`.
+        starts_cluster: whether a new cluster is started, which may get a new token.
+
+    Raises:
+        InputError: a cluster elsewhere is to be joined, and there is no token for it; or the file
+            that is to hold the token does not.
+    """
+    environment["RAY_AUTH_MODE"] = "token"
+    if environment.get("RAY_AUTH_TOKEN"):
+        return
+    if named := environment.get("RAY_AUTH_TOKEN_PATH"):
+        if fault := _token_file_fault(Path(named)):
+            raise InputError([InputFault("RAY_AUTH_TOKEN_PATH", f"names {named}, {fault}")])
+        return
+    if (Path.home() / ".ray" / "auth_token").is_file():
+        return
+    if not starts_cluster:
+        raise InputError(
+            [
+                InputFault(
+                    _WHERE,
+                    "must be given the cluster's token, in RAY_AUTH_TOKEN or a file named by "
+                    "RAY_AUTH_TOKEN_PATH; see docs/scaling.md",
+                )
+            ]
+        )
+    environment["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
+
+
+def _token_file_fault(path: Path) -> str | None:
+    try:
+        return None if path.read_bytes().strip() else "which is empty"
+    except OSError as error:
+        return f"which cannot be read: {error.strerror}"
+
+
+@contextmanager
+def _command_line_kept_back(ray: Any) -> Iterator[None]:
+    """Meanwhile Ray does not see this process's command line.
+
+    It would put all of it into the cluster's list of jobs, with the password of a ledger's address.
+    There is no setting for that.
+    """
+    utils = ray._private.utils
+    whole = utils.get_entrypoint_name
+    utils.get_entrypoint_name = lambda: "areopagus"
+    try:
+        yield
+    finally:
+        utils.get_entrypoint_name = whole
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A connection to a cluster.
+
+    Attributes:
+        ray: the module.
+        is_ours: whether this connection is closed with the job.
+    """
+
+    ray: Any
+    is_ours: bool
+
+    @classmethod
+    def connect(cls, address: str | None, *, cpus: int | None, driver_ip: str | None) -> Cluster:
+        """Joins the cluster at an address, or starts one on this machine.
+
+        Raises:
+            InputError: Ray is missing, there is no token, or nobody answers.
+        """
+        if "ray" in sys.modules and os.environ.get("RAY_AUTH_MODE") != "token":
+            late = "was imported without tokens: set RAY_AUTH_MODE=token before Python starts"
+            raise InputError([InputFault(_WHERE, late)])
+        demand_token(os.environ, starts_cluster=address is None)
+        ray = ray_module()
+        if ray.is_initialized():
+            return cls(ray, is_ours=False)
+        common = {"log_to_driver": False, "logging_level": "ERROR", "include_dashboard": False}
+        try:
+            with _command_line_kept_back(ray):
+                if address is None:
+                    # "local": no cluster that happens to run here, or RAY_ADDRESS, is joined.
+                    ray.init("local", num_cpus=cpus, _node_ip_address="127.0.0.1", **common)
+                else:
+                    named = {} if driver_ip is None else {"_node_ip_address": driver_ip}
+                    common.pop("include_dashboard")
+                    ray.init(address=address, **named, **common)
+        # An empty ~/.ray/auth_token, among others, is an error of Ray's own.
+        except (
+            ConnectionError,
+            RuntimeError,
+            TimeoutError,
+            ValueError,
+            ray.exceptions.RayError,
+        ) as error:
+            first = str(error).strip().split("\n", 1)[0]
+            # Ray does not say which of the two it was.
+            hint = address and "Is the cluster up, and is the token that of the cluster?"
+            fault = InputFault(address or _WHERE, f"no cluster: {first}")
+            raise InputError([fault], hint=hint) from error
+        return cls(ray, is_ours=True)
+
+    def nodes(self) -> list[tuple[str, str]]:
+        """(id, address) of the living nodes that have processors to give."""
+        return [
+            (node["NodeID"], node["NodeManagerAddress"])
+            for node in self.ray.nodes()
+            if node["Alive"] and node["Resources"].get("CPU", 0) > 0
+        ]
+
+    def processors(self) -> int:
+        """Processors of all living nodes."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def on_node(self, node: str) -> Any:
+        """The scheduling that puts something on this node and nowhere else."""
+        from ray.util.scheduling_strategies import (  # pyright: ignore[reportMissingImports]
+            NodeAffinitySchedulingStrategy,
+        )
+
+        return NodeAffinitySchedulingStrategy(node_id=node, soft=False)
+
+    def close(self) -> None:
+        """Leaves the cluster, and ends it where it was started here."""
+        if self.is_ours:
+            # Ray's core ends the process when a reference to one of its objects goes while it is
+            # taken down itself: what the collector would find then, in whatever thread, goes now.
+            gc.collect()
+            self.ray.shutdown()
+
 
 _POLL_S = 0.25
 _RETRIES = 5
@@ -51,8 +229,8 @@ class _Run:
 
     plan: PanelPlan
     sent_plan: Any
-    gate: Any
-    seen: GateTotals | None = None
+    coordinator: Any
+    seen: CoordinatorTotals | None = None
 
 
 class RayEngine:
@@ -97,12 +275,12 @@ class RayEngine:
         plan = plan_of(panel, cap=None)
         if not cluster.nodes():
             raise InputError([InputFault("ray", "the cluster has no processors to give")])
-        gate = self._new_gate(cluster, panel, plan)
+        coordinator = self._new_coordinator(cluster, panel, plan)
         try:
             asked = {
                 (node, address): cluster.ray.remote(check_node)
                 .options(num_cpus=1, scheduling_strategy=cluster.on_node(node), max_retries=1)
-                .remote(plan, gate)
+                .remote(plan, coordinator)
                 for node, address in cluster.nodes()
             }
             faults: list[InputFault] = []
@@ -113,7 +291,7 @@ class RayEngine:
                 if fault is not None:
                     unheard[node] = fault
         finally:
-            cluster.ray.kill(gate)
+            cluster.ray.kill(coordinator)
         living = {node for node, _ in cluster.nodes()}
         if living:
             unheard = {node: fault for node, fault in unheard.items() if node in living}
@@ -144,8 +322,8 @@ class RayEngine:
         cluster = await self._join()
         # What the desk spent before, in batches say, is no longer there for the nodes.
         plan = replace(plan_of(panel, cap=desk.budget.left), unclaimed=desk.unclaimed)
-        gate = self._new_gate(cluster, panel, plan)
-        run = _Run(plan, cluster.ray.put(plan), gate)
+        coordinator = self._new_coordinator(cluster, panel, plan)
+        run = _Run(plan, cluster.ray.put(plan), coordinator)
         watching = asyncio.create_task(self._watch(cluster, run, desk))
         size = self._size or shard_size(panel.bench, cluster.processors())
         shards = cut(rows, size=size, is_repeated=is_repeated)
@@ -177,7 +355,7 @@ class RayEngine:
                 if work is not None:
                     work.cancel()
             with suppress(Exception):
-                cluster.ray.kill(gate)
+                cluster.ray.kill(coordinator)
 
     async def close(self) -> None:
         """Leaves the cluster, and ends it where it was started here."""
@@ -204,13 +382,13 @@ class RayEngine:
                 ]
             )
 
-    def _new_gate(self, cluster: Cluster, panel: Panel, plan: PanelPlan) -> Any:
+    def _new_coordinator(self, cluster: Cluster, panel: Panel, plan: PanelPlan) -> Any:
         # On the driver's own node: the run ends with it in any case.
         here = cluster.on_node(cluster.ray.get_runtime_context().get_node_id())
         return (
-            cluster.ray.remote(Gate)
+            cluster.ray.remote(Coordinator)
             .options(
-                name=f"areopagus-gate-{plan.run}",
+                name=f"areopagus-coordinator-{plan.run}",
                 num_cpus=0,
                 max_concurrency=10_000,
                 scheduling_strategy=here,
@@ -220,7 +398,7 @@ class RayEngine:
 
     def _send(self, cluster: Cluster, run: _Run, shard: Shard) -> asyncio.Future[Any]:
         task = cluster.ray.remote(score_shard).options(num_cpus=1, max_retries=_RETRIES)
-        asked = task.remote(run.sent_plan, run.gate, shard)
+        asked = task.remote(run.sent_plan, run.coordinator, shard)
         loss = f"the cluster is gone, or lost one shard of responses {_RETRIES + 1} times"
         return asyncio.ensure_future(_answer(asked, loss))
 
@@ -241,10 +419,10 @@ class RayEngine:
             yield Scored(row, Verdict.from_json(verdict))
 
     async def _watch(self, cluster: Cluster, run: _Run, desk: Desk) -> None:
-        """Carries what the gate counts to the desk, and a stop the other way.
+        """Carries what the coordinator counts to the desk, and a stop the other way.
 
         Raises:
-            StoreError: the gate is lost, or all nodes are.
+            StoreError: the coordinator is lost, or all nodes are.
         """
         told = False
         clock = asyncio.get_running_loop().time
@@ -253,7 +431,7 @@ class RayEngine:
             await asyncio.sleep(_POLL_S)
             if desk.stopped and not told:
                 told = True
-                await _answer(run.gate.stop.remote(), "the run's gate is lost")
+                await _answer(run.coordinator.stop.remote(), "the run's coordinator is lost")
             await self._book(run, desk)
             if cluster.nodes():
                 peopled = clock()
@@ -264,7 +442,9 @@ class RayEngine:
                 )
 
     async def _book(self, run: _Run, desk: Desk) -> None:
-        now: GateTotals = await _answer(run.gate.totals.remote(), "the run's gate is lost")
+        now: CoordinatorTotals = await _answer(
+            run.coordinator.totals.remote(), "the run's coordinator is lost"
+        )
         before, run.seen = run.seen, now
         for name, number in now.counts.items():
             earlier = before.counts[name] if before else 0

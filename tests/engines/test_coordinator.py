@@ -1,4 +1,4 @@
-"""The gate of a run on several nodes, and a node's desk in front of it; without Ray."""
+"""The coordinator of a run on several nodes, and a node's desk in front of it; without Ray."""
 
 from __future__ import annotations
 
@@ -11,11 +11,17 @@ from typing import Any
 import pytest
 
 from areopagus import Panel
-from areopagus.engines import gate as gate_module
-from areopagus.engines.gate import REFUSED, STOPPED, Gate, Limits
-from areopagus.engines.node_desk import NodeDesk, SharedLimiter, in_touch
-from areopagus.engines.seat import Seat, limits_of, plan_of
-from areopagus.engines.shards import cut, shard_size
+from areopagus.engines.coordinator import (
+    REFUSED,
+    SILENCE_S,
+    STOPPED,
+    Coordinator,
+    Limits,
+    SharedLimiter,
+    WorkerClient,
+    in_touch,
+)
+from areopagus.engines.worker import Worker, cut, limits_of, plan_of, shard_size
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
@@ -39,7 +45,7 @@ def row(number: int, text: str | None = None) -> ResponseRow:
     )
 
 
-async def all_scored(panel: Panel, rows: list[ResponseRow], desk: NodeDesk) -> list[Scored]:
+async def all_scored(panel: Panel, rows: list[ResponseRow], desk: WorkerClient) -> list[Scored]:
     async def score() -> list[Scored]:
         return [item async for item in score_rows(rows, bench=panel.bench, desk=desk)]
 
@@ -64,18 +70,20 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
             in_flight -= 1
             return await super().send(request)
 
-    gate = Gate(limited(concurrency=4), cap=None)
+    coordinator = Coordinator(limited(concurrency=4), cap=None)
     backend = Slow({"overall": 7}, cost_usd=0.5)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(backend, mode="holistic", ledger=ledger)
-        nodes = [NodeDesk(ledger, gate=gate, node=name, cap=None) for name in "ab"]
+        nodes = [
+            WorkerClient(ledger, coordinator=coordinator, node=name, cap=None) for name in "ab"
+        ]
         halves = [[row(n) for n in range(6)], [row(n) for n in range(6, 12)]]
         found = await asyncio.gather(
             *(all_scored(panel, half, desk) for half, desk in zip(halves, nodes, strict=True))
         )
     assert [item.row.response_id for part in found for item in part] == [f"r{n}" for n in range(12)]
     assert most == 4
-    totals = await gate.totals()
+    totals = await coordinator.totals()
     assert totals.counts["sent"] == totals.counts["answered"] == 120
     assert totals.spent == pytest.approx(60.0)
     account = Account()
@@ -94,7 +102,7 @@ async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
             return await super().send(request)
 
     # 100 a second, and a second's worth at once: the 121st cannot go before 0.2 s.
-    gate = Gate(limited(concurrency=64, rpm=6000.0), cap=None)
+    coordinator = Coordinator(limited(concurrency=64, rpm=6000.0), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(Clocked({"overall": 7}), mode="holistic", ledger=ledger)
         began = time.monotonic()
@@ -103,13 +111,13 @@ async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
                 all_scored(
                     panel,
                     [row(100 * k + n) for n in range(5)],
-                    NodeDesk(ledger, gate=gate, node=f"{k}", cap=None),
+                    WorkerClient(ledger, coordinator=coordinator, node=f"{k}", cap=None),
                 )
                 for k in range(3)
             )
         )
     assert len(sent) == 150
-    # From before the first: a busy machine may hold that one up behind the gate.
+    # From before the first: a busy machine may hold that one up behind the coordinator.
     assert sent[-1] - began >= 0.49
     for index, moment in enumerate(sent):
         within = sum(1 for other in sent[index:] if other - moment < 0.2)
@@ -118,7 +126,7 @@ async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
 
 
 async def test_the_cap_holds_over_nodes(tmp_path: Path) -> None:
-    gate = Gate(limited(concurrency=32), cap=10.0)
+    coordinator = Coordinator(limited(concurrency=32), cap=10.0)
     backend = ScriptedBackend({"overall": 7}, cost_usd=0.25)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(backend, mode="holistic", ledger=ledger)
@@ -127,12 +135,12 @@ async def test_the_cap_holds_over_nodes(tmp_path: Path) -> None:
                 all_scored(
                     panel,
                     [row(100 * k + n) for n in range(5)],
-                    NodeDesk(ledger, gate=gate, node=f"{k}", cap=10.0),
+                    WorkerClient(ledger, coordinator=coordinator, node=f"{k}", cap=10.0),
                 )
                 for k in range(3)
             )
         )
-    totals = await gate.totals()
+    totals = await coordinator.totals()
     # A call and its repair are set aside together, so the last quarter dollar is not spent.
     assert totals.spent == pytest.approx(0.25 * len(backend.requests))
     assert 9.0 <= totals.spent <= 10.0
@@ -144,69 +152,69 @@ async def test_the_cap_holds_over_nodes(tmp_path: Path) -> None:
 
 async def test_places_and_money_of_a_node_that_fell_silent_go_back() -> None:
     now = 0.0
-    gate = Gate(limited(concurrency=2), cap=1.0, clock=lambda: now)
-    assert await gate.enter("dead", "scripted/judge", [1.0, 1.0, 1.0]) == 2
-    assert await gate.reserve("dead", [0.4, 0.2, 0.5]) == 2
-    await gate.report("dead", [("book", 0.1, True), ("release", 0.1, False)])
-    waiting = asyncio.create_task(gate.enter("alive", "scripted/judge", [1.0]))
+    coordinator = Coordinator(limited(concurrency=2), cap=1.0, clock=lambda: now)
+    assert await coordinator.enter("dead", "scripted/judge", [1.0, 1.0, 1.0]) == 2
+    assert await coordinator.reserve("dead", [0.4, 0.2, 0.5]) == 2
+    await coordinator.report("dead", [("book", 0.1, True), ("release", 0.1, False)])
+    waiting = asyncio.create_task(coordinator.enter("alive", "scripted/judge", [1.0]))
     await asyncio.sleep(0)
-    now = gate_module.SILENCE_S + 1
-    await gate.report("alive", [])
+    now = SILENCE_S + 1
+    await coordinator.report("alive", [])
     assert await waiting == 1
-    totals = await gate.totals()
+    totals = await coordinator.totals()
     # 0.1 is certain; what is left of 0.4 + 0.2 may have been spent by calls in flight.
     assert (totals.spent, totals.possibly_spent) == (0.1, pytest.approx(0.5))
     assert totals.given_up == 1
-    assert await gate.reserve("alive", [0.39]) == 1
-    assert await asyncio.wait_for(_answer_to_too_much(gate), 1) == REFUSED
+    assert await coordinator.reserve("alive", [0.39]) == 1
+    assert await asyncio.wait_for(_answer_to_too_much(coordinator), 1) == REFUSED
     # What it says when it comes back takes nothing from the others.
-    await gate.report("dead", [("leave", "scripted/judge"), ("release", 0.5, True)])
-    assert (await gate.totals()).possibly_spent == pytest.approx(0.5)
+    await coordinator.report("dead", [("leave", "scripted/judge"), ("release", 0.5, True)])
+    assert (await coordinator.totals()).possibly_spent == pytest.approx(0.5)
 
 
-async def _answer_to_too_much(gate: Gate) -> int:
-    await gate.report("alive", [("release", 0.39, True)])
-    return await gate.reserve("alive", [0.41])
+async def _answer_to_too_much(coordinator: Coordinator) -> int:
+    await coordinator.report("alive", [("release", 0.39, True)])
+    return await coordinator.reserve("alive", [0.41])
 
 
 async def test_what_a_node_that_was_given_up_still_waited_for_goes_to_others() -> None:
     now = 0.0
-    gate = Gate(limited(concurrency=1), cap=1.0, clock=lambda: now)
-    assert await gate.enter("alive", "scripted/judge", [1.0]) == 1
-    assert await gate.reserve("alive", [0.9]) == 1
-    place = asyncio.create_task(gate.enter("dead", "scripted/judge", [1.0]))
-    money = asyncio.create_task(gate.reserve("dead", [0.5, 0.5]))
+    coordinator = Coordinator(limited(concurrency=1), cap=1.0, clock=lambda: now)
+    assert await coordinator.enter("alive", "scripted/judge", [1.0]) == 1
+    assert await coordinator.reserve("alive", [0.9]) == 1
+    place = asyncio.create_task(coordinator.enter("dead", "scripted/judge", [1.0]))
+    money = asyncio.create_task(coordinator.reserve("dead", [0.5, 0.5]))
     await asyncio.sleep(0)
-    now = gate_module.SILENCE_S + 1
-    await gate.report("alive", [])
-    await gate.report("alive", [("leave", "scripted/judge"), ("release", 0.9, True)])
+    now = SILENCE_S + 1
+    await coordinator.report("alive", [])
+    await coordinator.report("alive", [("leave", "scripted/judge"), ("release", 0.9, True)])
     assert (await place, await money) == (0, 0)
     now *= 2
-    await gate.report("alive", [])
-    assert (await gate.totals()).possibly_spent == 0.0
-    assert await gate.reserve("alive", [1.0]) == 1
-    assert await gate.enter("alive", "scripted/judge", [1.0]) == 1
+    await coordinator.report("alive", [])
+    assert (await coordinator.totals()).possibly_spent == 0.0
+    assert await coordinator.reserve("alive", [1.0]) == 1
+    assert await coordinator.enter("alive", "scripted/judge", [1.0]) == 1
 
 
 async def test_a_node_that_was_given_up_and_lives_asks_again(tmp_path: Path) -> None:
     now = 0.0
-    gate = Gate(limited(concurrency=1), cap=1.0, clock=lambda: now)
-    assert await gate.enter("other", "scripted/judge", [1.0]) == 1
-    assert await gate.reserve("other", [0.9]) == 1
+    coordinator = Coordinator(limited(concurrency=1), cap=1.0, clock=lambda: now)
+    assert await coordinator.enter("other", "scripted/judge", [1.0]) == 1
+    assert await coordinator.reserve("other", [0.9]) == 1
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = NodeDesk(ledger, gate=gate, node="slow", cap=1.0)
+        desk = WorkerClient(ledger, coordinator=coordinator, node="slow", cap=1.0)
         limiter = desk.limiter(ScriptedBackend({"overall": 7}))
         place = asyncio.create_task(limiter.acquire(1.0))
         money = asyncio.create_task(desk.budget.reserve(0.5))
         await asyncio.sleep(0.01)
-        now = gate_module.SILENCE_S + 1
-        await gate.report("other", [])
-        await gate.report("other", [("leave", "scripted/judge"), ("release", 0.9, True)])
+        now = SILENCE_S + 1
+        await coordinator.report("other", [])
+        await coordinator.report("other", [("leave", "scripted/judge"), ("release", 0.9, True)])
         assert await asyncio.wait_for(asyncio.gather(place, money), 1) == [None, 0.5]
         now *= 2
-        await gate.report("other", [])
+        await coordinator.report("other", [])
     # It was heard when it asked again, and what it holds since then is known.
-    assert (await gate.totals()).possibly_spent == 0.5
+    assert (await coordinator.totals()).possibly_spent == 0.5
 
 
 async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
@@ -214,7 +222,7 @@ async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
 ) -> None:
     waiting = most = 0
 
-    class Counting(Gate):
+    class Counting(Coordinator):
         async def reserve(self, node, worst_usd):  # type: ignore[no-untyped-def]
             nonlocal waiting, most
             waiting += 1
@@ -224,9 +232,9 @@ async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
             finally:
                 waiting -= 1
 
-    gate = Counting(limited(), cap=1.0)
+    coordinator = Counting(limited(), cap=1.0)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = NodeDesk(ledger, gate=gate, node="a", cap=1.0)
+        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=1.0)
 
         async def spend() -> None:
             amount = await desk.budget.reserve(0.4)
@@ -236,39 +244,39 @@ async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
         await asyncio.wait_for(asyncio.gather(*(spend() for _ in range(200))), 10)
         await desk.tell()
     assert most == 1
-    assert (await gate.totals()).spent == 0.0
-    assert await gate.reserve("b", [1.0]) == 1  # all of it has come back
+    assert (await coordinator.totals()).spent == 0.0
+    assert await coordinator.reserve("b", [1.0]) == 1  # all of it has come back
 
 
 async def test_money_that_was_granted_to_somebody_who_left_goes_back(tmp_path: Path) -> None:
-    gate = Gate(limited(), cap=1.0)
-    assert await gate.reserve("b", [0.8]) == 1
+    coordinator = Coordinator(limited(), cap=1.0)
+    assert await coordinator.reserve("b", [0.8]) == 1
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = NodeDesk(ledger, gate=gate, node="a", cap=1.0)
+        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=1.0)
         leaving = asyncio.create_task(desk.budget.reserve(0.5))
         await asyncio.sleep(0.01)
         leaving.cancel()
-        await gate.report("b", [("release", 0.8, True)])
+        await coordinator.report("b", [("release", 0.8, True)])
         await asyncio.sleep(0.01)
         assert await asyncio.wait_for(desk.budget.reserve(1.0), 1) == 1.0
 
 
 async def test_a_stop_reaches_nodes_that_wait() -> None:
-    gate = Gate(limited(concurrency=1), cap=None)
-    assert await gate.enter("a", "scripted/judge", [1.0]) == 1
-    waiting = asyncio.create_task(gate.enter("b", "scripted/judge", [1.0]))
+    coordinator = Coordinator(limited(concurrency=1), cap=None)
+    assert await coordinator.enter("a", "scripted/judge", [1.0]) == 1
+    waiting = asyncio.create_task(coordinator.enter("b", "scripted/judge", [1.0]))
     await asyncio.sleep(0)
-    await gate.stop()
+    await coordinator.stop()
     assert await waiting == STOPPED
-    assert await gate.report("a", []) is True
+    assert await coordinator.report("a", []) is True
 
 
 async def test_a_stop_at_the_gate_stops_a_node_s_desk(tmp_path: Path) -> None:
-    gate = Gate(limited(), cap=None)
-    await gate.stop()
+    coordinator = Coordinator(limited(), cap=None)
+    await coordinator.stop()
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(ScriptedBackend({"overall": 7}), mode="holistic", ledger=ledger)
-        desk = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
         found = await all_scored(panel, [row(1), row(2)], desk)
     assert desk.stopped
     assert {j.status for item in found for j in item.verdict.judgments} == {"not_asked"}
@@ -282,9 +290,9 @@ async def test_answers_of_a_node_are_stored_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
-    gate = Gate(limited(), cap=None)
+    coordinator = Coordinator(limited(), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
         backend = ScriptedBackend({"overall": 7})
         asking = [
             asyncio.create_task(desk.ask(backend, question(n), desk.purse())) for n in range(5)
@@ -298,9 +306,9 @@ async def test_answers_of_a_node_are_stored_together(
 
 
 async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> None:
-    gate = Gate(limited(concurrency=1), cap=None)
+    coordinator = Coordinator(limited(concurrency=1), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = NodeDesk(ledger, gate=gate, node="a", cap=None)
+        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
         limiter = desk.limiter(ScriptedBackend({"overall": 7}))
         assert isinstance(limiter, SharedLimiter)
         await limiter.acquire(1.0)
@@ -316,13 +324,13 @@ async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> 
 
 
 async def test_a_gate_that_is_lost_is_told_and_nothing_more_is_sent(tmp_path: Path) -> None:
-    class Lost(Gate):
+    class Lost(Coordinator):
         async def enter(self, node, backend, tokens):  # type: ignore[no-untyped-def]
             raise ConnectionError("the actor died")
 
     backend = ScriptedBackend({"overall": 7})
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = NodeDesk(ledger, gate=Lost(limited(), cap=None), node="a", cap=None)
+        desk = WorkerClient(ledger, coordinator=Lost(limited(), cap=None), node="a", cap=None)
         with pytest.raises(ConnectionError):
             await desk.limiter(backend).acquire(1.0)
     assert backend.requests == []
@@ -366,28 +374,28 @@ def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:
 def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -> None:
     rows = [row(n) for n in range(3)]
 
-    async def on_a_node(panel: Panel, gate: Gate) -> tuple[int, int]:
+    async def on_a_node(panel: Panel, coordinator: Coordinator) -> tuple[int, int]:
         """Answers of the ledger at a node that does a shard twice, after each time."""
-        paid = NodeDesk(panel.ledger, gate=gate, node="a", cap=None)
+        paid = WorkerClient(panel.ledger, coordinator=coordinator, node="a", cap=None)
         found = await all_scored(panel, rows, paid)
         keys = [one.ledger_key for item in found for one in item.verdict.judgments]
         driver = Desk(panel.ledger)
         for key, reply in panel.ledger.lookup([key for key in keys if key]).items():
             driver.brought(key, reply, None, None)
-        seat = Seat(replace(plan_of(panel, cap=None), unclaimed=driver.unclaimed), gate)
+        worker = Worker(replace(plan_of(panel, cap=None), unclaimed=driver.unclaimed), coordinator)
         (shard,) = cut(rows, size=3, is_repeated=lambda item: False)
-        await seat.score(shard)
-        once = seat.desk.counts.from_ledger
-        await seat.score(shard)
-        twice = seat.desk.counts.from_ledger
-        await seat.close()
+        await worker.score(shard)
+        once = worker.desk.counts.from_ledger
+        await worker.score(shard)
+        twice = worker.desk.counts.from_ledger
+        await worker.close()
         return once, twice
 
     with ProviderServer() as provider:
         settings = {"model": "openai/x", "api_base": provider.openai_base}
         with Panel(settings, mode="holistic", ledger=tmp_path / "l.sqlite") as panel:
             # On the package's loop: litellm keeps connections that outlive a test's own.
-            found = run_sync(on_a_node(panel, Gate(limits_of(panel), cap=None)))
+            found = run_sync(on_a_node(panel, Coordinator(limits_of(panel), cap=None)))
         assert provider.counts.total == 30
     assert found == (0, 30)
 
@@ -406,12 +414,14 @@ async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
     told: list[int] = []
     store: Any = None
     desk = Desk(store, on_change=lambda: told.append(desk.counts.answered))
-    gate = Gate({}, None)
+    coordinator = Coordinator({}, None)
     run: Any = SimpleNamespace(
-        gate=SimpleNamespace(totals=SimpleNamespace(remote=gate.totals)), seen=None
+        coordinator=SimpleNamespace(totals=SimpleNamespace(remote=coordinator.totals)), seen=None
     )
     engine = ray_engine.RayEngine()
-    await gate.report("node", [("counts", {"sent": 50, "answered": 50}), ("book", 1.25, True)])
+    await coordinator.report(
+        "node", [("counts", {"sent": 50, "answered": 50}), ("book", 1.25, True)]
+    )
     await engine._book(run, desk)
     await engine._book(run, desk)  # nothing new
     assert (told, desk.budget.spent) == ([50], 1.25)
