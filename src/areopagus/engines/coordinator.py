@@ -430,7 +430,7 @@ class SharedLimiter(Limiter):
         super().__init__(concurrency=1)
         self._backend = backend
         self._reporter = reporter
-        self._line = _Line(self._enter, lambda _: self.release())
+        self._line = _Line(self._places_granted, lambda _: self.release())
 
     @property
     def is_full_handed(self) -> bool:
@@ -476,7 +476,7 @@ class SharedLimiter(Limiter):
         super().stop()
         self._line.fail(StoppedError())
 
-    async def _enter(self, sizes: list[float]) -> int:
+    async def _places_granted(self, sizes: list[float]) -> int:
         granted = await self._reporter.coordinator.enter(self._reporter.node, self._backend, sizes)
         if granted == STOPPED:
             self.stop()
