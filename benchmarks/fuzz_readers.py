@@ -32,16 +32,16 @@ SLOWEST_S = 10
 
 def reply_target() -> Callable[[bytes], None]:
     from areopagus.judges.logprobs import expected_scores
-    from areopagus.judges.parse import MAX_DETAIL_CHARS, read_vote
-    from areopagus.judges.schema import Contract
+    from areopagus.judges.parse import MAX_DETAIL_CHARS, parse
+    from areopagus.judges.schema import Vote, judgment_schema
     from areopagus.records.types import Reply, Usage
 
     criteria = ("conceptual_clarity", "evidential_grounding")
     contracts = [
-        Contract(criteria, 1, 10, abstained=True, rationale=False),
-        Contract(criteria, 0, 100, abstained=True, rationale=True),
-        Contract(("overall",), 1, 10, abstained=False, rationale=False),
-        Contract(("overall",), 1, 5, abstained=False, rationale=True),
+        judgment_schema(criteria, 1, 10, abstained=True, rationale=False),
+        judgment_schema(criteria, 0, 100, abstained=True, rationale=True),
+        judgment_schema(("overall",), 1, 10, abstained=False, rationale=False),
+        judgment_schema(("overall",), 1, 5, abstained=False, rationale=True),
     ]
     endings = ("stop", "length", "content_filter", "tool_calls", None, "refusal")
 
@@ -61,17 +61,16 @@ def reply_target() -> Callable[[bytes], None]:
             text=text, finish_reason=endings[data[1] % len(endings)], usage=Usage(),
             refusal=text[:20] if data[2] & 2 else None, logprobs=logprobs,
         )  # fmt: skip
-        vote = read_vote(reply, contract)
-        if vote.outcome == "scored":
+        parsed = parse(reply, contract)
+        assert (parsed.value is None) == (parsed.problem is not None)
+        vote = parsed.value or Vote()
+        if parsed.value is not None and not vote.abstained:
             assert set(vote.scores) == set(contract.criteria)
-        if vote.outcome not in ("scored", "abstained"):
-            assert not vote.scores
-            assert vote.problem
         for score in vote.scores.values():
             assert type(score) is int
             assert contract.low <= score <= contract.high
-        assert len(vote.detail or "") <= MAX_DETAIL_CHARS
-        assert (vote.detail or "").isprintable()
+        assert len(parsed.detail or "") <= MAX_DETAIL_CHARS
+        assert (parsed.detail or "").isprintable()
         (vote.rationale or "").encode("utf-8")
         if logprobs is not None and vote.outcome == "scored":
             expected = expected_scores(reply, contract)

@@ -22,11 +22,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from ..errors import ProviderError
-from ..judges.models.backend import Backend
+from ..judges.models.backend import LADDER, Backend
 from ..judges.models.budget import BudgetSpentError, Purse
 from ..judges.models.client import Answer, Desk, reserve_usd
 from ..judges.models.rate_limit import StoppedError
-from ..judges.models.request import LADDER
+from ..judges.structured import ask, known_format
 from .adjudication_question import (
     JudgeQuestion,
     judge_request,
@@ -222,7 +222,7 @@ async def _set_aside(
     worst: list[float | None] = []
     is_known = True
     for slot, backend in zip(SLOTS[:2], judges, strict=False):
-        rung = await desk.rung(backend)
+        rung = await known_format(desk, backend)
         is_known = is_known and rung is not None
         requests = [
             judge_request(
@@ -302,7 +302,8 @@ async def _ask(
     name = backend.spec.name
     purse = hearing.purses.get(slot) or desk.purse()
     try:
-        answer, request = await desk.ask_structured(
+        answer, request = await ask(
+            desk,
             backend,
             lambda rung: judge_request(
                 question,

@@ -16,6 +16,7 @@ from ..judges.models.request import Message, Purpose, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
 from ..judges.schema import ObjectContract
+from ..judges.structured import ask
 from ..records.types import Reply
 from .prompt_construction_brief import (
     EQUIVALENCE_TEMPLATE,
@@ -183,7 +184,7 @@ async def ask_object(
     purse = desk.purse()
     answers: list[Answer] = []
     try:
-        first, request = await desk.ask_structured(backend, build, purse)
+        first, request = await ask(desk, backend, build, purse)
         answers.append(first)
         reading = _strict(first.reply, contract)
         if reading.outcome == "unreadable":

@@ -11,6 +11,7 @@ from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Answer
 from ..judges.models.rate_limit import StoppedError
 from ..judges.parse import read_object
+from ..judges.structured import ask
 from .prompt_construction_blocks import read_blocks
 from .prompt_construction_brief import generation_contract
 from .prompt_construction_calls import (
@@ -32,7 +33,8 @@ async def write_bundle(work: Construction, generator: Backend) -> Draft:
     name, material = generator.spec.name, work.material
     purse = work.desk.purse()
     try:
-        answer, request = await work.desk.ask_structured(
+        answer, request = await ask(
+            work.desk,
             generator,
             lambda rung: generation_request(
                 generator, material, secret=work.desk.ledger.secret, rung=rung

@@ -26,6 +26,7 @@ from ..judges.models.client import Answer, Desk
 from ..judges.models.credentials import redact
 from ..judges.models.rate_limit import StoppedError
 from ..judges.parse import ObjectReading, read_object
+from ..judges.structured import ask
 from .framings import Framing
 from .reframed import failed_by_defect, reframed
 from .reframing_state import Reframed, ReframingState, Rewriting
@@ -44,7 +45,8 @@ async def rewrite_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Re
     purse = work.desk.purse()
     _tell(runtime, "rewrite")
     try:
-        answer, request = await work.desk.ask_structured(
+        answer, request = await ask(
+            work.desk,
             work.rewriter,
             lambda rung: rewrite_request(
                 work.rewriter,

@@ -11,6 +11,7 @@ from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
 from ..judges.models.request import Message, Request, Rung
 from ..judges.parse import ObjectReading, object_faults, read_object
 from ..judges.prompt import nonce_for
+from ..judges.structured import ask
 from ..records.types import Reply
 from .framings import Framing, opposite_pairs
 from .reframing_state import ReviewOutcome
@@ -84,7 +85,8 @@ async def review_variants(
     purse = desk.purse()
     answers: list[Answer] = []
     try:
-        first, request = await desk.ask_structured(
+        first, request = await ask(
+            desk,
             backend,
             lambda rung: review_request(
                 backend,

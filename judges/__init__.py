@@ -8,9 +8,10 @@ from .models.client import Answer, Desk
 from .models.litellm_backend import LitellmBackend
 from .models.request import Message, Request
 from .models.usage import CallCounts
-from .parse import Vote, read_vote
+from .parse import Parsed, parse
 from .prompt import Brief
-from .schema import Contract
+from .schema import OutputSchema, Vote
+from .structured import Completion, Question, complete
 
 __all__ = [
     "Answer",
@@ -20,16 +21,20 @@ __all__ = [
     "Budget",
     "BudgetSpentError",
     "CallCounts",
-    "Contract",
+    "Completion",
     "Desk",
     "EmbeddedBackend",
     "Judge",
     "LitellmBackend",
     "Matter",
     "Message",
+    "OutputSchema",
+    "Parsed",
     "Prices",
+    "Question",
     "Request",
     "Vote",
     "backend_of",
-    "read_vote",
+    "complete",
+    "parse",
 ]

@@ -18,8 +18,8 @@ from typing import Any, Literal
 
 from ..errors import InputError, InputFault
 from ..records.types import Reply
-from .parse import locate, read_vote
-from .schema import Contract
+from .parse import locate, parse
+from .schema import OutputSchema, Vote
 
 ExpectedProblem = Literal[
     "not_scored",
@@ -71,7 +71,7 @@ class _Step:
 
 
 def expected_scores(
-    reply: Reply, contract: Contract, *, min_mass: float = 0.9, max_unsettled: float = 0.01
+    reply: Reply, schema: OutputSchema[Vote], *, min_mass: float = 0.9, max_unsettled: float = 0.01
 ) -> ExpectedResult:
     """The probability-weighted score of each criterion, or why it cannot be computed.
 
@@ -82,9 +82,9 @@ def expected_scores(
     writes numbers of that length as one token; otherwise it is unsettled.
 
     Args:
-        reply: must be read as `scored` by `read_vote`, and carry OpenAI-style log-probabilities
+        reply: must be a vote with scores, and carry OpenAI-style log-probabilities
             with alternatives.
-        contract: what the reply had to be.
+        schema: what the reply had to be.
         min_mass: least covered mass of each criterion, in (0, 1].
         max_unsettled: most unsettled mass of each criterion, in [0, 1).
 
@@ -98,20 +98,20 @@ def expected_scores(
         faults.append(InputFault("", f"must be in [0, 1), got {max_unsettled}", "max_unsettled"))
     if faults:
         raise InputError(faults)
-    vote = read_vote(reply, contract)
-    if vote.outcome != "scored" or reply.text is None:
-        return ExpectedResult(
-            problem="not_scored", detail=f"the reply is {vote.outcome}: {vote.detail}"
-        )
+    parsed = parse(reply, schema)
+    vote = parsed.value
+    if vote is None or vote.abstained or reply.text is None:
+        said = "abstained" if vote else f"{parsed.outcome}: {parsed.detail}"
+        return ExpectedResult(problem="not_scored", detail=f"the reply is {said}")
     values: dict[str, float] = {}
     covered: dict[str, float] = {}
     try:
         steps = _steps(reply.logprobs)
         offset = _offset(steps, reply.text)
         one_token_lengths = _lengths_of_numbers(steps)
-        for criterion, position in _value_positions(reply.text, contract):
+        for criterion, position in _value_positions(reply.text, schema):
             before = len(reply.text[:position].encode("utf-8", "surrogatepass"))
-            number = _Number(steps, contract, one_token_lengths)
+            number = _Number(steps, schema, one_token_lengths)
             number.read_from(offset + before)
             covered[criterion] = sum(number.mass.values())
             if number.unsettled > max_unsettled:
@@ -135,7 +135,7 @@ def expected_scores(
             )
     except _NotComputableError as reason:
         return ExpectedResult(mass=covered, problem=reason.problem, detail=reason.detail)
-    in_order = contract.criteria  # the reply may have them in another
+    in_order = schema.criteria  # the reply may have them in another
     return ExpectedResult(
         values={criterion: values[criterion] for criterion in in_order},
         mass={criterion: covered[criterion] for criterion in in_order},
@@ -229,15 +229,15 @@ def _lengths_of_numbers(steps: Sequence[_Step]) -> frozenset[int]:
     )
 
 
-def _value_positions(text: str, contract: Contract) -> Iterator[tuple[str, int]]:
+def _value_positions(text: str, schema: OutputSchema[Vote]) -> Iterator[tuple[str, int]]:
     """Each criterion with the index in `text` at which its number starts.
 
     Walks the members of an object that is known to be valid, so that a number or a key's name
     inside a rationale is never taken for the score.
     """
-    located = locate(text, contract)
+    located = locate(text, schema)
     if not isinstance(located.value, dict):
-        yield contract.criteria[0], located.start
+        yield schema.criteria[0], located.start
         return
     decoder = json.JSONDecoder(strict=False)
     position = located.start + 1
@@ -245,7 +245,7 @@ def _value_positions(text: str, contract: Contract) -> Iterator[tuple[str, int]]
         position = _after_space(text, position)
         key, position = decoder.raw_decode(text, position)
         position = _after_space(text, _after_space(text, position) + 1)  # the colon
-        if key in contract.criteria:
+        if key in schema.criteria:
             yield key, position
         _, position = decoder.raw_decode(text, position)
         position = _after_space(text, position)
@@ -264,10 +264,10 @@ class _Number:
     """Adds up what a number in the reply could have been; `mass` by value, and `unsettled`."""
 
     def __init__(
-        self, steps: Sequence[_Step], contract: Contract, one_token_lengths: frozenset[int]
+        self, steps: Sequence[_Step], schema: OutputSchema[Vote], one_token_lengths: frozenset[int]
     ) -> None:
         self._steps = steps
-        self._contract = contract
+        self._schema = schema
         self._one_token_lengths = one_token_lengths
         self.mass: dict[int, float] = {}
         self.unsettled = 0.0
@@ -319,16 +319,16 @@ class _Number:
                 self._settle(digits, mass * chance)
 
     def _ends_number(self, tail: bytes) -> bool:
-        if self._contract.is_single_integer and (not tail or tail[:1] in b"<`"):
+        if self._schema.is_single_integer and (not tail or tail[:1] in b"<`"):
             return True  # a bare integer is followed by an end token, "" or "<|…|>", or a fence
         return tail[:1] in (b",", b"}", b" ", b"\t", b"\r", b"\n")
 
     def _settle(self, digits: bytes, mass: float) -> None:
         has_leading_zero = len(digits) > 1 and digits.startswith(b"0")
-        if has_leading_zero or len(digits) > len(str(self._contract.high)):
+        if has_leading_zero or len(digits) > len(str(self._schema.high)):
             return
         value = int(digits)
-        if self._contract.low <= value <= self._contract.high:
+        if self._schema.low <= value <= self._schema.high:
             self.mass[value] = self.mass.get(value, 0.0) + mass
 
     def _lengths_of_longer_values(self, digits: bytes) -> frozenset[int]:
@@ -336,9 +336,9 @@ class _Number:
         if digits.startswith(b"0"):
             return frozenset()  # JSON has no leading zeros
         lengths = set()
-        for more in range(1, len(str(self._contract.high)) - len(digits) + 1):
+        for more in range(1, len(str(self._schema.high)) - len(digits) + 1):
             least = int(digits) * 10**more
-            if least <= self._contract.high and least + 10**more - 1 >= self._contract.low:
+            if least <= self._schema.high and least + 10**more - 1 >= self._schema.low:
                 lengths.add(len(digits) + more)
         return frozenset(lengths)
 

@@ -21,7 +21,7 @@ from ..personas import Persona
 from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
 from .models.request import Message
-from .schema import Contract, describe, repair_request
+from .schema import ABSTAINED, RATIONALE, OutputSchema, Vote, judgment_schema, what_was_wrong
 
 NONCE_DIGITS = 16
 NONCE_LINE = "Marker of this message: "
@@ -96,7 +96,7 @@ class Brief:
     order: Order = DEFAULT_ORDER
     rationale: Rationale = "none"
     anchors: bool = True
-    contract: Contract = field(init=False)
+    contract: OutputSchema[Vote] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -170,13 +170,13 @@ class Brief:
         )
 
 
-def contract_of(rubric: Rubric, mode: Mode, rationale: Rationale) -> Contract:
+def contract_of(rubric: Rubric, mode: Mode, rationale: Rationale) -> OutputSchema[Vote]:
     """What a reply must hold in this mode."""
     single = mode != "dimensions"
-    return Contract(
-        criteria=(OVERALL,) if single else rubric.dimension_ids,
-        low=rubric.scale.low,
-        high=rubric.scale.high,
+    return judgment_schema(
+        (OVERALL,) if single else rubric.dimension_ids,
+        rubric.scale.low,
+        rubric.scale.high,
         abstained=not single,
         rationale=rationale == "before",
     )
@@ -218,4 +218,50 @@ def _persona_block(persona: Persona) -> str:
     return (
         f"Your perspective: {persona.label}\n{persona.description.strip()}\n"
         "Judge as a fair and demanding scholar of this outlook would."
+    )
+
+
+def describe(schema: OutputSchema[Vote]) -> str:
+    """The form of the reply in words; its example holds no number to anchor on."""
+    several = len(schema.criteria) > 1
+    lines = [
+        "Reply with a single JSON object: nothing before it, nothing after it, no code block.",
+        f"It has {'these keys' if len(schema.keys) > 1 else 'this key'} and no other:",
+    ]
+    if RATIONALE in schema.keys:
+        lines.append(f'- "{RATIONALE}": a string of two to four sentences, written before scoring.')
+    names = ", ".join(f'"{name}"' for name in schema.criteria)
+    each = "each an integer" if several else "an integer"
+    lines.append(
+        f"- {names}: {each} from {schema.low} (lowest) to {schema.high} (highest), in plain "
+        "digits, without quotation marks, decimals or a denominator."
+    )
+    if ABSTAINED in schema.keys:
+        lines.append(
+            f'- "{ABSTAINED}": true if the response turns the prompt down instead of taking it up '
+            "(it declines on whatever ground, or only talks about the question); false if it "
+            "makes any real attempt at an answer, however weak. Give the "
+            f"{'integers' if several else 'integer'} in both cases."
+        )
+    lines.append(f"The shape, with placeholders to fill in: {_shape(schema)}")
+    return "\n".join(lines)
+
+
+def _shape(schema: OutputSchema[Vote]) -> str:
+    return schema.shape(**{RATIONALE: '"<your reasons>"'})
+
+
+def repair_request(problem: str, schema: OutputSchema[Vote]) -> str:
+    """The one request to repair an unreadable reply, as the text of a user message.
+
+    Args:
+        problem: the code of `Parsed.problem`. Only the code is used: the `detail` may quote
+            the judged text, which must not return outside its marks.
+        schema: what the reply should have been.
+    """
+    return (
+        f"Your last reply {what_was_wrong(problem)}. Send the JSON object alone, with no "
+        f"other text and no code block, in this shape: {_shape(schema)}\n"
+        "This is about the form only: keep any score that you had already settled on, and change "
+        "nothing else about your assessment."
     )

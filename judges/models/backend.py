@@ -118,7 +118,7 @@ class BackendSpec(BaseModel):
     max_wait_s: float = Field(
         default=900.0, gt=0, description="seconds a call may spend waiting out rate limits"
     )
-    structured: Literal["json_schema", "json_object", "prompt", "auto"] = "auto"
+    structured: Literal[Rung, "auto"] = "auto"
     score_mode: ScoreMode | None = None
     rpm: float | None = Field(default=None, gt=0, description="requests a minute")
     tpm: float | None = Field(default=None, gt=0, description="tokens a minute, both directions")

@@ -19,7 +19,7 @@ from .backend import Backend
 from .budget import Budget, BudgetSpentError, Purse
 from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .rate_limit import Limiter, StoppedError
-from .request import LADDER, Request, Rung
+from .request import Request, Rung
 from .usage import Account, CallCounts, Spending, UnitPrices
 
 if TYPE_CHECKING:
@@ -128,7 +128,12 @@ class Answer:
 
 
 class Desk:
-    """Hands calls to backends on behalf of one run. Used from one event loop."""
+    """Hands calls to backends on behalf of one run. Used from one event loop.
+
+    Attributes:
+        response_formats, format_probes: what `structured.ask` has learnt of the backends, by their
+            identity, and who is trying it out; None where that failed.
+    """
 
     def __init__(
         self,
@@ -146,9 +151,8 @@ class Desk:
         self._limiters: dict[str, Limiter] = {}
         self._in_flight: dict[str, asyncio.Future[None]] = {}
         self._closed: dict[str, ProviderError] = {}
-        self._rungs: dict[str, Rung] = {}
-        self._probes: dict[str, asyncio.Lock] = {}
-        self._unlearned: set[str] = set()
+        self.response_formats: dict[str, Rung] = {}
+        self.format_probes: dict[str, asyncio.Lock | None] = {}
         self._stopped = False
 
     @property
@@ -191,45 +195,6 @@ class Desk:
             if self._stopped:
                 limiter.stop()
         return self._limiters[spec.name]
-
-    async def rung(self, backend: Backend) -> Rung | None:
-        """How this backend takes structured output, as set or as learned; None = not known yet."""
-        spec = backend.spec
-        if spec.structured != "auto":
-            return spec.structured
-        if spec.identity not in self._rungs:
-            learned = await self.ledger.find_capability(spec.identity)
-            if learned is not None and learned in LADDER:
-                self._rungs[spec.identity] = learned
-        return self._rungs.get(spec.identity)
-
-    async def ask_structured(
-        self, backend: Backend, build: Callable[[Rung], Request], purse: Purse
-    ) -> tuple[Answer, Request]:
-        """The answer to a request for structured output, in the strongest form the backend takes.
-
-        The first call to a backend that is not known yet is the probe: the others wait for it, so
-        that an endpoint without structured output sees one refused call a form, not hundreds.
-
-        Raises:
-            ProviderError, BudgetSpentError, StoppedError: as `ask`.
-        """
-        rung = await self.rung(backend)
-        if rung is not None:
-            request = build(rung)
-            return await self.ask(backend, request, purse), request
-        identity = backend.spec.identity
-        if identity in self._unlearned:
-            return await self._probe(backend, build, purse)
-        async with self._probes.setdefault(identity, asyncio.Lock()):
-            if await self.rung(backend) is None and identity not in self._unlearned:
-                try:
-                    return await self._probe(backend, build, purse)
-                except ProviderError:
-                    # An endpoint that fails for other reasons must not keep everybody in line.
-                    self._unlearned.add(identity)
-                    raise
-        return await self.ask_structured(backend, build, purse)
 
     async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
         """The reply to this request, from the ledger or from the backend.
@@ -291,22 +256,6 @@ class Desk:
             self.account.found(stored)
         return Answer(stored, key, from_ledger=True)
 
-    async def _probe(
-        self, backend: Backend, build: Callable[[Rung], Request], purse: Purse
-    ) -> tuple[Answer, Request]:
-        for rung in LADDER:
-            request = build(rung)
-            try:
-                answer = await self.ask(backend, request, purse)
-            except ProviderError as error:
-                if rung != LADDER[-1] and is_about_format(error):
-                    continue
-                raise
-            self._rungs[backend.spec.identity] = rung
-            await self.ledger.set_capability(backend.spec.identity, rung)
-            return answer, request
-        raise AssertionError("the last rung of the ladder returns or raises")
-
     async def _send(self, backend: Backend, request: Request, key: str, purse: Purse) -> Reply:
         spec = backend.spec
         limiter = self.limiter(backend)
@@ -321,7 +270,7 @@ class Desk:
         except ProviderError as error:
             self.counts.failed += 1
             error.attempts = call.attempts
-            if error.fault in CLOSES_BACKEND:
+            if error.fault in CLOSES_BACKEND and not is_about_format(error):
                 self._closed.setdefault(spec.name, error)
             await self._record_failure(call, error)
             raise
@@ -353,7 +302,11 @@ class Desk:
 
         retrying = AsyncRetrying(
             retry=retry_if_exception(
-                lambda error: isinstance(error, ProviderError) and error.fault in TRANSIENT
+                lambda error: (
+                    isinstance(error, ProviderError)
+                    and error.fault in TRANSIENT
+                    and not is_about_format(error)  # it would answer the same again
+                )
             ),
             stop=call.gives_up,
             wait=call.waits,

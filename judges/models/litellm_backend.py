@@ -267,6 +267,8 @@ class LitellmBackend:
                     "schema": dict(request.schema),
                 },
             }
+        elif request.schema is not None and request.structured == "json_object_schema":
+            arguments["response_format"] = {"type": "json_object", "schema": dict(request.schema)}
         elif request.schema is not None and request.structured == "json_object":
             arguments["response_format"] = {"type": "json_object"}
         return arguments

@@ -100,6 +100,10 @@ _FORMAT = re.compile(
     r"|output_config|guided_json|response_mime_type|grammar|\bformat\b",
     re.IGNORECASE,
 )
+_NAMES_FORMAT = re.compile(
+    r"response[_ ]format|json[_ ]schema|json[_ ]object|structured[_ ]outputs?|response_mime_type",
+    re.IGNORECASE,
+)
 _CUT_OFF = re.compile(
     r"JSONDecodeError|Expecting value|Unterminated|Expecting property|disconnect|payload"
     r"|ClientOSError|ConnectionReset|ReadError|RemoteProtocolError",
@@ -147,8 +151,16 @@ def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderEr
 
 def is_about_format(error: ProviderError) -> bool:
     """Whether the endpoint objects to the way structured output was asked for."""
-    return error.fault == "unsupported_parameter" or (
-        error.fault == "bad_request" and bool(_FORMAT.search(error.detail))
+    if error.fault == "unsupported_parameter":
+        return True
+    if error.fault == "bad_request":
+        return bool(_FORMAT.search(error.detail))
+    # Some servers refuse a format with another status: llama-cpp-python with 500. A server that is
+    # overloaded, or a key that is refused, says nothing of formats whatever words it uses.
+    return (
+        error.fault in ("server", "not_found", "permission")
+        and error.status not in (None, 401, 402, 429, 502, 503, 504, 529)
+        and bool(_NAMES_FORMAT.search(error.detail))
     )
 
 

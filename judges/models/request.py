@@ -7,17 +7,21 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ...kept_writer import kept_writer
 
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
-Rung = Literal["json_schema", "json_object", "prompt"]
-"""How structured output is asked for, from the strongest form to the weakest."""
+Rung = Literal["json_schema", "json_object_schema", "json_object", "prompt"]
+"""How structured output is asked for, from the strongest form to the weakest.
 
-LADDER: tuple[Rung, ...] = ("json_schema", "json_object", "prompt")
+`json_object_schema` is `{"type": "json_object", "schema": …}`, which llama-cpp-python, Together and
+Fireworks take.
+"""
+
+LADDER: tuple[Rung, ...] = get_args(Rung)
 
 Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 

@@ -13,7 +13,7 @@ from .judges.judge import Judge, Matter
 from .judges.models.backend import Backend
 from .judges.models.client import reserve_usd
 from .judges.models.request import Request
-from .judges.parse import read_vote
+from .judges.parse import parse
 from .records.readers.responses import text_key
 from .records.types import Reply
 from .scoring import matter_of
@@ -205,10 +205,13 @@ def _repair(
 ) -> Request | None:
     """What is still to be sent where a stored reply cannot be read."""
     judged = (matter.prompt, matter.response)
-    vote = read_vote(reply, panel.brief.contract, judged=judged)
-    if vote.outcome != "unreadable":
+    parsed = parse(reply, panel.brief.contract, judged=judged)
+    if parsed.outcome != "unreadable":
         return None
-    repair = judge.repair(panel.brief, request, reply, vote)
+    question = judge.question(
+        panel.brief, matter, secret=panel.ledger.secret, repeat=request.repeat
+    ).repaired(reply.text, parsed.problem or "not_json")
+    repair = question.request(judge.backend, request.structured)
     return None if _stored(panel, judge, [repair]) else repair
 
 

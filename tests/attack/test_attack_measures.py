@@ -14,9 +14,9 @@ from areopagus.attacking.measure import measure
 from areopagus.attacking.plan import AttackPlan
 from areopagus.attacking.scores import ScoreMatrix
 from areopagus.attacking.units import p_of_mean, per_prompt, share_number
-from areopagus.judges.schema import Contract
+from areopagus.judges.schema import judgment_schema
 
-CONTRACT = Contract(("overall",), 1, 10, abstained=False, rationale=False)
+CONTRACT = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
 
 
 def family(name: str, **fields: object) -> AttackFamily:

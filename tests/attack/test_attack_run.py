@@ -34,9 +34,9 @@ def vote(value: int) -> str:
 
 
 def known_texts() -> dict[str, tuple[str, ...]]:
-    from areopagus.judges.schema import Contract
+    from areopagus.judges.schema import judgment_schema
 
-    contract = Contract(CRITERIA, 1, 10, abstained=True, rationale=False)
+    contract = judgment_schema(CRITERIA, 1, 10, abstained=True, rationale=False)
     values = {"high": "10", "low": "1", "marker": "0" * 16, "reply": demanded_reply(contract, 10)}
     return {family.id: texts_of(family, values) for family in load_families(FAMILIES)}
 

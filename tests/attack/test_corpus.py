@@ -18,10 +18,10 @@ from areopagus.attacking.insertion import harmless, inserted
 from areopagus.attacking.load import ExampleTexts, example_texts
 from areopagus.documents import schema_text
 from areopagus.graphs.screen import screen
-from areopagus.judges.schema import Contract
+from areopagus.judges.schema import judgment_schema
 
 FOLDER = Path(__file__).parents[2] / "src" / "areopagus" / "attacking"
-CONTRACT = Contract(("overall",), 1, 10, abstained=False, rationale=False)
+CONTRACT = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
 TEXTS = st.text(min_size=1, max_size=300)
 
 

@@ -8,18 +8,18 @@ from hypothesis import strategies as st
 
 from areopagus.errors import InputError
 from areopagus.judges.logprobs import ExpectedResult, expected_scores
-from areopagus.judges.schema import Contract
+from areopagus.judges.schema import OutputSchema, Vote, judgment_schema
 from areopagus.records.types import Reply
 
 Position = tuple[str, dict[str, float]]
 """A sampled token, and the probabilities of tokens at its place."""
 
-BARE = Contract(("overall",), 1, 10, abstained=False, rationale=False)
-TWO = Contract(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
+BARE = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
+TWO = judgment_schema(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
 
 
-def scale(low: int, high: int) -> Contract:
-    return Contract(("overall",), low, high, abstained=False, rationale=False)
+def scale(low: int, high: int) -> OutputSchema[Vote]:
+    return judgment_schema(("overall",), low, high, abstained=False, rationale=False)
 
 
 def logprobs(positions: list[Position]) -> list[dict[str, Any]]:
@@ -193,7 +193,7 @@ def test_a_token_that_starts_no_value_of_the_scale_covers_nothing(other: str) ->
 
 
 def test_a_digit_in_the_criterion_is_not_the_score() -> None:
-    contract = Contract(("q1", "q2"), 1, 10, abstained=False, rationale=False)
+    contract = judgment_schema(("q1", "q2"), 1, 10, abstained=False, rationale=False)
     answer = reply(
         [
             sure('{"q'),
@@ -210,7 +210,7 @@ def test_a_digit_in_the_criterion_is_not_the_score() -> None:
 
 
 def test_a_number_in_the_rationale_is_not_the_score() -> None:
-    contract = Contract(("overall",), 1, 10, abstained=False, rationale=True)
+    contract = judgment_schema(("overall",), 1, 10, abstained=False, rationale=True)
     answer = reply(
         [
             sure('{"rationale": "\\"overall\\": '),
@@ -224,7 +224,7 @@ def test_a_number_in_the_rationale_is_not_the_score() -> None:
 
 
 def test_bytes_tell_what_half_a_character_cannot() -> None:
-    contract = Contract(("overall",), 1, 10, abstained=False, rationale=True)
+    contract = judgment_schema(("overall",), 1, 10, abstained=False, rationale=True)
     entries = logprobs([sure('{"rationale": "'), sure("a"), sure("b"), sure('", "overall": ')])
     entries += logprobs([("6", {"6": 0.5, "8": 0.5}), sure("}")])
     for entry, half in zip(entries[1:3], ([0xC3], [0xA9]), strict=True):
@@ -407,7 +407,7 @@ def test_arbitrary_log_probabilities_never_raise_nor_become_a_number(junk: list[
     st.booleans(),
 )
 def test_arbitrary_distributions_give_a_value_on_the_scale_or_a_reason(
-    score: int, contract: Contract, listed: list[dict[str, float]], by_digit: bool
+    score: int, contract: OutputSchema[Vote], listed: list[dict[str, float]], by_digit: bool
 ) -> None:
     number = list(str(score)) if by_digit else [str(score)]
     tokens = ['{"overall": ', *number, "}"]

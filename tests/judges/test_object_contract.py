@@ -82,9 +82,9 @@ def test_what_is_no_object_says_why(
 
 def test_every_departure_is_named_and_nothing_is_coerced() -> None:
     assert [fault[:2] for fault in object_faults({"why": 7, "extra": 1}, CONTRACT)] == [
-        ("why", "wrong_type"),
         ("is_fit", "missing_key"),
         ("extra", "extra_key"),
+        ("why", "wrong_type"),
     ]
     for value in ("true", 1, 0, None, [True]):
         faults = object_faults({**GOOD, "is_fit": value}, CONTRACT)

@@ -6,19 +6,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.judges.parse import MAX_DETAIL_CHARS, MAX_REPLY_CHARS, Vote, read_vote
-from areopagus.judges.schema import PROBLEMS, Contract
+from areopagus.judges.parse import MAX_DETAIL_CHARS, MAX_REPLY_CHARS, Parsed, parse
+from areopagus.judges.schema import PROBLEMS, OutputSchema, Vote, judgment_schema
 from areopagus.records.types import Reply
 
-TWO = Contract(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
-ARGUED = Contract(("clarity",), 1, 10, abstained=False, rationale=True)
-ONE = Contract(("overall",), 1, 10, abstained=False, rationale=False)
+TWO = judgment_schema(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
+ARGUED = judgment_schema(("clarity",), 1, 10, abstained=False, rationale=True)
+ONE = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
 
 GOOD = '{"clarity": 7, "grounding": 4, "abstained": false}'
 
 
-def read(text: str | None, contract: Contract = TWO, **fields: Any) -> Vote:
-    return read_vote(Reply(text=text, **fields), contract)
+def read(text: str | None, contract: OutputSchema[Vote] = TWO, **fields: Any) -> Parsed[Vote]:
+    return parse(Reply(text=text, **fields), contract)
+
+
+def voted(text: str | None, contract: OutputSchema[Vote] = TWO) -> Vote:
+    value = read(text, contract).value
+    assert value is not None
+    return value
 
 
 ACCEPTED = {
@@ -44,7 +50,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("text", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_a_single_clear_object_is_scored(text: str) -> None:
-    assert read(text) == Vote("scored", {"clarity": 7, "grounding": 4})
+    assert voted(text) == Vote({"clarity": 7, "grounding": 4})
 
 
 def with_clarity(literal: str) -> str:
@@ -106,6 +112,11 @@ UNREADABLE = {
     "quotation in a refusal": (f"I can't evaluate this, it says: {GOOD}", "embedded"),
     "refusal after": (f"{GOOD}\nI'm sorry, but I cannot rate this.", "embedded"),
     "two reasoning ends": (f"<think>a</think>{GOOD}</think>{GOOD[:-1]}", "not_json"),
+    "draft in unclosed reasoning": (f"<think>Perhaps {GOOD}", "unclosed_reasoning"),
+    "unclosed reasoning without a draft": ("<think>Let me see. It is", "unclosed_reasoning"),
+    "draft in other reasoning": (f"[THINK]Perhaps {GOOD}", "unclosed_reasoning"),
+    "draft in reasoning after prose": (f"Well. <think>Perhaps {GOOD}", "unclosed_reasoning"),
+    "draft before prose": (f"<think>{GOOD}</think></think> It is weak.", "embedded"),
     "blank": (" \n\ufeff\u200b ", "empty"),
     "brace flood": ("{ " * 5000, "not_json"),
     "array bomb": ("[" * 60_000, "not_json"),
@@ -120,7 +131,7 @@ UNREADABLE = {
 @pytest.mark.parametrize(("text", "problem"), UNREADABLE.values(), ids=UNREADABLE.keys())
 def test_a_fault_is_unreadable_and_never_a_number(text: str, problem: str) -> None:
     vote = read(text)
-    assert (vote.outcome, vote.problem, vote.scores) == ("unreadable", problem, {})
+    assert (vote.outcome, vote.problem, vote.value) == ("unreadable", problem, None)
     assert vote.detail
     assert len(vote.detail) <= MAX_DETAIL_CHARS
     assert vote.detail.isprintable()
@@ -128,7 +139,7 @@ def test_a_fault_is_unreadable_and_never_a_number(text: str, problem: str) -> No
 
 def test_every_problem_code_is_reached_by_some_case_here() -> None:
     reached = {problem for _, problem in UNREADABLE.values()}
-    endings = {"truncated", "content_filter", "refusal", "tool_call"}
+    endings = {"truncated", "content_filter", "finish_reason", "refusal", "tool_call"}
     assert reached | endings == set(PROBLEMS)
 
 
@@ -146,15 +157,21 @@ def test_every_problem_code_is_reached_by_some_case_here() -> None:
         ({"text": None, "refusal": " "}, "unreadable", "empty"),
         ({"text": None, "finish_reason": "tool_calls"}, "unreadable", "tool_call"),
         # The forced tool call of some providers is handed over as text: that is a vote.
-        ({"text": GOOD, "finish_reason": "tool_calls"}, "scored", None),
-        ({"text": GOOD, "finish_reason": "stop"}, "scored", None),
-        ({"text": GOOD, "finish_reason": "something new"}, "scored", None),
+        ({"text": GOOD, "finish_reason": "tool_calls"}, "read", None),
+        ({"text": GOOD, "finish_reason": "stop"}, "read", None),
+        ({"text": GOOD, "finish_reason": "END_TURN"}, "read", None),
+        ({"text": GOOD, "finish_reason": "something new"}, "unreadable", "finish_reason"),
+        ({"text": GOOD, "finish_reason": "error"}, "unreadable", "finish_reason"),
+        ({"text": GOOD, "finish_reason": "cancelled"}, "unreadable", "finish_reason"),
+        ({"text": GOOD, "finish_reason": "network_error"}, "unreadable", "finish_reason"),
+        ({"text": None, "finish_reason": "error"}, "unreadable", "finish_reason"),
+        ({"text": None, "finish_reason": "no_choices"}, "unreadable", "empty"),
     ],
 )
 def test_the_ending_of_a_reply_decides_before_its_text(
     fields: dict[str, Any], outcome: str, problem: str | None
 ) -> None:
-    vote = read_vote(Reply(**fields), TWO)
+    vote = parse(Reply(**fields), TWO)
     assert (vote.outcome, vote.problem) == (outcome, problem)
 
 
@@ -171,7 +188,7 @@ def test_the_ending_of_a_reply_decides_before_its_text(
 )
 def test_a_refusal_in_prose_is_refused(text: str) -> None:
     vote = read(text)
-    assert (vote.outcome, vote.problem, vote.scores) == ("refused", "refusal", {})
+    assert (vote.outcome, vote.problem, vote.value) == ("refused", "refusal", None)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +216,7 @@ def test_a_harsh_or_wordy_judge_is_not_taken_for_a_refusing_one(text: str) -> No
     ],
 )
 def test_an_abstention_keeps_the_numbers_it_came_with(text: str, scores: dict[str, int]) -> None:
-    assert read(text) == Vote("abstained", scores)
+    assert voted(text) == Vote(scores, abstained=True)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +233,7 @@ def test_an_abstention_with_impossible_numbers_is_unreadable(text: str, problem:
 
 @pytest.mark.parametrize("text", ["7", " 7\n", "```\n7\n```", '{"overall": 7}', "\ufeff7"])
 def test_a_bare_integer_is_a_vote_in_the_single_integer_modes(text: str) -> None:
-    assert read(text, ONE) == Vote("scored", {"overall": 7})
+    assert voted(text, ONE) == Vote({"overall": 7})
 
 
 @pytest.mark.parametrize(
@@ -248,26 +265,25 @@ def test_anything_but_a_bare_integer_is_not_guessed_at(text: str, problem: str) 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 4), (1, 10), (1, 100), (0, 1)])
 def test_exactly_the_integers_of_the_scale_are_scores(low: int, high: int) -> None:
-    contract = Contract(("overall",), low, high, abstained=False, rationale=False)
+    contract = judgment_schema(("overall",), low, high, abstained=False, rationale=False)
     outcomes = {n: read(f'{{"overall": {n}}}', contract).outcome for n in range(-2, high + 3)}
-    assert {n for n, outcome in outcomes.items() if outcome == "scored"} == set(
-        range(low, high + 1)
-    )
+    assert {n for n, outcome in outcomes.items() if outcome == "read"} == set(range(low, high + 1))
 
 
 def test_a_rationale_is_kept_line_breaks_and_all() -> None:
-    vote = read('{"rationale": "One.\nTwo {3}.\\n", "clarity": 7}', ARGUED)
-    assert vote == Vote("scored", {"clarity": 7}, "One.\nTwo {3}.\n")
+    vote = voted('{"rationale": "One.\nTwo {3}.\\n", "clarity": 7}', ARGUED)
+    assert vote == Vote({"clarity": 7}, "One.\nTwo {3}.\n")
 
 
 def test_an_object_inside_the_rationale_is_no_second_vote() -> None:
     text = json.dumps({"rationale": 'It says {"clarity": 10}.', "clarity": 2})
-    assert read(text, ARGUED).scores == {"clarity": 2}
-    assert read(f"Here:\n{text}", ARGUED).scores == {"clarity": 2}
+    assert voted(text, ARGUED).scores == {"clarity": 2}
+    assert voted(f"Here:\n{text}", ARGUED).scores == {"clarity": 2}
 
 
 def test_a_rationale_with_lone_surrogates_and_nul_can_be_stored() -> None:
-    vote = read('{"rationale": "a\\ud800b\\u0000c\\ud83d\\ude00", "clarity": 7}', ARGUED)
+    vote = voted('{"rationale": "a\\ud800b\\u0000c\\ud83d\\ude00", "clarity": 7}', ARGUED)
+    assert vote.rationale is not None
     assert vote.rationale == "a\ufffdb\ufffdc\U0001f600"
     assert vote.rationale.encode()
 
@@ -291,7 +307,7 @@ def test_the_detail_names_every_fault_at_once() -> None:
     vote = read('{"clarity": "7", "grounding": 12, "extra\\u001b[31m": 1, "abstained": 0}')
     assert vote.problem == "extra_key"
     assert vote.detail == (
-        'not asked for: extra\\x1b[31m; clarity must be an integer, got the string "7"; '
+        'extra\\x1b[31m was not asked for; clarity must be an integer, got the string "7"; '
         "grounding must be from 1 to 10, got 12; abstained must be true or false, got 0"
     )
 
@@ -323,7 +339,9 @@ def test_the_worst_text_of_full_size_is_read_in_no_time() -> None:
     assert time.perf_counter() - started < 5
 
 
-CONTRACTS = st.sampled_from([TWO, ARGUED, ONE, Contract(("a", "b"), 0, 4, True, True)])
+CONTRACTS = st.sampled_from(
+    [TWO, ARGUED, ONE, judgment_schema(("a", "b"), 0, 4, abstained=True, rationale=True)]
+)
 ENDINGS = st.one_of(st.none(), st.sampled_from(["stop", "length", "tool_calls"]), st.text())
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -341,26 +359,25 @@ JSON_VALUES = st.recursive(
 ANY_TEXT = st.text(st.characters())
 
 
-def check(vote: Vote, contract: Contract) -> None:
-    """What holds of every vote, whatever was read."""
-    is_vote = vote.outcome in ("scored", "abstained")
-    assert is_vote == (vote.problem is None) == (vote.detail is None)
+def check(parsed: Parsed[Vote], contract: OutputSchema[Vote]) -> None:
+    """What holds of every reply, whatever was read."""
+    vote = parsed.value
+    assert (vote is not None) == (parsed.outcome == "read") == (parsed.problem is None)
+    assert (parsed.problem is None) == (parsed.detail is None)
+    if vote is None:
+        assert parsed.detail is not None
+        assert parsed.detail.isprintable()
+        assert len(parsed.detail) <= MAX_DETAIL_CHARS
+        return
     assert all(type(score) is int for score in vote.scores.values())
     assert all(contract.low <= score <= contract.high for score in vote.scores.values())
-    if vote.outcome == "scored":
-        assert tuple(vote.scores) == contract.criteria
-    elif not is_vote:
-        assert vote.scores == {}
-        assert vote.detail is not None
-        assert vote.detail.isprintable()
-        assert len(vote.detail) <= MAX_DETAIL_CHARS
-    assert (vote.rationale is not None) <= is_vote
+    assert vote.abstained or tuple(vote.scores) == contract.criteria
 
 
 @settings(max_examples=300, deadline=None)
 @given(ANY_TEXT | st.none(), ENDINGS, ANY_TEXT | st.none(), CONTRACTS)
 def test_arbitrary_text_never_raises(
-    text: str | None, ending: str | None, refusal: str | None, contract: Contract
+    text: str | None, ending: str | None, refusal: str | None, contract: OutputSchema[Vote]
 ) -> None:
     check(read(text, contract, finish_reason=ending, refusal=refusal), contract)
 
@@ -368,7 +385,7 @@ def test_arbitrary_text_never_raises(
 @settings(max_examples=300, deadline=None)
 @given(JSON_VALUES, ANY_TEXT, ANY_TEXT, CONTRACTS)
 def test_arbitrary_json_never_raises(
-    value: Any, before: str, after: str, contract: Contract
+    value: Any, before: str, after: str, contract: OutputSchema[Vote]
 ) -> None:
     check(read(json.dumps(value), contract), contract)
     check(read(before + json.dumps(value) + after, contract), contract)
@@ -376,12 +393,12 @@ def test_arbitrary_json_never_raises(
 
 @settings(max_examples=500, deadline=None)
 @given(st.data(), CONTRACTS)
-def test_mutated_votes_never_raise(data: st.DataObject, contract: Contract) -> None:
+def test_mutated_votes_never_raise(data: st.DataObject, contract: OutputSchema[Vote]) -> None:
     fields: dict[str, Any] = dict.fromkeys(contract.keys, contract.low)
-    fields |= {"rationale": "why"} if contract.rationale else {}
-    fields |= {"abstained": False} if contract.abstained else {}
+    fields |= {"rationale": "why"} if "rationale" in contract.keys else {}
+    fields |= {"abstained": False} if "abstained" in contract.keys else {}
     text = json.dumps(fields)
-    assert read(text, contract).outcome == "scored"
+    assert read(text, contract).outcome == "read"
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         until = data.draw(st.integers(at, min(len(text), at + 6)))

@@ -14,11 +14,11 @@ from areopagus.judges.prompt import (
     NONCE_LINE,
     ORDERS,
     Brief,
+    describe,
     marked,
     nonce_for,
     rubric_text,
 )
-from areopagus.judges.schema import describe
 from areopagus.personas import Persona, load_persona, load_personas
 from areopagus.records.types import MODES
 from areopagus.rubrics import Rubric, load_rubric

@@ -3,21 +3,22 @@ import re
 import pytest
 
 from areopagus.errors import InputError
+from areopagus.judges.prompt import describe, repair_request
 from areopagus.judges.schema import (
     MAX_HIGH,
     PROBLEMS,
-    Contract,
-    describe,
-    json_schema,
-    repair_request,
+    OutputSchema,
+    Vote,
+    judgment_schema,
 )
 
-FIVE = Contract(("clarity", "grounding"), 1, 10, abstained=True, rationale=True)
-ONE = Contract(("overall",), 1, 10, abstained=False, rationale=False)
+FIVE = judgment_schema(("clarity", "grounding"), 1, 10, abstained=True, rationale=True)
+ONE = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
+DEEP = judgment_schema(("depth",), 0, 4, abstained=True, rationale=False)
 
 
 def test_the_schema_is_flat_strict_and_in_the_order_of_the_reply() -> None:
-    schema = json_schema(FIVE)
+    schema = FIVE.json_schema
     assert list(schema["properties"]) == ["rationale", "clarity", "grounding", "abstained"]
     assert schema["required"] == list(schema["properties"])
     assert schema["additionalProperties"] is False
@@ -28,7 +29,7 @@ def test_the_schema_is_flat_strict_and_in_the_order_of_the_reply() -> None:
 
 
 def test_the_single_integer_schema_asks_for_one_integer() -> None:
-    assert json_schema(ONE) == {
+    assert ONE.json_schema == {
         "type": "object",
         "properties": {"overall": {"type": "integer", "minimum": 1, "maximum": 10}},
         "required": ["overall"],
@@ -41,19 +42,23 @@ def test_the_single_integer_schema_asks_for_one_integer() -> None:
     [
         (ONE, True),
         (FIVE, False),
-        (Contract(("overall",), 1, 10, abstained=True, rationale=False), False),
-        (Contract(("overall",), 1, 10, abstained=False, rationale=True), False),
-        (Contract(("clarity",), 1, 10, abstained=False, rationale=False), False),
+        (judgment_schema(("overall",), 1, 10, abstained=True, rationale=False), False),
+        (judgment_schema(("overall",), 1, 10, abstained=False, rationale=True), False),
+        (judgment_schema(("clarity",), 1, 10, abstained=False, rationale=False), False),
     ],
 )
 def test_a_bare_integer_suffices_only_where_nothing_else_is_asked(
-    contract: Contract, is_single: bool
+    contract: OutputSchema[Vote], is_single: bool
 ) -> None:
     assert contract.is_single_integer is is_single
 
 
-@pytest.mark.parametrize("contract", [FIVE, ONE, Contract(("depth",), 0, 4, True, False)])
-def test_the_words_name_every_key_and_hold_no_number_but_the_scale(contract: Contract) -> None:
+@pytest.mark.parametrize(
+    "contract", [FIVE, ONE, judgment_schema(("depth",), 0, 4, abstained=True, rationale=False)]
+)
+def test_the_words_name_every_key_and_hold_no_number_but_the_scale(
+    contract: OutputSchema[Vote],
+) -> None:
     for text in (describe(contract), repair_request("not_json", contract)):
         assert all(f'"{key}"' in text for key in contract.keys)
         assert set(re.findall(r"\d+", text)) == {str(contract.low), str(contract.high)}
@@ -104,11 +109,11 @@ def test_an_impossible_contract_is_bad_input(
     criteria: tuple[str, ...], low: int, high: int, field: str
 ) -> None:
     with pytest.raises(InputError) as caught:
-        Contract(criteria, low, high, abstained=False, rationale=False)
+        judgment_schema(criteria, low, high, abstained=False, rationale=False)
     assert [fault.field for fault in caught.value.faults] == [field]
 
 
 def test_all_faults_of_a_contract_come_together() -> None:
     with pytest.raises(InputError) as caught:
-        Contract((), -1, 1.5, abstained=False, rationale=False)  # type: ignore[arg-type]
+        judgment_schema((), -1, 1.5, abstained=False, rationale=False)  # type: ignore[arg-type]
     assert [fault.field for fault in caught.value.faults] == ["criteria", "low", "high"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..graphs.screen import Screening, screen
-from ..judges.schema import ABSTAINED, RATIONALE, Contract
+from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, Vote
 from .family import AttackFamily, Placement
 from .hiding import texts_of
 from .insertion import harmless, inserted
@@ -65,7 +65,10 @@ class Trial:
 
 
 def trials(
-    bases: Sequence[Base], families: Sequence[AttackFamily], plan: AttackPlan, contract: Contract
+    bases: Sequence[Base],
+    families: Sequence[AttackFamily],
+    plan: AttackPlan,
+    contract: OutputSchema[Vote],
 ) -> Iterator[Trial]:
     """All responses of an attack, base by base, so that what prompts share is asked together.
 
@@ -123,16 +126,16 @@ def fingerprint(bases: Sequence[Base]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def demanded_reply(contract: Contract, value: int) -> str:
+def demanded_reply(contract: OutputSchema[Vote], value: int) -> str:
     """A reply in the form that the judges use, with one value throughout."""
-    reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if contract.rationale else {}
+    reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in contract.keys else {}
     reply |= dict.fromkeys(contract.criteria, value)
-    if contract.abstained:
+    if ABSTAINED in contract.keys:
         reply[ABSTAINED] = False
     return json.dumps(reply)
 
 
-def _values(family: AttackFamily, contract: Contract) -> Mapping[str, str]:
+def _values(family: AttackFamily, contract: OutputSchema[Vote]) -> Mapping[str, str]:
     demanded = contract.high if family.asks == "highest" else contract.low
     return {
         "high": str(contract.high),

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from ..access import known_rung
 from ..errors import ProviderError
+from ..judges.models.backend import Rung
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.request import Request, Rung
+from ..judges.models.request import Request
+from ..judges.structured import ask
 from ..records.readers.responses import ResponseRow
 from .plan import Planned, judgments_on, planned_judgments
 from .providers import BatchProvider, provider_kind, provider_of
@@ -141,7 +143,7 @@ async def _learned_rung(
 
     purse = desk.purse()
     try:
-        _, request = await desk.ask_structured(backend, build, purse)
+        _, request = await ask(desk, backend, build, purse)
     finally:
         purse.close()
     return request.structured

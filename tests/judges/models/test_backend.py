@@ -100,7 +100,10 @@ def test_the_slash_at_the_end_of_an_address_makes_no_other_endpoint() -> None:
         ({"rpm": 0}, "greater than 0"),
         ({"tpm": float("inf")}, "finite"),
         ({"concurrency": 0}, "greater than or equal to 1"),
-        ({"structured": "yaml"}, "'json_schema', 'json_object', 'prompt' or 'auto'"),
+        (
+            {"structured": "yaml"},
+            "'json_schema', 'json_object_schema', 'json_object', 'prompt' or 'auto'",
+        ),
         ({"score_mode": "mean"}, "'integer' or 'expected'"),
         ({"prices": {"input": -1, "output": 1}}, "greater than or equal to 0"),
         ({"prices": {"input": 1}}, "Field required"),
@@ -200,4 +203,4 @@ def test_no_message_about_a_file_shows_what_may_be_a_key(
 
 
 def test_the_ladder_goes_from_the_strongest_form_to_the_weakest() -> None:
-    assert LADDER == ("json_schema", "json_object", "prompt")
+    assert LADDER == ("json_schema", "json_object_schema", "json_object", "prompt")

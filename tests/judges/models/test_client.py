@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError, StoreError
+from areopagus.judges.models.backend import LADDER, Rung
 from areopagus.judges.models.budget import Budget, BudgetSpentError
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
-from areopagus.judges.models.request import Request, Rung
+from areopagus.judges.models.request import Request
+from areopagus.judges.structured import ask
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.admin import ledger_stats
 from areopagus.testing import ScriptedBackend
@@ -269,21 +271,21 @@ def picky(*accepted: str) -> Callable[[Request], Any]:
     return answer
 
 
-@pytest.mark.parametrize("accepted", ["json_schema", "json_object", "prompt"])
+@pytest.mark.parametrize("accepted", LADDER)
 async def test_the_form_of_structured_output_is_learned_once_and_remembered(
     ledger: Ledger, accepted: str
 ) -> None:
     backend = ScriptedBackend(picky(accepted), structured="auto")
     desk = Desk(ledger)
     answers = await asyncio.gather(
-        *(desk.ask_structured(backend, build(str(n)), desk.purse()) for n in range(30))
+        *(ask(desk, backend, build(str(n)), desk.purse()) for n in range(30))
     )
     assert {asked.structured for _, asked in answers} == {accepted}
-    refused = ["json_schema", "json_object", "prompt"].index(accepted)
+    refused = list(LADDER).index(accepted)
     assert len(backend.requests) == 30 + refused  # one refused call a form, not thirty
     later = ScriptedBackend(picky(accepted), structured="auto")
     desk = Desk(ledger)
-    await desk.ask_structured(later, build("new"), desk.purse())
+    await ask(desk, later, build("new"), desk.purse())
     assert len(later.requests) == 1
     assert ledger.capability(backend.spec.identity) == accepted
 
@@ -302,7 +304,7 @@ async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
         threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
 
     monkeypatch.setattr(ledger, "finish", finish_and_lock)
-    task = asyncio.create_task(desk.ask_structured(backend, build(), desk.purse()))
+    task = asyncio.create_task(ask(desk, backend, build(), desk.purse()))
     assert await longest_pause_until(task) < 0.3
     other.close()
     assert ledger.capability(backend.spec.identity) == "json_schema"
@@ -323,7 +325,7 @@ async def test_a_fault_that_is_not_about_the_form_teaches_nothing(ledger: Ledger
     backend = ScriptedBackend(ProviderError("context_length", "too long"), structured="auto")
     desk = Desk(ledger)
     with pytest.raises(ProviderError):
-        await desk.ask_structured(backend, build(), desk.purse())
+        await ask(desk, backend, build(), desk.purse())
     assert len(backend.requests) == 1
     assert ledger.capability(backend.spec.identity) is None
 
@@ -332,7 +334,7 @@ async def test_a_form_that_is_set_is_not_probed(ledger: Ledger) -> None:
     backend = ScriptedBackend(picky("prompt"), structured="json_schema")
     desk = Desk(ledger)
     with pytest.raises(ProviderError):
-        await desk.ask_structured(backend, build(), desk.purse())
+        await ask(desk, backend, build(), desk.purse())
     assert len(backend.requests) == 1
 
 
@@ -345,7 +347,7 @@ async def test_a_dead_endpoint_is_not_probed_one_call_after_the_other(ledger: Le
     backend, desk = Dead("", structured="auto", max_attempts=1), Desk(ledger)
     started = asyncio.get_running_loop().time()
     results = await asyncio.gather(
-        *(desk.ask_structured(backend, build(str(n)), desk.purse()) for n in range(8)),
+        *(ask(desk, backend, build(str(n)), desk.purse()) for n in range(8)),
         return_exceptions=True,
     )
     assert all(isinstance(result, ProviderError) for result in results)

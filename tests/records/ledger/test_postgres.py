@@ -24,6 +24,7 @@ from areopagus.errors import InputError, StoreError
 from areopagus.judges.models.backend import Rung
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.request import Request
+from areopagus.judges.structured import ask
 from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger import postgres as ledger_postgres
 from areopagus.records.ledger.address import PostgresAddress, without_password
@@ -178,7 +179,7 @@ async def test_while_the_server_is_away_the_loop_goes_on(
         back = threading.Timer(1.0, postgres.start)
         back.start()
         loop = asyncio.get_running_loop()
-        asked = asyncio.create_task(desk.ask_structured(backend, _request, desk.purse()))
+        asked = asyncio.create_task(ask(desk, backend, _request, desk.purse()))
         longest, last = 0.0, loop.time()
         while not asked.done():
             await asyncio.sleep(0.02)
