@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import InputError, InputFault
-from .readers.text import FIELD_LIMIT_CHARS
+from .readers.text import allow_long_cells
 from .run_folder import JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, replaced, unwritable
 from .spreadsheets import CsvLines, carried_names, writable
 from .types import Judgment, Verdict
@@ -285,7 +285,7 @@ def read_scores(folder: str | Path) -> list[dict[str, str]]:
     except OSError as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error.strerror}")]) from error
     # A carried text may be longer than the csv module's own limit, which is one for the process.
-    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT_CHARS))
+    allow_long_cells()
     return list(csv.DictReader(io.StringIO(text, newline="")))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..errors import InputError, InputFault
-from ..records.readers.text import FIELD_LIMIT_CHARS
+from ..records.readers.text import allow_long_cells
 from ..records.run_folder import JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE
 
 MOST_RESPONSES: Final = 50_000
@@ -42,7 +42,7 @@ def write_excerpt(folder: Path, into: Path, *, step: int) -> None:
 
 
 def _scores(source: Path, target: Path, step: int) -> list[str]:
-    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT_CHARS))
+    allow_long_cells()
     ids: list[str] = []
     try:
         with (

@@ -1,16 +1,20 @@
-"""The rows of a file of human judgments, whatever tool wrote it, and which tool that was."""
+"""The layouts of files of human judgments: a registry with one reader each.
+
+A reader turns a file into flat rows, one a person and item. A new layout is a name in
+`columns.Layout`, a reader, and a line in `_READERS`.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import InputError, InputFault
 from ..readers.dispatch import read_cells, read_rows
-from ..readers.rows import Excluded, FaultSink, Row
-from ..readers.text import parse_json, read_lines
+from ..readers.rows import Cells, Excluded, FaultSink, Row
 from .annotation_tools import (
     ARGILLA_COLUMNS,
     LABEL_STUDIO_COLUMNS,
@@ -49,9 +53,108 @@ class Opened(NamedTuple):
 
     layout: Layout
     rows: Iterator[Row | Excluded]
-    housekeeping: frozenset[str]
+    housekeeping: frozenset[str] = frozenset()
     rater: str | None = None
     header: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HumanFile:
+    """A file of human judgments before its layout is known; `first` is its first row."""
+
+    path: Path
+    format: str | None
+    faults: list[InputFault]
+    first: Mapping[str, Any]
+
+    def rows(self) -> Iterator[Row]:
+        """Returns the rows below the header, or the records."""
+        return read_rows(self.path, format=self.format, faults=self.faults)
+
+    def cells(self) -> Iterator[Cells]:
+        """Returns the rows as bare cells, the header among them."""
+        return read_cells(self.path, format=self.format, faults=self.faults)
+
+    def sink(self) -> FaultSink:
+        """Returns what takes the faults of a reader."""
+        return FaultSink(self.path, self.faults)
+
+
+def _qualtrics(file: HumanFile) -> Opened:
+    rows = qualtrics_rows(file.cells(), file.sink())
+    rater = qualtrics_rater(file.first)
+    return Opened("qualtrics", rows, QUALTRICS_COLUMNS, rater, tuple(file.first))
+
+
+def _limesurvey(file: HumanFile) -> Opened:
+    rows = limesurvey_rows(file.cells(), file.sink())
+    codes = tuple(name.partition(". ")[0] for name in file.first)
+    return Opened("limesurvey", rows, LIMESURVEY_COLUMNS, LIMESURVEY_RATER, codes)
+
+
+def _mturk(file: HumanFile) -> Opened:
+    return Opened("mturk", mturk_rows(file.rows()), mturk_columns(file.first))
+
+
+def _label_studio(file: HumanFile) -> Opened:
+    read = task_rows if is_task(file.first) else flat_rows
+    return Opened("label-studio", read(file.rows()), LABEL_STUDIO_COLUMNS)
+
+
+def _argilla(file: HumanFile) -> Opened:
+    return Opened("argilla", record_rows(file.rows()), ARGILLA_COLUMNS)
+
+
+def _scrub(file: HumanFile) -> Opened:
+    return Opened("scrub", file.rows())
+
+
+def _rows(file: HumanFile) -> Opened:
+    if is_prolific_roster(file.first):
+        message = "is a Prolific roster: it names raters and holds no ratings"
+        raise InputError(
+            [InputFault(str(file.path), message)],
+            hint="give the file of answers, and this one as the roster",
+        )
+    return Opened("rows", file.rows())
+
+
+def _is_limesurvey(names: frozenset[str], first: Mapping[str, Any]) -> bool:
+    return {"submitdate", "lastpage"} <= {name.partition(". ")[0] for name in names}
+
+
+_READERS: tuple[
+    tuple[
+        Layout,
+        Callable[[frozenset[str], Mapping[str, Any]], bool],
+        Callable[[HumanFile], Opened],
+    ],
+    ...,
+] = (
+    # Name, whether a file is of it by (its columns in lower case, its first row), reader.
+    ("label-studio", lambda _, first: is_task(first), _label_studio),
+    (
+        "qualtrics",
+        lambda names, _: (
+            "responseid" in names and not names.isdisjoint(("startdate", "recordeddate"))
+        ),
+        _qualtrics,
+    ),
+    ("limesurvey", _is_limesurvey, _limesurvey),
+    ("mturk", lambda names, _: names >= {"hitid", "assignmentid", "workerid"}, _mturk),
+    ("label-studio", lambda names, _: names >= {"annotation_id", "annotator"}, _label_studio),
+    (
+        "argilla",
+        lambda names, first: is_flattened(first) or names >= {"responses", "fields"},
+        _argilla,
+    ),
+    (
+        "scrub",
+        lambda names, _: names >= {"judge_id", "true_id", "true_source", "item_type"},
+        _scrub,
+    ),
+    ("rows", lambda names, first: True, _rows),
+)
 
 
 def open_rows(
@@ -67,35 +170,15 @@ def open_rows(
         InputError: for a file that cannot be opened, or that is a roster and not answers.
     """
     if not column_map.header:
-        return Opened("rows", _numbered(path, format, faults), frozenset())
-    if path.suffix.lower() == ".json":
-        return _open_json(path, layout, faults)
+        return Opened("rows", _numbered(path, format, faults))
     first = next(iter(read_rows(path, format=format, faults=[])), None)
-    header = [] if first is None else list(first.values)
-    chosen = _layout_of(header) if layout == "auto" else layout
-    if chosen in ("qualtrics", "limesurvey"):
-        cells = read_cells(path, format=format, faults=faults)
-        sink = FaultSink(path, faults)
-        if chosen == "qualtrics":
-            answers = qualtrics_rows(cells, sink)
-            rater = qualtrics_rater(header)
-            return Opened(chosen, answers, QUALTRICS_COLUMNS, rater, tuple(header))
-        answers = limesurvey_rows(cells, sink)
-        codes = tuple(name.partition(". ")[0] for name in header)
-        return Opened(chosen, answers, LIMESURVEY_COLUMNS, LIMESURVEY_RATER, codes)
-    rows = read_rows(path, format=format, faults=faults)
-    if chosen == "mturk":
-        return Opened(chosen, mturk_rows(rows), mturk_columns(header))
-    if chosen == "label-studio":
-        return Opened(chosen, flat_rows(rows), LABEL_STUDIO_COLUMNS)
-    if chosen == "argilla":
-        return Opened(chosen, record_rows(rows), ARGILLA_COLUMNS)
-    if is_prolific_roster(header):
-        raise InputError(
-            [InputFault(str(path), "is a Prolific roster: it names raters and holds no ratings")],
-            hint="give the file of answers, and this one as the roster",
-        )
-    return Opened("scrub" if chosen == "scrub" else "rows", rows, frozenset())
+    file = HumanFile(path, format, faults, {} if first is None else first.values)
+    names = frozenset(name.strip().lower() for name in file.first)
+    return next(
+        read(file)
+        for name, is_of_it, read in _READERS
+        if (is_of_it(names, file.first) if layout == "auto" else name == layout)
+    )
 
 
 def peeked(
@@ -104,52 +187,6 @@ def peeked(
     """Returns (some first rows, all rows)."""
     first = list(itertools.islice(rows, _PEEKED_ROWS))
     return [row for row in first if isinstance(row, Row)], itertools.chain(first, rows)
-
-
-def _layout_of(header: list[str]) -> Layout:
-    names = {name.strip().lower() for name in header}
-    if "responseid" in names and names & {"startdate", "recordeddate"}:
-        return "qualtrics"
-    codes = {name.partition(". ")[0] for name in names}
-    if {"submitdate", "lastpage"} <= codes:
-        return "limesurvey"
-    if {"hitid", "assignmentid", "workerid"} <= names:
-        return "mturk"
-    if {"annotation_id", "annotator"} <= names:
-        return "label-studio"
-    if is_flattened(header) or {"responses", "fields"} <= names:
-        return "argilla"
-    return "scrub" if names >= {"judge_id", "true_id", "true_source", "item_type"} else "rows"
-
-
-def _open_json(path: Path, layout: Layout, faults: list[InputFault]) -> Opened:
-    sink = FaultSink(path, None)
-    if not path.is_file():
-        raise InputError([InputFault(str(path), "there is no such file")])
-    try:
-        content = parse_json("".join(text for _, text in read_lines(path, sink)))
-    except ValueError as error:
-        raise InputError([InputFault(str(path), str(error))]) from error
-    if isinstance(content, dict):
-        content = content.get("records", [content])
-    records: list[dict[str, Any]] = []
-    lines: list[int] = []
-    for number, record in enumerate(content if isinstance(content, list) else [content], start=1):
-        if isinstance(record, dict):
-            records.append(record)
-            lines.append(number)
-        else:
-            faults.append(InputFault(f"{path}:{number}", "must be a list of objects"))
-    rows = (Row(line, record) for line, record in zip(lines, records, strict=True))
-    first = records[0] if records else {}
-    if layout in ("auto", "label-studio") and is_task(first):
-        return Opened("label-studio", task_rows(rows), LABEL_STUDIO_COLUMNS)
-    if layout == "label-studio" or (layout == "auto" and _layout_of(list(first)) == "label-studio"):
-        return Opened("label-studio", flat_rows(rows), LABEL_STUDIO_COLUMNS)
-    if layout == "argilla" or (layout == "auto" and _layout_of(list(first)) == "argilla"):
-        return Opened("argilla", record_rows(rows), ARGILLA_COLUMNS)
-    is_release = layout == "scrub" or (layout == "auto" and _layout_of(list(first)) == "scrub")
-    return Opened("scrub" if is_release else "rows", rows, frozenset())
 
 
 def _numbered(path: Path, format: str | None, faults: list[InputFault]) -> Iterator[Row]:  # noqa: A002

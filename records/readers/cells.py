@@ -88,6 +88,12 @@ def read_number(value: Any) -> float | None:
     return number
 
 
+def plain_value(value: Any) -> Any:
+    """Returns the value with dates and times as ISO 8601 text, everything else unchanged."""
+    isoformat = getattr(value, "isoformat", None)
+    return isoformat() if callable(isoformat) else value
+
+
 def json_kind(value: Any) -> str:
     """Returns the name of a JSON value's kind, with the value where it is short."""
     if value is None:

@@ -13,9 +13,9 @@ from typing import Any, Literal, NoReturn, get_args
 
 from ...errors import InputError, InputFault
 from ..spreadsheets import writable
-from .rows import Cells, FaultSink, Row, checked_header
+from .rows import Cells, FaultSink, Row, checked_header, read_limits
 
-TableFormat = Literal["csv", "tsv", "jsonl", "parquet", "xlsx"]
+TableFormat = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 
 _SUFFIXES: dict[str, TableFormat] = {
@@ -24,6 +24,7 @@ _SUFFIXES: dict[str, TableFormat] = {
     ".tab": "tsv",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "json",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".xlsx": "xlsx",
@@ -45,7 +46,7 @@ def table_format(path: str | Path, format: str | None = None) -> TableFormat:  #
     suffix = Path(name.removesuffix(".gz")).suffix
     found = _SUFFIXES.get(suffix)
     if found is None or (packed and found in ("parquet", "xlsx")):
-        allowed = ".csv, .tsv, .jsonl, .ndjson (each also with .gz), .parquet, .xlsx"
+        allowed = ".csv, .tsv, .jsonl, .ndjson, .json (each also with .gz), .parquet, .xlsx"
         raise InputError(
             [InputFault(str(path), f"must end in one of {allowed}; got {Path(path).name!r}")],
             hint="name the format where the suffix does not say it",
@@ -79,14 +80,14 @@ def read_rows(
     kind = table_format(source, format)
     sink = FaultSink(source, faults)
     if kind == "jsonl":
-        from .text import read_objects
-
-        return read_objects(source, sink)
-    if kind == "parquet":
-        from .parquet import read_parquet
-
-        return read_parquet(source, sink)
-    return _named(_cells(source, kind, sink), sink)
+        from .text import read_json_lines as reader
+    elif kind == "json":
+        from .text import read_json as reader
+    elif kind == "parquet":
+        from .parquet import read_parquet as reader
+    else:
+        return _counted(_named(_cells(source, kind, sink), sink), sink)
+    return _counted(reader(source, sink), sink)
 
 
 def read_cells(
@@ -108,27 +109,13 @@ def read_cells(
     return _cells(source, kind, FaultSink(source, faults))
 
 
-def column_names(path: str | Path, *, format: str | None = None) -> list[str]:  # noqa: A002
-    """Returns the names of the columns in file order; of the first object for JSON lines.
-
-    Raises:
-        InputError: as `read_rows`.
-    """
-    source = _existing(Path(path))
-    kind = table_format(source, format)
-    sink = FaultSink(source, None)
-    if kind == "parquet":
-        from .parquet import parquet_columns
-
-        return parquet_columns(source, sink)
-    if kind == "jsonl":
-        first = next(iter(read_rows(source, format=kind)), None)
-        return [] if first is None else list(first.values)
-    header = next(_cells(source, kind, sink), None)
-    if header is None:
-        _no_header(source)
-    names = checked_header(header, sink)
-    return names if names is not None else []
+def _counted(rows: Iterator[Row], sink: FaultSink) -> Iterator[Row]:
+    limits = read_limits()
+    for n, row in enumerate(rows, start=1):
+        if n > limits.rows:
+            sink.report(row.line, limits.rows_fault(n) or "")
+            return
+        yield row
 
 
 def _named(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row]:
@@ -167,8 +154,9 @@ def _existing(path: Path) -> Path:
         raise InputError([InputFault(str(path), "there is no such file")]) from None
     except (OSError, ValueError) as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
-    if size == 0:
-        raise InputError([InputFault(str(path), "the file is empty")])
+    fault = "the file is empty" if size == 0 else read_limits().bytes_fault(size)
+    if fault is not None:
+        raise InputError([InputFault(str(path), fault)])
     return path
 
 

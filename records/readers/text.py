@@ -1,4 +1,4 @@
-"""Rows of text files: CSV, TSV and JSON lines, each plain or gzipped."""
+"""Rows of text files: CSV, TSV, JSON lines and JSON, each plain or gzipped."""
 
 from __future__ import annotations
 
@@ -12,37 +12,54 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from .cells import json_kind
-from .rows import Cells, FaultSink, Row
+from .rows import (
+    FIELD_LIMIT_CHARS,
+    LINE_LIMIT_BYTES,
+    MAX_COLUMNS,
+    Cells,
+    FaultSink,
+    Row,
+    read_limits,
+    too_many_columns,
+)
 
-LINE_LIMIT_BYTES = 64 * 1024 * 1024
-"""Longest line that is read; a small gzip file can unpack to a line larger than any memory."""
+JSON_LIMIT_BYTES = 512 * 1024 * 1024
+"""Largest JSON file: it is held in memory whole, unlike JSON lines."""
+
+BLANK_LIMIT = 200_000
+"""Most blank lines one after another; a text that is scored has fewer characters than that, and a
+small gzip file can unpack to hundreds of millions."""
 
 _BOM = b"\xef\xbb\xbf"
-_OTHER_MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_lines(path: Path, sink: FaultSink) -> Iterator[tuple[int, str]]:
     """Returns (number from 1, text with its line end) for each line.
 
-    A byte that is not UTF-8, an overlong line or a broken gzip stream ends the reading with one
-    fault: what follows it could not be told apart from rows.
+    A byte that is not UTF-8, an overlong line, too many bytes or blank lines, or a broken gzip
+    stream end the reading with one fault: what follows could not be told apart from rows.
     """
-    number = 0
+    number = n_bytes = n_blank = 0
+    limits = read_limits()
     try:
         with _opened(path) as stream:
-            while True:
-                raw = stream.readline(LINE_LIMIT_BYTES + 1)
-                if not raw:
-                    return
+            while raw := stream.readline(LINE_LIMIT_BYTES + 1):
                 number += 1
+                n_bytes += len(raw)
+                n_blank = 0 if raw.strip() else n_blank + 1
                 if len(raw) > LINE_LIMIT_BYTES:
-                    sink.report(number, f"the line is longer than {LINE_LIMIT_BYTES:,} bytes")
+                    fault: str | None = f"the line is longer than {LINE_LIMIT_BYTES:,} bytes"
+                elif n_blank > BLANK_LIMIT:
+                    fault = f"more than {BLANK_LIMIT:,} blank lines stand here; is this a table?"
+                elif number == 1 and raw[:2] in _UTF_16_MARKS:
+                    fault = "must be UTF-8, looks like UTF-16: save the file as UTF-8"
+                else:
+                    fault = limits.bytes_fault(n_bytes)
+                if fault is not None:
+                    sink.report(number, fault)
                     return
                 if number == 1:
-                    mark = _OTHER_MARKS.get(raw[:2])
-                    if mark:
-                        sink.report(1, f"must be UTF-8, looks like {mark}: save the file as UTF-8")
-                        return
                     raw = raw.removeprefix(_BOM)
                 try:
                     text = raw.decode("utf-8")
@@ -66,8 +83,7 @@ def _opened(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
-FIELD_LIMIT_CHARS = 16 * 1024 * 1024
-"""Longest cell; a quote that is never closed would otherwise swallow the file into one cell."""
+# CSV and TSV -------------------------------------------------------------------------------------
 
 
 def read_delimited(path: Path, sink: FaultSink, *, delimiter: str | None) -> Iterator[Cells]:
@@ -83,8 +99,11 @@ def read_delimited(path: Path, sink: FaultSink, *, delimiter: str | None) -> Ite
     if first is None:
         return
     chosen = delimiter or _delimiter_of(first[1])
-    # The limit is one setting for the whole process; it is only ever raised here.
-    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT_CHARS))
+    n_columns = first[1].count(chosen) + 1
+    if n_columns > MAX_COLUMNS and '"' not in first[1]:
+        sink.report(1, too_many_columns(n_columns))
+        return
+    allow_long_cells()
     reader = csv.reader(
         (text for _, text in itertools.chain([first], lines)),
         delimiter=chosen,
@@ -110,6 +129,11 @@ def read_delimited(path: Path, sink: FaultSink, *, delimiter: str | None) -> Ite
         yield Cells(start, cells)
 
 
+def allow_long_cells() -> None:
+    """Raises the csv module's limit of a cell, which is one for the whole process, to ours."""
+    csv.field_size_limit(max(csv.field_size_limit(), FIELD_LIMIT_CHARS))
+
+
 def _delimiter_of(header: str) -> str:
     if "," in header:
         return ","
@@ -130,7 +154,10 @@ def _explained(error: csv.Error) -> tuple[str, bool]:
     return f"not readable as CSV: {text}", False
 
 
-def read_objects(path: Path, sink: FaultSink) -> Iterator[Row]:
+# JSON lines and JSON -----------------------------------------------------------------------------
+
+
+def read_json_lines(path: Path, sink: FaultSink) -> Iterator[Row]:
     """Returns the objects, blank lines left out; a line of anything else is a fault."""
     for number, text in read_lines(path, sink):
         if not text.strip():
@@ -140,10 +167,48 @@ def read_objects(path: Path, sink: FaultSink) -> Iterator[Row]:
         except ValueError as error:
             sink.report(number, str(error))
             continue
-        if not isinstance(value, dict):
-            sink.report(number, f"must be a JSON object, got {json_kind(value)}")
-            continue
-        yield Row(number, value)
+        if _is_record(number, value, sink):
+            yield Row(number, value)
+
+
+def read_json(path: Path, sink: FaultSink) -> Iterator[Row]:
+    """Returns the objects of a JSON list, of the list under "records", or the one object.
+
+    The file is held in memory whole, `JSON_LIMIT_BYTES` of it at most.
+    """
+    before, size, parts = sink.n_reported, 0, []
+    for number, line in read_lines(path, sink):
+        size += len(line)
+        if size > JSON_LIMIT_BYTES:
+            sink.report(
+                number,
+                f"is longer than {JSON_LIMIT_BYTES:,} characters; "
+                "save it as JSON lines (.jsonl), one object a line",
+            )
+            return
+        parts.append(line)
+    if sink.n_reported > before:
+        return
+    try:
+        content = parse_json("".join(parts))
+    except ValueError as error:
+        sink.report(None, str(error))
+        return
+    if isinstance(content, dict):
+        content = content.get("records", [content])
+    for number, record in enumerate(content if isinstance(content, list) else [content], start=1):
+        if _is_record(number, record, sink):
+            yield Row(number, record)
+
+
+def _is_record(number: int, value: Any, sink: FaultSink) -> bool:
+    if not isinstance(value, dict):
+        sink.report(number, f"must be a JSON object, got {json_kind(value)}")
+    elif len(value) > MAX_COLUMNS:
+        sink.report(number, too_many_columns(len(value)))
+    else:
+        return True
+    return False
 
 
 def parse_json(text: str) -> Any:

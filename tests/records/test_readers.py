@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import sys
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -13,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from areopagus.errors import InputError, InputFault
-from areopagus.records.readers.dispatch import column_names, read_cells, read_rows
-from areopagus.records.readers.text import FIELD_LIMIT_CHARS
+from areopagus.records.readers.dispatch import read_cells, read_rows
+from areopagus.records.readers.rows import FIELD_LIMIT_CHARS
 
 ROWS = [{"a": "1", "b": "two, with comma"}, {"a": "3", "b": 'quo"ted\nsecond line'}]
 
@@ -45,11 +46,25 @@ def faults_of(path: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["t.csv", "t.csv.gz", "t.tsv", "t.tsv.gz", "t.jsonl", "t.ndjson.gz", "t.parquet", "t.xlsx"],
+    [
+        "t.csv",
+        "t.csv.gz",
+        "t.tsv",
+        "t.tsv.gz",
+        "t.jsonl",
+        "t.ndjson.gz",
+        "t.json",
+        "t.json.gz",
+        "t.parquet",
+        "t.xlsx",
+    ],
 )
 def test_every_format_gives_the_same_rows(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
-    if "json" in name:
+    if ".json" in name and "jsonl" not in name:
+        data = json.dumps(ROWS).encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    elif "json" in name:
         write_jsonl(path, [dict(row) for row in ROWS])
     elif "sv" in name:
         write_csv(path, ROWS, "\t" if "tsv" in name else ",")
@@ -67,7 +82,7 @@ def test_every_format_gives_the_same_rows(tmp_path: Path, name: str) -> None:
             book.active.append(list(row.values()))
         book.save(path)
     assert [row.values for row in read_rows(path)] == ROWS
-    assert column_names(path) == ["a", "b"]
+    assert next(list(row.values) for row in read_rows(path)) == ["a", "b"]
 
 
 def test_the_line_of_a_row_is_the_line_on_which_it_starts(tmp_path: Path) -> None:
@@ -125,7 +140,7 @@ def test_arbitrary_bytes_end_in_rows_or_faults_and_nothing_else(
 def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")
-    assert column_names(path) == ["a", "b"]
+    assert next(list(row.values) for row in read_rows(path)) == ["a", "b"]
 
 
 def test_a_wrong_encoding_names_line_and_byte(tmp_path: Path) -> None:
@@ -296,6 +311,70 @@ def test_a_hundred_thousand_rows_stream_in_constant_memory(tmp_path: Path) -> No
         tracemalloc.stop()
     assert count == 100_000
     assert peak < 2_000_000
+
+
+def test_a_header_of_a_hundred_thousand_columns_is_refused_in_a_second(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(100_000)]
+    (tmp_path / "t.csv").write_text(",".join(names) + "\n")
+    (tmp_path / "quoted.csv").write_text(",".join(f'"{name}"' for name in names) + "\n")
+    write_jsonl(tmp_path / "t.jsonl", [dict.fromkeys(names)])
+    for name in ("t.csv", "quoted.csv", "t.jsonl"):
+        started = time.perf_counter()
+        (fault,) = faults_of(tmp_path / name)
+        assert "has 100,000 columns; at most 16,384 are read" in fault
+        assert time.perf_counter() - started < 1
+
+
+def test_packed_blank_lines_are_refused_in_a_second(tmp_path: Path) -> None:
+    # 300 kB unpack to 300 MB of line ends: minutes of reading that found no row.
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n1,2\n" + b"\n" * 300_000_000, 6))
+    assert path.stat().st_size < 310_000
+    started = time.perf_counter()
+    (fault,) = faults_of(path)
+    assert fault == f"{path}:200003: more than 200,000 blank lines stand here; is this a table?"
+    assert time.perf_counter() - started < 1
+
+
+def test_a_table_with_more_rows_or_bytes_than_are_read_is_refused_with_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    rows = [{"a": "x" * 50, "b": str(i)} for i in range(20)]
+    write_csv(tmp_path / "t.csv", rows)
+    write_csv(tmp_path / "t.csv.gz", rows)
+    write_jsonl(tmp_path / "t.jsonl", [dict(row) for row in rows])
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "t.parquet")
+    names = ["t.csv", "t.csv.gz", "t.jsonl", "t.parquet"]
+    monkeypatch.setenv("AREOPAGUS_MAX_ROWS", "10")
+    for name in names:
+        with pytest.raises(InputError, match=r"more than 10 rows.*AREOPAGUS_MAX_ROWS sets another"):
+            list(read_rows(tmp_path / name))
+    monkeypatch.setenv("AREOPAGUS_MAX_ROWS", "20")
+    monkeypatch.setenv("AREOPAGUS_MAX_GB", "1e-7")  # a hundred bytes
+    for name in names:
+        with pytest.raises(InputError, match="GB unpacked; at most 1e-07 GB are read"):
+            list(read_rows(tmp_path / name))
+    monkeypatch.setenv("AREOPAGUS_MAX_GB", "1")
+    assert [len(list(read_rows(tmp_path / name))) for name in names] == [20] * 4
+    monkeypatch.setenv("AREOPAGUS_MAX_GB", "much")
+    with pytest.raises(InputError, match="AREOPAGUS_MAX_GB: must be a number above 0, got 'much'"):
+        list(read_rows(tmp_path / "t.csv"))
+
+
+def test_a_json_file_is_a_list_of_objects_one_object_or_the_records_in_it(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    for content in ('[{"a": 1}, {"a": 2}]', '{"records": [{"a": 1}, {"a": 2}]}'):
+        path.write_text(content)
+        assert [(row.line, row.values) for row in read_rows(path)] == [(1, {"a": 1}), (2, {"a": 2})]
+    path.write_text('[{"a": 1}, 7, {"a": 3}]')
+    assert faults_of(path) == [f"{path}:2: must be a JSON object, got the number 7"]
+    path.write_text('{"a": 1}')
+    assert [row.values for row in read_rows(path)] == [{"a": 1}]
+    path.write_text('[{"a": 1, "a": 2}]')
+    assert faults_of(path) == [f"{path}: the key 'a' stands twice in one object"]
 
 
 def test_a_file_with_nothing_but_faults_is_given_up(tmp_path: Path) -> None:
