@@ -51,8 +51,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_
 from pydantic import BaseModel, ConfigDict
 
 from ..asking import ModelAnswer
-from ..graphs.adjudication import JudgeVote, Ruling
-from ..graphs.adjudication_question import JudgeQuestion
+from ..graphs.adjudication import JudgeQuestion, JudgeVote, Ruling
 from ..judges.models.backend import Backend
 from .answers_table import AnswersTable, ColumnKind
 

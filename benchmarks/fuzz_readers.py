@@ -191,8 +191,7 @@ def variants_target() -> Callable[[bytes], None]:
 
 def screen_target() -> Callable[[bytes], None]:
     from areopagus.attacking import neutralised
-    from areopagus.graphs.detectors import DETECTORS, find_hits
-    from areopagus.graphs.screen import GATES, screen
+    from areopagus.graphs.screening import DETECTORS, GATES, find_hits, screen
 
     known = {*DETECTORS, *GATES}
 

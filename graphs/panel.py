@@ -1,6 +1,6 @@
-"""The panel graph: screen, convene, Sends to judge, aggregate.
+"""The panel graph: screen, plan, Sends to judge, aggregate.
 
-Where the bench has a stopping rule, `convene` has a first block of judgments asked, and `aggregate`
+Where the panel has a stopping rule, `plan` has a first block of judgments asked, and `aggregate`
 goes back to it for as long as the rule wants more; what it never wanted is closed as not asked.
 
 No checkpointer is needed: the ledger makes every call resumable, and the judge node writes it
@@ -14,6 +14,7 @@ checkpointer every judgment has its own Send, because each is then saved as it c
 from __future__ import annotations
 
 import asyncio
+import math
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -25,12 +26,111 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from ..errors import AreopagusError
+from ..judges.judge import Matter
 from ..judges.models.credentials import redact
-from ..records.types import Judgment
-from .deliberation import deliberate
-from .echo import without_echo
-from .screen import screen
-from .state import JudgeTask, JudgmentRow, PanelState, Sitting
+from ..records.types import Judgment, Verdict, VerdictStatus, count_statuses
+from .screening import screen, without_echo
+from .state import Bench, JudgeTask, JudgmentRow, PanelState, Sitting
+
+
+def aggregate(
+    judgments: tuple[Judgment, ...], *, bench: Bench, matter: Matter, flags: Sequence[str] = ()
+) -> Verdict:
+    """The verdict on one response.
+
+    Args:
+        judgments: every planned judgment, in the order of the plan.
+        bench: the panel.
+        matter: the response.
+        flags: what the screen noticed.
+    """
+    import numpy as np
+
+    from ..aggregation.ensemble import aggregate_panel
+
+    contract = bench.brief.contract
+    criteria = contract.criteria
+    personas = list(dict.fromkeys(judgment.persona for judgment in judgments))
+    models = list(dict.fromkeys(judgment.model for judgment in judgments))
+    scores = np.full((1, len(judgments), len(criteria)), np.nan)
+    for column, judgment in enumerate(judgments):
+        if judgment.status == "scored":
+            scores[0, column] = [judgment.scores[name] for name in criteria]
+    counts = count_statuses(judgments)
+    # Whom the rule did not want to hear counts neither for nor against the quorum.
+    n_spared = sum(judgment.reason == "precision" for judgment in judgments)
+    panel = aggregate_panel(
+        scores,
+        persona=[personas.index(judgment.persona) for judgment in judgments],
+        model=[models.index(judgment.model) for judgment in judgments],
+        axis=[judgment.axis for judgment in judgments],
+        scale=(contract.low, contract.high),
+        planned=len(judgments) - n_spared,
+        abstained=[counts["abstained"]],
+        quorum=bench.quorum,
+    )
+    screened = all(judgment.reason == "screened" for judgment in judgments)
+    status: VerdictStatus = "scored"
+    reason: str | None = None
+    if screened:
+        status, reason = "screened", judgments[0].detail
+    elif bool(panel.inconclusive[0]):
+        # Of those that were to be asked, which are not all that the panel has.
+        told = str(panel.reason[0])
+        told = told.replace(" planned", " asked", 1) if n_spared else told
+        status, reason = "inconclusive", _why(counts, told)
+    costs = [judgment.cost_usd for judgment in judgments if judgment.calls]
+    known = [cost for cost in costs if cost is not None]
+    return Verdict(
+        response_id=matter.response_id,
+        prompt_id=matter.prompt_id,
+        respondent_id=matter.respondent_id,
+        status=status,
+        reason=reason,
+        composite=_number(panel.composite[0]),
+        dimensions=_named(criteria, panel.mean[0]),
+        interval=_span(panel.composite_low[0], panel.composite_high[0]),
+        interval_method=panel.interval_method[0],
+        interval_reason=panel.composite_interval_reason[0],
+        dimension_intervals={
+            name: _span(panel.low[0, k], panel.high[0, k]) for k, name in enumerate(criteria)
+        },
+        median=_number(panel.composite_median[0]),
+        trimmed_mean=_number(panel.composite_trimmed_mean[0]),
+        sd=_number(panel.composite_sd[0]),
+        by_persona=_named(personas, panel.by_persona[0]),
+        by_model=_named(models, panel.by_model[0]),
+        by_axis=_named(panel.axes, panel.by_axis[0]),
+        disagreement=str(panel.disagreement[0]),
+        share_abstained=_number(panel.share_abstained[0]),
+        n_scored=counts["scored"],
+        n_planned=len(judgments),
+        counts=counts,
+        flags=tuple(flags),
+        cost_usd=sum(known) if len(known) == len(costs) else None,
+        judgments=judgments,
+    )
+
+
+def _why(counts: dict[str, int], reason: str | None) -> str:
+    parts = ", ".join(
+        f"{number} {status.replace('_', ' ')}"
+        for status, number in counts.items()
+        if number and status != "scored"
+    )
+    return f"{reason} ({parts})" if parts else str(reason)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _named(names: Sequence[str], values: Sequence[float]) -> dict[str, float | None]:
+    return {name: _number(value) for name, value in zip(names, values, strict=True)}
+
+
+def _span(low: float, high: float) -> tuple[float, float] | None:
+    return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
 
 
 async def screen_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
@@ -46,7 +146,7 @@ async def screen_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelStat
     return {"flags": list(seen.flags), "gate": seen.gate, **anew}
 
 
-async def convene_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
+async def plan_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
     """The plan: every persona on every backend, each repeat; closed at once behind a gate.
 
     With a stopping rule also what is asked now, which it comes back here for.
@@ -155,14 +255,14 @@ async def aggregate_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelS
         closed = _not_asked(sitting, rest, reason="precision", detail=told)
         rows = rows | closed
     judgments = tuple(sitting.judgment(key, rows[key]) for key in state["planned"])
-    verdict = deliberate(judgments, bench=bench, matter=sitting.matter, flags=tuple(state["flags"]))
+    verdict = aggregate(judgments, bench=bench, matter=sitting.matter, flags=tuple(state["flags"]))
     # The judgments are in the state already; a second copy would double it.
     return {"verdict": replace(verdict, judgments=()).to_json(), "judgments": closed}
 
 
 async def more_or_end(state: PanelState) -> str:
-    """Back to `convene` where there is no verdict yet."""
-    return END if state["verdict"] else "convene"
+    """Back to `plan` where there is no verdict yet."""
+    return END if state["verdict"] else "plan"
 
 
 def _wanted(
@@ -202,16 +302,16 @@ def build_panel_graph(checkpointer: Any = None) -> Any:
     # Any: the overloads of add_node do not know a node whose input is a part of the state.
     graph: Any = StateGraph(PanelState, context_schema=Sitting)
     graph.add_node("screen", screen_node)
-    graph.add_node("convene", convene_node)
+    graph.add_node("plan", plan_node)
     graph.add_node("judge", judge_node, input_schema=JudgeTask)
     graph.add_node("aggregate", aggregate_node, defer=True)
     graph.add_edge(START, "screen")
-    graph.add_edge("screen", "convene")
+    graph.add_edge("screen", "plan")
     graph.add_conditional_edges(
-        "convene", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
+        "plan", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
     )
     graph.add_edge("judge", "aggregate")
-    graph.add_conditional_edges("aggregate", more_or_end, ["convene", END])
+    graph.add_conditional_edges("aggregate", more_or_end, ["plan", END])
     return graph.compile(checkpointer=checkpointer, name="panel")
 
 

@@ -5,50 +5,783 @@
 
 One run is one scenario. All generators write at the same time, each apart from the others; what one
 of them refuses or garbles leaves the others standing. Quality is voted on by models that did not
-write the prompt, equivalence by two that wrote neither. Every call goes through the desk, so the
-ledger makes it resumable. What can be expected to go wrong is a status, not an exception.
+write the prompt, equivalence by two that wrote neither. Two backends of one model are one model
+here: a model does not judge what it wrote under another name, and does not vote twice. What can be
+expected to go wrong is a status, not an exception.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from dataclasses import replace
+import hashlib
+import re
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from typing import Any, TypeVar
+from itertools import combinations, product
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, get_args
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
+from ..errors import ProviderError
 from ..judges.models.backend import Backend
-from .prompt_construction_blocks import check_set
-from .prompt_construction_calls import (
-    ask_equivalence,
-    ask_quality,
+from ..judges.models.budget import BudgetSpentError
+from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from ..judges.models.rate_limit import StoppedError
+from ..judges.models.request import Message, Purpose, Request, Rung
+from ..judges.parse import ObjectReading, object_faults, read_object
+from ..judges.prompt import nonce_for
+from ..judges.schema import ObjectContract
+from ..judges.structured import ask
+from ..records.types import Reply
+from .prompt_brief import (
+    EQUIVALENCE_TEMPLATE,
+    FLAWS,
+    GENERATE_TEMPLATE,
+    QUALITY_TEMPLATE,
+    WANTED,
+    Block,
+    check_set,
+    equivalence_contract,
+    equivalence_messages,
+    form_repair,
+    generation_contract,
+    generation_messages,
+    generation_repair_messages,
+    quality_contract,
+    quality_messages,
+    read_blocks,
 )
-from .prompt_construction_judges import (
-    Pair,
-    PromptRef,
-    pair_judges,
-    planned_pairs,
-    quality_judges,
-    quality_outcome,
-    vote_passes,
-)
-from .prompt_construction_state import (
-    Bundle,
-    Constructed,
-    Construction,
-    ConstructionState,
-    Draft,
-    PairVote,
-    QualityVote,
-    WorkPlan,
-    asked_from,
-    asked_json,
-    usable_numbers,
-)
-from .prompt_construction_writing import repair_bundle, write_bundle
+
+FilterJudges = Literal["others", "all"]
+FILTER_JUDGES: tuple[FilterJudges, ...] = get_args(FilterJudges)
+
+EquivalenceRule = Literal["both", "either"]
+EQUIVALENCE_RULES: tuple[EquivalenceRule, ...] = get_args(EquivalenceRule)
+
+QualityOutcome = Literal["passed", "failed", "undecided", "not_checked", "not_asked"]
+QUALITY_OUTCOMES: tuple[QualityOutcome, ...] = get_args(QualityOutcome)
+"""`undecided`: votes that are missing could turn it either way. `not_checked`: there is nobody to
+ask. `not_asked`: the budget or a stop came before the votes that would decide."""
+
+PAIR_JUDGES = 2
+"""How many judges say whether two prompts are equivalent."""
+
+
+class PromptRef(NamedTuple):
+    """One prompt of a scenario: whose, and which of theirs."""
+
+    generator: str
+    number: int
+
+
+class Pair(NamedTuple):
+    """Two prompts of a scenario, in the order of their generators and numbers."""
+
+    one: PromptRef
+    other: PromptRef
+
+    @property
+    def is_within(self) -> bool:
+        """Whether one generator wrote both."""
+        return self.one.generator == self.other.generator
+
+
+def independent_judges(judges: Sequence[Backend], writers: Iterable[Backend]) -> list[Backend]:
+    """The judges that are another model than all writers, one a model; stand-ins left out."""
+    taken = {writer.spec.model for writer in writers}
+    found: dict[str, Backend] = {}
+    for judge in judges:
+        if judge.spec.model not in taken and not judge.spec.is_offline:
+            found.setdefault(judge.spec.model, judge)
+    return list(found.values())
+
+
+def quality_judges(
+    generator: Backend, judges: Sequence[Backend], rule: FilterJudges
+) -> list[Backend]:
+    """Who votes on the quality of this generator's prompts."""
+    return independent_judges(judges, () if rule == "all" else (generator,))
+
+
+def pair_judges(
+    one: Backend, other: Backend, judges: Sequence[Backend], *, scenario_id: str, seed: int
+) -> list[Backend]:
+    """The two judges for the pairs of these generators in this scenario; fewer where there are.
+
+    Of more than two they are drawn by the seed, the same for all pairs of the two generators in a
+    scenario, so that one bundle is held to one standard.
+    """
+
+    def draw(judge: Backend) -> str:
+        names = sorted((one.spec.name, other.spec.name))
+        said = "\x1f".join((str(seed), scenario_id, *names, judge.spec.name))
+        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+    free = independent_judges(judges, (one, other))
+    return sorted(free, key=draw)[:PAIR_JUDGES]
+
+
+def planned_pairs(
+    usable: Mapping[str, Sequence[int]], *, cross_pairs: int, scenario_id: str, seed: int
+) -> list[Pair]:
+    """All pairs within each generator, and between each two of them at most so many, drawn by seed.
+
+    Args:
+        usable: generator to the numbers of its prompts.
+        cross_pairs: most pairs between two generators in a scenario; 0: none.
+        scenario_id, seed: of the draw.
+    """
+    pairs: list[Pair] = []
+    for name, numbers in usable.items():
+        refs = [PromptRef(name, number) for number in numbers]
+        pairs += [Pair(a, b) for a, b in combinations(refs, 2)]
+    for first, second in combinations(usable, 2):
+        both = product(usable[first], usable[second])
+        between = [Pair(PromptRef(first, a), PromptRef(second, b)) for a, b in both]
+        between.sort(key=lambda pair: _drawn(seed, scenario_id, pair))
+        pairs += sorted(between[:cross_pairs])
+    return pairs
+
+
+def vote_passes(value: Mapping[str, object]) -> bool:
+    """Whether a complete vote finds everything that is wanted and no flaw."""
+    return all(value[key] is True for key in WANTED) and all(value[key] is False for key in FLAWS)
+
+
+def quality_outcome(
+    passes: int, fails: int, missing: int, *, is_unasked: bool = False
+) -> QualityOutcome:
+    """What votes come to: passed by more than half of those planned.
+
+    Args:
+        passes, fails, missing: votes; `missing` are planned ones that nobody has.
+        is_unasked: whether one of the missing was not asked for, rather than not to be had.
+    """
+    planned = passes + fails + missing
+    if planned == 0:
+        return "not_checked"
+    if 2 * passes > planned:
+        return "passed"
+    if 2 * fails >= planned:
+        return "failed"
+    return "not_asked" if is_unasked else "undecided"
+
+
+def is_equivalent(votes: Sequence[bool | None], rule: EquivalenceRule) -> bool | None:
+    """Whether judges call a pair equivalent; None where missing votes (None) leave it open.
+
+    `both`: every judge says so. `either`: one judge is enough. Without a judge it is open.
+    """
+    if not votes:
+        return None
+    if rule == "both":
+        return False if False in votes else None if None in votes else True
+    return True if True in votes else None if None in votes else False
+
+
+def _drawn(seed: int, scenario_id: str, pair: Pair) -> str:
+    said = "\x1f".join((str(seed), scenario_id, *(f"{ref.generator}#{ref.number}" for ref in pair)))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+AskedStatus = Literal["read", "refused", "unreadable", "failed", "not_asked"]
+_DETAIL_CHARACTERS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One scenario as the graph needs it.
+
+    Attributes:
+        scenario_id: unique in the set.
+        source: decides the wording.
+        text: what a generator is shown.
+        topic: a word or two for it, for the embedded generator.
+        count: questions wanted of each generator.
+        technology: whether at most one may be about technology.
+    """
+
+    scenario_id: str
+    source: str
+    text: str
+    topic: str
+    count: int
+    technology: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking a judge.
+
+    Attributes:
+        status: `read`; `refused`, `unreadable` (after one repair), `failed` (no reply came),
+            `not_asked` (budget or a stop).
+        value: the object; empty unless read.
+        detail: why there is none.
+        calls, cost_usd: of the replies behind it; None = unknown price.
+    """
+
+    status: AskedStatus
+    value: Mapping[str, object] = field(default_factory=dict)
+    detail: str = ""
+    calls: int = 0
+    cost_usd: float | None = 0.0
+
+
+def generation_request(
+    backend: Backend, material: Material, *, secret: bytes, rung: Rung
+) -> Request:
+    """The call that asks a generator for all questions of a scenario."""
+    nonce = nonce_for(secret, material.text)
+    messages = generation_messages(
+        material.source, material.text, material.count, nonce, technology=material.technology
+    )
+    numbers = range(1, material.count + 1)
+    contract = generation_contract(numbers, scratchpad=True, technology=material.technology)
+    return _request(
+        backend, messages, contract, nonce=nonce, rung=rung, purpose="generate",
+        template=GENERATE_TEMPLATE, offline=_offline_facts(material, numbers),
+    )  # fmt: skip
+
+
+def generation_repair_request(
+    backend: Backend,
+    material: Material,
+    reply: str,
+    faults: Sequence[tuple[int, str]],
+    numbers: Sequence[int],
+    *,
+    secret: bytes,
+    rung: Rung,
+    problem: str | None,
+) -> Request:
+    """The call that asks to write some questions anew."""
+    nonce = nonce_for(secret, material.text)
+    first = generation_messages(
+        material.source, material.text, material.count, nonce, technology=material.technology
+    )
+    messages = generation_repair_messages(
+        first, reply, faults, numbers, technology=material.technology, problem=problem
+    )
+    contract = generation_contract(
+        numbers, scratchpad=problem is not None, technology=material.technology
+    )
+    return _request(
+        backend, messages, contract, nonce=nonce, rung=rung, purpose="generate",
+        template=GENERATE_TEMPLATE, is_longer=problem == "truncated",
+        offline=_offline_facts(material, numbers),
+    )  # fmt: skip
+
+
+def quality_request(backend: Backend, prompt: str, *, secret: bytes, rung: Rung) -> Request:
+    """The call that asks a judge whether one question is fit for use."""
+    nonce = nonce_for(secret, prompt)
+    return _request(
+        backend, quality_messages(prompt, nonce), quality_contract(), nonce=nonce, rung=rung,
+        purpose="classify", template=QUALITY_TEMPLATE,
+    )  # fmt: skip
+
+
+def equivalence_request(
+    backend: Backend, one: str, other: str, *, secret: bytes, rung: Rung
+) -> Request:
+    """The call that asks a judge whether two questions demand the same work.
+
+    Which of the two stands first is drawn by a hash of both and the judge: it does not depend on
+    who wrote which, and the two judges of a pair may see it either way round.
+    """
+    first, second = sorted((one, other))
+    drawn = hashlib.sha256(
+        f"{first}\x1f{second}\x1f{backend.spec.name}".encode("utf-8", "surrogatepass")
+    )
+    if drawn.digest()[0] % 2:
+        first, second = second, first
+    nonce = nonce_for(secret, first, second)
+    return _request(
+        backend, equivalence_messages(first, second, nonce), equivalence_contract(), nonce=nonce,
+        rung=rung, purpose="classify", template=EQUIVALENCE_TEMPLATE,
+    )  # fmt: skip
+
+
+async def ask_quality(desk: Desk, backend: Backend, prompt: str) -> Asked:
+    """One judge's vote on one question."""
+    secret = desk.ledger.secret
+    return await ask_object(
+        desk,
+        backend,
+        lambda rung: quality_request(backend, prompt, secret=secret, rung=rung),
+        quality_contract(),
+    )
+
+
+async def ask_equivalence(desk: Desk, backend: Backend, one: str, other: str) -> Asked:
+    """One judge's word on two questions."""
+    secret = desk.ledger.secret
+    return await ask_object(
+        desk,
+        backend,
+        lambda rung: equivalence_request(backend, one, other, secret=secret, rung=rung),
+        equivalence_contract(),
+    )
+
+
+async def ask_object(
+    desk: Desk, backend: Backend, build: Callable[[Rung], Request], contract: ObjectContract
+) -> Asked:
+    """What a judge answers, asked once more where the form of its reply was unreadable.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+    purse = desk.purse()
+    answers: list[Answer] = []
+    try:
+        first, request = await ask(desk, backend, build, purse)
+        answers.append(first)
+        reading = _strict(first.reply, contract)
+        if reading.outcome == "unreadable":
+            problem = reading.problem or "not_json"
+            again = _form_repair_request(request, first.reply, problem, contract)
+            second = await desk.ask(backend, again, purse)
+            answers.append(second)
+            reading = _strict(second.reply, contract)
+    except ProviderError as error:
+        status: AskedStatus = "refused" if error.fault == "content_policy" else "failed"
+        desk.account.closed(status, [answer.reply for answer in answers])
+        return Asked(status, {}, error.fault, len(answers), cost_of(answers))
+    except BudgetSpentError:
+        return Asked("not_asked", {}, "budget", len(answers), cost_of(answers))
+    except StoppedError:
+        return Asked("not_asked", {}, "interrupted", len(answers), cost_of(answers))
+    finally:
+        purse.close()
+    desk.account.closed(reading.outcome, [answer.reply for answer in answers])
+    detail = "" if reading.outcome == "read" else (reading.detail or "")[:_DETAIL_CHARACTERS]
+    return Asked(reading.outcome, reading.value, detail, len(answers), cost_of(answers))
+
+
+def cost_of(answers: Sequence[Answer]) -> float | None:
+    """What these replies cost; None where a price is unknown."""
+    total = 0.0
+    for answer in answers:
+        if answer.reply.cost_usd is None:
+            return None
+        total += answer.reply.cost_usd
+    return total
+
+
+def _strict(reply: Reply, contract: ObjectContract) -> ObjectReading:
+    """The object in a reply: every key, no other, or it is unreadable as a whole."""
+    reading = read_object(reply, contract)
+    faults = object_faults(reading.value, contract) if reading.outcome == "read" else []
+    if not faults:
+        return reading
+    detail = "; ".join(f"{key} {sentence}" for key, _, sentence in faults)
+    return ObjectReading("unreadable", {}, faults[0][1], detail[:_DETAIL_CHARACTERS])
+
+
+def _form_repair_request(
+    first: Request, reply: Reply, problem: str, contract: ObjectContract
+) -> Request:
+    params = dict(first.params)
+    if problem == "truncated" and params.get("max_tokens"):
+        params["max_tokens"] = REPAIR_OUTPUT_FACTOR * int(params["max_tokens"])
+    return Request(
+        backend=first.backend,
+        endpoint=first.endpoint,
+        messages=form_repair(first.messages, reply.text or "", problem, contract),
+        params=params,
+        schema=first.schema,
+        structured=first.structured,
+        nonce=first.nonce,
+        template=first.template,
+        purpose=first.purpose,
+        labels=first.labels,
+    )
+
+
+def _offline_facts(material: Material, numbers: Sequence[int]) -> dict[str, Any]:
+    """What the embedded generator needs and cannot read out of the messages."""
+    from ..judges.offline.writers import GENERATOR_VERSION
+
+    return {
+        "version": GENERATOR_VERSION,
+        "numbers": list(numbers),
+        "topic": material.topic,
+        "technology": material.technology,
+    }
+
+
+def _request(
+    backend: Backend,
+    messages: tuple[Message, ...],
+    contract: ObjectContract,
+    *,
+    nonce: str,
+    rung: Rung,
+    purpose: Purpose,
+    template: str,
+    is_longer: bool = False,
+    offline: Mapping[str, Any] | None = None,
+) -> Request:
+    spec = backend.spec
+    parameters: dict[str, Any] = spec.parameters()
+    if is_longer:
+        parameters["max_tokens"] = REPAIR_OUTPUT_FACTOR * spec.max_tokens
+    if spec.is_offline and offline is not None:
+        parameters["offline"] = dict(offline)
+    return Request(
+        backend=spec.model,
+        endpoint=spec.api_base or "",
+        messages=messages,
+        params=parameters,
+        schema=contract.schema(),
+        structured=rung,
+        nonce=nonce,
+        template=template,
+        purpose=purpose,
+        labels={"job": "prompts"},
+    )
+
+
+BundleStatus = Literal["complete", "partial", "refused", "unreadable", "failed", "not_asked"]
+"""`complete`: every prompt wanted is usable. `partial`: some are. `refused`: the model or its
+provider declined. `unreadable`: no prompt could be used, after one repair. `failed`: no reply came.
+`not_asked`: the budget or a stop came before the bundle was finished."""
+
+BUNDLE_STATUSES: tuple[BundleStatus, ...] = get_args(BundleStatus)
+
+DiversityOf = Literal["generated", "passed", "none"]
+DIVERSITY_OF: tuple[DiversityOf, ...] = get_args(DiversityOf)
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """What is the same for all scenarios.
+
+    Attributes:
+        filter_judges: who votes on quality: the models that did not write, or all.
+        diversity_of: whose pairs are compared: all usable prompts, those that passed, or none.
+        cross_pairs: most pairs between two generators in a scenario.
+        seed: of every draw.
+    """
+
+    filter_judges: FilterJudges = "others"
+    diversity_of: DiversityOf = "generated"
+    cross_pairs: int = 25
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Construction:
+    """Runtime context of one run of the graph: one scenario, who writes and who judges."""
+
+    material: Material
+    generators: tuple[Backend, ...]
+    judges: tuple[Backend, ...]
+    desk: Desk
+    design: Design
+    technology: re.Pattern[str]
+
+    def generator(self, name: str) -> Backend:
+        """The generator of this name."""
+        return next(item for item in self.generators if item.spec.name == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """What one generator wrote for one scenario.
+
+    Attributes:
+        generator: the backend's name.
+        status: see `BundleStatus`.
+        blocks: one a prompt wanted, in order; empty where nothing could be read.
+        reason: why there is nothing, or class of fault.
+        is_repaired: whether it was asked once more.
+        repaired_faults: what for: "number: code", or the form's fault.
+        calls, cost_usd: of the replies behind it; None = unknown price.
+        answered_by: the model that says it answered.
+    """
+
+    generator: str
+    status: BundleStatus
+    blocks: tuple[Block, ...] = ()
+    reason: str = ""
+    is_repaired: bool = False
+    repaired_faults: tuple[str, ...] = ()
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    answered_by: str | None = None
+
+    @property
+    def usable(self) -> tuple[Block, ...]:
+        """The prompts that can be used."""
+        return tuple(block for block in self.blocks if block.is_usable)
+
+
+@dataclass(frozen=True, slots=True)
+class QualityVote:
+    """One judge's vote on one prompt; `asked` holds what it said."""
+
+    prompt: PromptRef
+    judge: str
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class PairVote:
+    """One judge's word on one pair."""
+
+    pair: Pair
+    judge: str
+    asked: Asked
+
+    @property
+    def value(self) -> bool | None:
+        """Whether the judge calls them equivalent; None where it did not say."""
+        return bool(self.asked.value["equivalent"]) if self.asked.status == "read" else None
+
+
+@dataclass(frozen=True, slots=True)
+class Constructed:
+    """What became of one scenario.
+
+    Attributes:
+        scenario_id: which.
+        bundles: one a generator, in their order.
+        votes: every vote planned on quality, whatever became of it.
+        pairs: every vote planned on equivalence, whatever became of it.
+        unjudged_pairs: pairs that nobody could be asked about.
+    """
+
+    scenario_id: str
+    bundles: tuple[Bundle, ...]
+    votes: tuple[QualityVote, ...] = ()
+    pairs: tuple[PairVote, ...] = ()
+    unjudged_pairs: tuple[Pair, ...] = ()
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    return {**old, **new}
+
+
+class ConstructionState(TypedDict, total=False):
+    """State of one scenario, as JSON-like values; the scenario's own text is not in it.
+
+    `drafts` holds a generator's blocks and what it takes to ask it once more; `votes` and `pairs`
+    hold votes by key, so that a repeated write changes nothing.
+    """
+
+    drafts: Annotated[dict[str, dict[str, Any]], _merged]
+    votes: Annotated[dict[str, dict[str, Any]], _merged]
+    pairs: Annotated[dict[str, dict[str, Any]], _merged]
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A bundle on its way, as it stands in the state.
+
+    Attributes:
+        ended: a final status where there is nothing more to do; None while there is.
+        problem: what was wrong with the form of the whole reply.
+        reply: the first reply, shortened, as a repair shows it back; `rung` how it was asked for.
+    """
+
+    generator: str
+    blocks: tuple[Block, ...] = ()
+    ended: BundleStatus | None = None
+    problem: str | None = None
+    reason: str = ""
+    reply: str = ""
+    rung: Any = "prompt"
+    is_repaired: bool = False
+    repaired_faults: tuple[str, ...] = ()
+    calls: int = 0
+    cost_usd: float | None = 0.0
+    answered_by: str | None = None
+
+    @property
+    def faulty(self) -> tuple[Block, ...]:
+        """The blocks that a repair would ask for."""
+        return tuple(block for block in self.blocks if block.faults)
+
+    @property
+    def wants_repair(self) -> bool:
+        """Whether to ask once more."""
+        return self.ended is None and not self.is_repaired and bool(self.problem or self.faulty)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values."""
+        plain = asdict(self)
+        plain["blocks"] = [block.to_json() for block in self.blocks]
+        plain["repaired_faults"] = list(self.repaired_faults)
+        return plain
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Draft:
+        """The reverse of `to_json`."""
+        blocks = tuple(Block.from_json(block) for block in plain["blocks"])
+        faults = tuple(plain["repaired_faults"])
+        return cls(**{**plain, "blocks": blocks, "repaired_faults": faults})
+
+    def bundle(self) -> Bundle:
+        """The bundle it ends as."""
+        n_usable = sum(block.is_usable for block in self.blocks)
+        status = self.ended
+        if status is None:
+            if self.problem is not None or n_usable == 0:
+                status = "unreadable"
+            else:
+                status = "complete" if n_usable == len(self.blocks) else "partial"
+        blocks = () if status == "not_asked" else self.blocks
+        return Bundle(
+            self.generator, status, blocks, self.reason, self.is_repaired, self.repaired_faults,
+            self.calls, self.cost_usd, self.answered_by,
+        )  # fmt: skip
+
+
+def asked_json(asked: Asked) -> dict[str, Any]:
+    """A vote as it stands in the state."""
+    return {**asdict(asked), "value": dict(asked.value)}
+
+
+def asked_from(plain: Mapping[str, Any]) -> Asked:
+    """The reverse of `asked_json`."""
+    status: AskedStatus = plain["status"]
+    return Asked(status, plain["value"], plain["detail"], plain["calls"], plain["cost_usd"])
+
+
+def usable_numbers(bundles: Sequence[Bundle]) -> dict[str, list[int]]:
+    """Generator to the numbers of its usable prompts; generators without one are left out."""
+    found = {bundle.generator: [block.number for block in bundle.usable] for bundle in bundles}
+    return {name: numbers for name, numbers in found.items() if numbers}
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPlan:
+    """What is to be asked about a scenario's prompts, for whoever asks and whoever estimates.
+
+    Attributes:
+        votes: prompt and judge.
+        pairs: pair and judge.
+        unjudged_pairs: pairs without a judge.
+    """
+
+    votes: tuple[tuple[PromptRef, Backend], ...] = ()
+    pairs: tuple[tuple[Pair, Backend], ...] = ()
+    unjudged_pairs: tuple[Pair, ...] = field(default=())
+
+
+_ECHO_CHARACTERS = 6_000
+
+
+async def write_bundle(work: Construction, generator: Backend) -> Draft:
+    """The first reply read, or why there is none.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+    name, material = generator.spec.name, work.material
+    purse = work.desk.purse()
+    try:
+        answer, request = await ask(
+            work.desk,
+            generator,
+            lambda rung: generation_request(
+                generator, material, secret=work.desk.ledger.secret, rung=rung
+            ),
+            purse,
+        )
+    except ProviderError as error:
+        return Draft(name, ended=_ended_by(error), reason=f"{error.fault}: {error.detail}")
+    except BudgetSpentError:
+        return Draft(name, ended="not_asked", reason="budget")
+    except StoppedError:
+        return Draft(name, ended="not_asked", reason="interrupted")
+    finally:
+        purse.close()
+    numbers = range(1, material.count + 1)
+    contract = generation_contract(numbers, scratchpad=True, technology=material.technology)
+    reading = read_object(answer.reply, contract)
+    draft = _paid(Draft(name, answered_by=answer.reply.answered_by), answer)
+    if reading.outcome == "refused":
+        return replace(draft, ended="refused", reason=reading.detail or "")
+    text = (answer.reply.text or "")[:_ECHO_CHARACTERS]
+    draft = replace(draft, reply=text, rung=request.structured)
+    if reading.outcome == "unreadable":
+        problem = reading.problem or "not_json"
+        return replace(draft, problem=problem, reason=f"{problem}: {reading.detail or ''}")
+    blocks = read_blocks(reading.value, numbers, material=material.text, technology=_terms(work))
+    return replace(draft, blocks=tuple(blocks))
+
+
+async def repair_bundle(work: Construction, draft: Draft) -> Draft:
+    """The draft after its one repair: the prompts at fault anew, the others as they stood.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+    generator, material = work.generator(draft.generator), work.material
+    numbers = [block.number for block in draft.faulty] or list(range(1, material.count + 1))
+    faults = [(block.number, code) for block in draft.faulty for code in block.faults]
+    told = tuple(f"{number}: {code}" for number, code in faults) or (draft.reason,)
+    tried = replace(draft, is_repaired=True, repaired_faults=told)
+    purse = work.desk.purse()
+    try:
+        request = generation_repair_request(
+            generator,
+            material,
+            draft.reply,
+            faults,
+            numbers,
+            secret=work.desk.ledger.secret,
+            rung=draft.rung,
+            problem=draft.problem,
+        )
+        answer = await work.desk.ask(generator, request, purse)
+    except ProviderError as error:
+        return replace(tried, reason=f"repair: {error.fault}: {error.detail}")
+    except BudgetSpentError:
+        return replace(tried, ended="not_asked", reason="budget")
+    except StoppedError:
+        return replace(tried, ended="not_asked", reason="interrupted")
+    finally:
+        purse.close()
+    tried = _paid(tried, answer)
+    contract = generation_contract(
+        numbers, scratchpad=draft.problem is not None, technology=material.technology
+    )
+    reading = read_object(answer.reply, contract)
+    if reading.outcome == "refused" and draft.problem is not None:
+        return replace(tried, ended="refused", reason=reading.detail or "")
+    if reading.outcome != "read":
+        return replace(tried, reason=f"repair: {reading.problem}: {reading.detail or ''}")
+    anew = read_blocks(reading.value, numbers, material=material.text, technology=_terms(work))
+    mended = {block.number: block for block in draft.blocks}
+    for block in anew:
+        before = mended.get(block.number)
+        # A prompt whose label alone was at fault stands where its repair brought nothing better.
+        if before is None or block.is_usable or not before.is_usable:
+            mended[block.number] = block
+    blocks = tuple(mended[number] for number in sorted(mended))
+    return replace(tried, blocks=blocks, problem=None, reason="")
+
+
+def _ended_by(error: ProviderError) -> BundleStatus:
+    return "refused" if error.fault == "content_policy" else "failed"
+
+
+def _terms(work: Construction) -> re.Pattern[str] | None:
+    return work.technology if work.material.technology else None
+
+
+def _paid(draft: Draft, answer: Answer) -> Draft:
+    paid = cost_of([answer])
+    cost = None if draft.cost_usd is None or paid is None else draft.cost_usd + paid
+    return replace(draft, calls=draft.calls + 1, cost_usd=cost)
+
 
 Result = TypeVar("Result")
 

@@ -27,7 +27,7 @@ from ..judges.models.client import Desk
 from ..judges.models.request import Message, Request, Rung
 from ..judges.prompt import NONCE_LINE, marked, nonce_for
 from ..judges.schema import ObjectContract, ValueKind, described_object
-from .prompt_construction_calls import Asked, ask_object
+from .prompt_construction import Asked, ask_object
 
 WRITE_TEMPLATE: Final = "silverspoon-write-1"
 VARY_TEMPLATE: Final = "silverspoon-vary-1"

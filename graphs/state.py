@@ -13,7 +13,7 @@ from ..judges.judge import Judge, Matter
 from ..judges.models.client import Desk
 from ..judges.prompt import Brief
 from ..records.types import Judgment
-from .screen import MAX_RESPONSE_CHARACTERS
+from .screening import MAX_RESPONSE_CHARACTERS
 from .stopping import FIRST_BLOCK, PlannedSeat, StoppingRule, balanced_order, next_block, why_enough
 
 JudgmentRow = dict[str, Any]

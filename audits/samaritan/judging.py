@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion
 from .ratings import HIGH, LOW
 
 TEMPLATE: Final = "samaritan-rating-1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion
 from ..answer_forms import declines, one_of
 from .blame import EDGES, Answer, blamed, names_one_only
 

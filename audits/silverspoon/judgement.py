@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...asking import ModelAnswer
 from ...errors import InputError, InputFault
-from ...graphs.adjudication import Ruling
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answers_table import AnswersTable
 from ..definition import AuditItem, Cell, Reading
 from .answers import ANSWERS, LABELS, read_answer, wrong_prompt, wrong_question

@@ -12,8 +12,7 @@ import numpy as np
 from ...aggregation.chance_corrected import cohen_kappa
 from ...aggregation.clustered_proportion import clustered_proportion
 from ...asking import ModelAnswer
-from ...graphs.adjudication import Ruling
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion, Ruling
 from ...number import Number, from_interval, undefined
 from ..answer_forms import declines
 from ..answers_table import AnswersTable

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...documents import read_document
 from ...errors import InputError, InputFault
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion
 from .material import PACKAGE, Text
 from .people import Income
 

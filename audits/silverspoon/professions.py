@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...asking import ModelAnswer
-from ...graphs.adjudication import Ruling
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..definition import AuditItem, Cell, Reading

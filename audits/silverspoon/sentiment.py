@@ -8,7 +8,7 @@ from importlib import import_module, metadata, util
 from typing import Any, Final, Literal, NamedTuple
 
 from ...errors import InputError
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion
 
 Sentiment = Literal["negative", "neutral", "positive"]
 SENTIMENTS: Final[tuple[Sentiment, ...]] = ("negative", "neutral", "positive")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from ...graphs.adjudication_question import JudgeQuestion
+from ...graphs.adjudication import JudgeQuestion
 
 UNBIASED: Final = ("fair_treatment", "refusal", "descriptive_critique")
 BIASED: Final = ("stereotype_reinforcement", "class_preference", "proxy_assumption")

@@ -1,7 +1,11 @@
 """The conversational framings a prompt is rewritten into: four built in, more as YAML files."""
 
-from .load import (
+from .framing import (
     BUILTIN,
+    PLACEHOLDER,
+    RESERVED_IDS,
+    Framing,
+    Marker,
     list_framings,
     load_framing,
     load_framings,
@@ -9,7 +13,6 @@ from .load import (
     read_framing_files,
     scaffold,
 )
-from .model import PLACEHOLDER, RESERVED_IDS, Framing, Marker
 
 __all__ = [
     "BUILTIN",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from .errors import InputError, InputFault
-from .graphs.screen import screen
+from .graphs.screening import screen
 from .judges.models.backend import Backend
 from .judges.models.request import LADDER, Rung
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .access import known_rung
-from .graphs.screen import screen
+from .graphs.screening import screen
 from .graphs.stopping import StoppingRule
 from .judges.judge import Judge, Matter
 from .judges.models.backend import Backend

@@ -10,9 +10,8 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .graphs.deliberation import deliberate
-from .graphs.panel import panel_graph
-from .graphs.screen import screen
+from .graphs.panel import aggregate, panel_graph
+from .graphs.screening import screen
 from .graphs.state import Bench, Sitting
 from .judges.judge import Matter
 from .judges.models.client import Desk
@@ -184,4 +183,4 @@ def closed(row: ResponseRow, *, bench: Bench, repeated: bool) -> Verdict:
                 detail=seen.gate,
             )
         )
-    return deliberate(tuple(judgments), bench=bench, matter=matter, flags=seen.flags)
+    return aggregate(tuple(judgments), bench=bench, matter=matter, flags=seen.flags)

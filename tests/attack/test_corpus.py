@@ -17,7 +17,7 @@ from areopagus.attacking.hiding import hidden, texts_of
 from areopagus.attacking.insertion import harmless, inserted
 from areopagus.attacking.load import ExampleTexts, example_texts
 from areopagus.documents import schema_text
-from areopagus.graphs.screen import screen
+from areopagus.graphs.screening import screen
 from areopagus.judges.schema import judgment_schema
 
 FOLDER = Path(__file__).parents[2] / "src" / "areopagus" / "attacking"

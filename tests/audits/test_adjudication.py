@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from areopagus import ProviderError
-from areopagus.graphs.adjudication import Ruling, adjudicate
-from areopagus.graphs.adjudication_question import JudgeQuestion, judge_request
+from areopagus.graphs.adjudication import JudgeQuestion, Ruling, adjudicate, judge_request
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
 from areopagus.records.ledger import Ledger

@@ -41,7 +41,7 @@ from areopagus.audits.samaritan.rotation import phrasing_at, phrasings_at
 from areopagus.audits.samaritan.scenario_means import equivalence_of, paired_t
 from areopagus.audits.samaritan.simulated import SamaritanWorld
 from areopagus.documents import schema_text
-from areopagus.graphs.adjudication_question import read_judgment
+from areopagus.graphs.adjudication import read_judgment
 from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply

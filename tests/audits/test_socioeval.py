@@ -27,7 +27,7 @@ from areopagus.audits.socioeval.pictures import draw
 from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
 from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.documents import schema_text
-from areopagus.graphs.adjudication_question import read_judgment
+from areopagus.graphs.adjudication import read_judgment
 from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.reports.parts import Table

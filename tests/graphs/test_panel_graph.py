@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import importlib
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from areopagus import InputError, Panel, ProviderError, StoreError
+from areopagus import Panel, ProviderError, StoreError
 from areopagus.graphs.panel import build_panel_graph, panel_graph
 from areopagus.graphs.state import Sitting, merge_by_key
 from areopagus.judges.judge import Matter
@@ -64,9 +62,9 @@ async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
     assert json.loads(wire) == changed
     for canary in (PROMPT_CANARY, RESPONSE_CANARY, secret.hex(), str(secret), "Marker of"):
         assert canary not in wire
-    # One update a backend, and one each of screen, convene and aggregate.
+    # One update a backend, and one each of screen, plan and aggregate.
     nodes = [name for part in changed for name in part]
-    assert nodes == ["screen", "convene", "judge", "aggregate"]
+    assert nodes == ["screen", "plan", "judge", "aggregate"]
 
 
 async def test_a_judge_that_repeats_the_texts_puts_them_into_no_state() -> None:
@@ -191,7 +189,7 @@ async def test_behind_a_gate_every_judgment_is_closed_and_nobody_is_asked() -> N
         changed, events = await updates(sitting_of(panel, empty))
         verdict = await sit(sitting_of(panel, empty))
     assert backend.requests == events == []
-    assert [name for part in changed for name in part] == ["screen", "convene", "aggregate"]
+    assert [name for part in changed for name in part] == ["screen", "plan", "aggregate"]
     assert verdict.status == "screened"
     assert verdict.counts["not_asked"] == verdict.n_planned == 10
     assert {(j.reason, j.detail) for j in verdict.judgments} == {("screened", "empty")}
@@ -234,7 +232,7 @@ def test_a_run_broken_off_goes_on_from_its_checkpointer(monkeypatch: pytest.Monk
 
         import areopagus.graphs.panel as module
 
-        monkeypatch.setattr(module, "deliberate", broken)
+        monkeypatch.setattr(module, "aggregate", broken)
         with pytest.raises(StoreError):
             panel.score(MATTER.prompt, MATTER.response)
         monkeypatch.undo()
@@ -274,7 +272,7 @@ async def test_calls_made_at_once_share_one_desk_and_its_limits() -> None:
 
 def test_the_graph_draws_itself_without_a_network() -> None:
     drawn = panel_graph().get_graph().draw_mermaid()
-    for node in ("screen", "convene", "judge", "aggregate"):
+    for node in ("screen", "plan", "judge", "aggregate"):
         assert node in drawn
 
 
@@ -288,49 +286,3 @@ async def test_the_verdict_in_a_final_state_has_its_judgments_in_the_order_of_th
         planned = panel.bench.planned()
     assert [f"{j.persona}|{j.model}|{j.repeat}" for j in verdict.judgments] == planned
     assert stored == verdict
-
-
-@pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Any:
-    root = Path(__file__).parents[2]
-    named = json.loads((root / "langgraph.json").read_text())["graphs"]["panel"]
-    module, _, attribute = named.partition(":")
-    loaded = importlib.import_module(module)
-    loaded.served_panel.cache_clear()
-    yield getattr(loaded, attribute)
-    if loaded.served_panel.cache_info().currsize:
-        loaded.served_panel().close()
-    loaded.served_panel.cache_clear()
-
-
-async def test_the_graph_of_langgraph_json_answers_texts_with_a_verdict(served: Any) -> None:
-    state = await served.ainvoke(
-        {
-            "prompt_text": "What does a city owe to its poorest?",
-            "response_text": "Duty means what we owe. For example, 40% of rents rose in 2019.",
-            "respondent_id": "anna",
-        }
-    )
-    verdict = state["verdict"]
-    assert json.loads(json.dumps(verdict, allow_nan=False)) == verdict
-    assert verdict["status"] == "scored"
-    assert verdict["respondent_id"] == "anna"
-    assert len(verdict["judgments"]) == verdict["n_planned"] == 10
-
-
-async def test_the_served_graph_takes_the_panel_of_a_file(
-    served: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "panel.yaml").write_text("personas: [historian, ethicist]\nmode: holistic\n")
-    monkeypatch.setenv("AREOPAGUS_PANEL", str(tmp_path / "panel.yaml"))
-    state = await served.ainvoke({"prompt_text": "Why?", "response_text": "Because it binds."})
-    assert {judgment["persona"] for judgment in state["verdict"]["judgments"]} == {
-        "historian",
-        "ethicist",
-    }
-    assert list(state["verdict"]["dimensions"]) == ["overall"]
-
-
-async def test_the_served_graph_says_which_text_is_missing(served: Any) -> None:
-    with pytest.raises(InputError, match="prompt_text: must be given"):
-        await served.ainvoke({"response_text": "Because."})

@@ -14,12 +14,16 @@ from hypothesis import strategies as st
 
 from areopagus.errors import ProviderError, StoreError
 from areopagus.graphs.framings import Framing, load_framings
-from areopagus.graphs.reframed import variant_rows
-from areopagus.graphs.reframing import build_reframing_graph, reframe
-from areopagus.graphs.reframing_state import NO_SECOND_MODEL, Reframed, Rewriting
-from areopagus.graphs.rewriting_brief import REVIEW_QUESTIONS, review_contract
-from areopagus.graphs.variant_fault import REVIEW_CODES
-from areopagus.graphs.variant_review import _CODES
+from areopagus.graphs.reframing import (
+    NO_SECOND_MODEL,
+    Reframed,
+    Rewriting,
+    build_reframing_graph,
+    reframe,
+    variant_rows,
+)
+from areopagus.graphs.rewriting import _CODES, REVIEW_QUESTIONS, review_contract
+from areopagus.graphs.variant_checks import REVIEW_CODES
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.graphs.rewriters import assign_rewriters
+from areopagus.graphs.reframing import assign_rewriters
 from areopagus.testing import ScriptedBackend
 
 IDS = [f"p{number}" for number in range(30)]

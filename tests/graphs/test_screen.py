@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from areopagus.graphs.screen import GATES, MAX_RESPONSE_CHARACTERS, screen
+from areopagus.graphs.screening import GATES, MAX_RESPONSE_CHARACTERS, screen
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from areopagus.graphs.framings import Framing, load_framings
-from areopagus.graphs.variant_checks import CheckReport, check_variants
-from areopagus.graphs.variant_fault import CHECK_CODES, WHOLE_SET
-from areopagus.graphs.variant_words import (
+from areopagus.graphs.variant_checks import (
+    CHECK_CODES,
+    WHOLE_SET,
+    CheckReport,
+    check_variants,
     english_share,
     holds_phrase,
     is_english,

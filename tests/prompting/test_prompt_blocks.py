@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.graphs.prompt_construction_blocks import Block, check_set, read_blocks
-from areopagus.graphs.prompt_construction_brief import (
+from areopagus.graphs.prompt_brief import (
     CRITERIA,
+    Block,
     block_key,
+    check_set,
     generation_contract,
     generation_messages,
     quality_messages,
+    read_blocks,
 )
 from areopagus.prompting.concepts import load_technology_terms
 

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from areopagus.graphs.prompt_construction_brief import CRITERIA, FLAWS
-from areopagus.graphs.prompt_construction_judges import (
+from areopagus.graphs.prompt_brief import CRITERIA, FLAWS
+from areopagus.graphs.prompt_construction import (
     PromptRef,
     is_equivalent,
     pair_judges,

@@ -9,8 +9,7 @@ import pytest
 from prompt_world import PromptWorld, model
 
 from areopagus.errors import InputError
-from areopagus.graphs.served import served_panel
-from areopagus.graphs.served_prompts import graph
+from areopagus.graphs.served import prompts, served_panel
 from areopagus.testing import ProviderServer
 
 
@@ -21,7 +20,7 @@ def _fresh_panel(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_stand_in_writes_and_nobody_judges() -> None:
-    state = await graph.ainvoke({"scenario_text": "Two neighbours share a well."})
+    state = await prompts.ainvoke({"scenario_text": "Two neighbours share a well."})
     (bundle,) = state["constructed"]["bundles"]
     assert (bundle["generator"], bundle["status"]) == ("offline/generator", "complete")
     assert [prompt["quality"] for prompt in bundle["prompts"]] == ["not_checked"] * 5
@@ -35,7 +34,7 @@ async def test_the_panels_models_write_and_judge_what_the_others_wrote(
         models = {"models": [model(server, name) for name in ("alpha", "beta")]}
         (tmp_path / "panel.yaml").write_text(json.dumps(models))
         monkeypatch.setenv("AREOPAGUS_PANEL", str(tmp_path / "panel.yaml"))
-        state = await graph.ainvoke({"scenario_text": "Context: case s1.", "scenario_id": "s1"})
+        state = await prompts.ainvoke({"scenario_text": "Context: case s1.", "scenario_id": "s1"})
     first, second = state["constructed"]["bundles"]
     assert [prompt["quality"] for prompt in first["prompts"]] == ["failed"] + ["passed"] * 4
     assert {prompt["quality"] for prompt in second["prompts"]} == {"passed"}
@@ -47,4 +46,4 @@ async def test_the_panels_models_write_and_judge_what_the_others_wrote(
 
 async def test_a_state_without_a_scenario_is_refused() -> None:
     with pytest.raises(InputError, match="scenario_text"):
-        await graph.ainvoke({"scenario_id": "s"})
+        await prompts.ainvoke({"scenario_id": "s"})

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.graphs.prompt_construction_blocks import Block
-from areopagus.graphs.prompt_construction_calls import Asked
-from areopagus.graphs.prompt_construction_judges import Pair, PromptRef
-from areopagus.graphs.prompt_construction_state import Bundle, Constructed, PairVote
+from areopagus.graphs.prompt_brief import Block
+from areopagus.graphs.prompt_construction import (
+    Asked,
+    Bundle,
+    Constructed,
+    Pair,
+    PairVote,
+    PromptRef,
+)
 from areopagus.prompting.bounded_means import bounded_mean, clustered_rate
 from areopagus.prompting.diversity import diversities, pair_counts
 

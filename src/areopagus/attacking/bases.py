@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..graphs.screen import screen
+from ..graphs.screening import screen
 from ..text_lines import units
 from .design import Base
 from .load import example_texts

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ..graphs.screen import Screening, screen
+from ..graphs.screening import Screening, screen
 from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, Vote
 from .family import AttackFamily, Placement
 from .hiding import texts_of

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from ..graphs.detectors import DETECTORS
-from ..graphs.screen import GATES, screen
+from ..graphs.screening import DETECTORS, GATES, screen
 from ..number import Number, undefined
 from .design import Trial
 from .family import AttackFamily

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import InputError
-from ..graphs.screen import screen
+from ..graphs.screening import screen
 from ..job import default_folder
 from ..number import Number, as_json, undefined
 from ..records.readers.responses import ResponseRow, open_responses

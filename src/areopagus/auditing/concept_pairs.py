@@ -8,8 +8,13 @@ from typing import Any
 
 from ..audits.hidden_bias.material import ConceptPair
 from ..errors import InputError
-from ..graphs.hidden_bias_brief import CONCEPTS_TEMPLATE
-from ..graphs.hidden_bias_construction import STEPS, BuiltConcept, ConceptWork, build_concept
+from ..graphs.concept_pairs import (
+    CONCEPTS_TEMPLATE,
+    STEPS,
+    BuiltConcept,
+    ConceptWork,
+    build_concept,
+)
 from ..judges.models.client import Desk
 from ..prompting.scenarios import Scenario, ScenarioSet, read_scenarios
 from .constructing import ConstructionJob, ConstructionRun, constructed, writing_backends

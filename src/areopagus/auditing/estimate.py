@@ -15,12 +15,16 @@ from typing import TYPE_CHECKING
 from ..access import prepare_all
 from ..asking import read_answer
 from ..audits.definition import AuditItem, Reading
-from ..graphs.adjudication import SLOTS, JudgeVote, Slot, earlier_askings, ruling_of
-from ..graphs.adjudication_question import (
+from ..graphs.adjudication import (
+    SLOTS,
     JudgeQuestion,
+    JudgeVote,
+    Slot,
+    earlier_askings,
     judge_request,
     read_judgment,
     repair_request,
+    ruling_of,
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import worst_usd

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..audits.answers_table import VOTE_COLUMNS, VOTES_FILE
 from ..audits.definition import Audit, AuditItem, Reading
-from ..graphs.adjudication import Ruling
-from ..graphs.adjudication_question import JudgeQuestion
+from ..graphs.adjudication import JudgeQuestion, Ruling
 from ..judges.models.client import Desk
 from ..ordered import in_order
 from .table_writer import RowWriter, written_rows

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..graphs.screen import screen
+from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.request import Request, Rung
 from ..records.readers.responses import ResponseRow

@@ -16,8 +16,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..graphs.prompt_construction_judges import EquivalenceRule, Pair, is_equivalent
-from ..graphs.prompt_construction_state import Constructed
+from ..graphs.prompt_construction import Constructed, EquivalenceRule, Pair, is_equivalent
 from .bounded_means import BoundedMean, bounded_mean
 
 Between = tuple[str, str]

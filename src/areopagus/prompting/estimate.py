@@ -12,14 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..access import prepare_all
-from ..graphs.prompt_construction_blocks import Block
-from ..graphs.prompt_construction_calls import (
+from ..graphs.prompt_brief import Block
+from ..graphs.prompt_construction import (
+    Bundle,
+    Constructed,
+    Construction,
+    PromptRef,
     equivalence_request,
     generation_request,
     quality_request,
 )
-from ..graphs.prompt_construction_judges import PromptRef
-from ..graphs.prompt_construction_state import Bundle, Constructed, Construction
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..judges.models.request import Rung

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from ..access import require_access
 from ..cap_stop import CapStop
 from ..errors import InputError
-from ..graphs.prompt_construction_brief import (
+from ..graphs.prompt_brief import (
     EQUIVALENCE_TEMPLATE,
     GENERATE_TEMPLATE,
     QUALITY_TEMPLATE,
 )
-from ..graphs.prompt_construction_calls import Asked, Material
-from ..graphs.prompt_construction_state import BUNDLE_STATUSES, Constructed, Construction
+from ..graphs.prompt_construction import BUNDLE_STATUSES, Asked, Constructed, Construction, Material
 from ..job import default_folder
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget

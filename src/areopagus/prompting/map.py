@@ -98,7 +98,7 @@ class PromptMap:
 
 def texts_of(job: PromptJob) -> list[Embedded]:
     """The scenarios and all usable prompts."""
-    from ..graphs.prompt_construction_judges import PromptRef
+    from ..graphs.prompt_construction import PromptRef
 
     short = short_names(job.generator_names)
     found: list[Embedded] = []

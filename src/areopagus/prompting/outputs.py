@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..graphs.prompt_construction_state import Constructed
+from ..graphs.prompt_construction import Constructed
 from ..records.run_folder import replaced
 from .run import FIGURES_FILE, TEXT_FILE
 from .scenarios import write_scenarios

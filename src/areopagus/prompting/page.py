@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..cap_stop import cap_notices
-from ..graphs.prompt_construction_brief import CRITERIA, FLAWS
-from ..graphs.prompt_construction_state import BUNDLE_STATUSES
+from ..graphs.prompt_brief import CRITERIA, FLAWS
+from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Section, Table
 from ..reports.section_job import job_sections

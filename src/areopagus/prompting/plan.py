@@ -6,13 +6,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..errors import InputError
-from ..graphs.prompt_construction_judges import (
+from ..graphs.prompt_construction import (
+    DIVERSITY_OF,
     EQUIVALENCE_RULES,
     FILTER_JUDGES,
+    Design,
+    DiversityOf,
     EquivalenceRule,
     FilterJudges,
 )
-from ..graphs.prompt_construction_state import DIVERSITY_OF, Design, DiversityOf
 from .projection import PROJECTIONS, Projection
 
 MOST_PROMPTS = 10

@@ -10,15 +10,17 @@ from typing import Any
 
 from ..aggregation.interval import Interval
 from ..aggregation.proportions import wilson
-from ..graphs.prompt_construction_brief import CRITERIA, FLAWS
-from ..graphs.prompt_construction_judges import (
+from ..graphs.prompt_brief import CRITERIA, FLAWS
+from ..graphs.prompt_construction import (
+    BUNDLE_STATUSES,
     QUALITY_OUTCOMES,
+    Bundle,
+    Constructed,
     PromptRef,
     QualityOutcome,
     quality_outcome,
     vote_passes,
 )
-from ..graphs.prompt_construction_state import BUNDLE_STATUSES, Bundle, Constructed
 from .bounded_means import BoundedMean, clustered_rate
 from .diversity import Diversity, diversities
 from .plan import PromptPlan

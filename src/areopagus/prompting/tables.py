@@ -9,15 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..graphs.prompt_construction_brief import CRITERIA
-from ..graphs.prompt_construction_judges import (
+from ..graphs.prompt_brief import CRITERIA
+from ..graphs.prompt_construction import (
+    Constructed,
     EquivalenceRule,
     Pair,
+    PairVote,
     PromptRef,
     is_equivalent,
     vote_passes,
 )
-from ..graphs.prompt_construction_state import Constructed, PairVote
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable
 from .scenarios import Scenario, provenance_columns

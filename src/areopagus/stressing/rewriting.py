@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from ..access import require_access
 from ..graphs.framings import Framing, load_framings
-from ..graphs.reframed import variant_rows
-from ..graphs.reframing import reframe
-from ..graphs.reframing_state import REFRAMED_STATUSES, Reframed
-from ..graphs.rewriters import Assignment, assign_rewriters
+from ..graphs.reframing import (
+    REFRAMED_STATUSES,
+    Assignment,
+    Reframed,
+    assign_rewriters,
+    reframe,
+    variant_rows,
+)
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..loop import run_async

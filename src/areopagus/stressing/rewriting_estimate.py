@@ -5,22 +5,21 @@ from __future__ import annotations
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
-from ..graphs.rewriting_call import rewrite_request
-from ..graphs.rewriting_cost import (
+from ..graphs.rewriting import (
     MOST_REVIEW_CALLS,
     MOST_WRITING_CALLS,
     most_review_usd,
     most_writing_usd,
+    review_request,
+    rewrite_request,
 )
-from ..graphs.variant_review import review_request
 from ..judges.models.client import Desk
 from .answers import Asking
 from .rewriting import assignments, reframe_each
 from .stage_estimate import StageEstimate
 
 if TYPE_CHECKING:
-    from ..graphs.reframing_state import Reframed
-    from ..graphs.rewriters import Assignment
+    from ..graphs.reframing import Assignment, Reframed
     from ..records.readers.responses import PromptRow
     from .job import StressJob
     from .material import Prompts

@@ -1,8 +1,10 @@
-"""What in a text looks like an attempt on a judge: named patterns, and where they were found.
+"""What a response is screened for before the panel is asked: gates, flags, and echoes in details.
 
-A hit is a flag. It changes no score, it can miss, and it can be wrong about a text that quotes an
-instruction to discuss it. Patterns are searched in a copy in which hiding is undone: invisible
-characters taken out, letters of other alphabets and widths read as the Latin ones they imitate.
+A gate keeps a response from the panel because there is nothing to judge in it. A flag only says
+what looks like an attempt on a judge: named patterns, and where they were found. It changes no
+score, it can miss, and it can be wrong about a text that quotes an instruction to discuss it.
+Patterns are searched in a copy in which hiding is undone: invisible characters taken out, letters
+of other alphabets and widths read as the Latin ones they imitate. The text itself is never altered.
 """
 
 from __future__ import annotations
@@ -300,3 +302,120 @@ def _is_readable(content: str) -> bool:
 
 def _spelled_by_tags(text: str) -> str:
     return "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
+
+
+_PIECE = 24
+"""Characters in a row that are no chance agreement."""
+
+
+def without_echo(detail: str, *texts: str) -> str:
+    """The message up to the place where it begins to repeat one of the texts.
+
+    Any run of `2 * _PIECE - 1` characters of a text is found, and a shorter text that stands there
+    whole. Messages have their line ends and other controls replaced by blanks; so have the texts
+    before they are compared.
+    """
+    first = len(detail)
+    for text in texts:
+        plain = "".join(c if c.isprintable() else " " for c in text).strip()
+        pieces = [plain[i : i + _PIECE] for i in range(0, len(plain) - _PIECE + 1, _PIECE)]
+        if len(plain) < _PIECE:
+            pieces = [plain] if len(plain) >= _PIECE // 2 else []
+        for piece in pieces:
+            place = detail.find(piece)
+            if 0 <= place < first:
+                first = place
+    if first == len(detail):
+        return detail
+    # The echo may have begun up to a piece before the one that was found.
+    return f"{detail[: max(0, first - _PIECE)].rstrip()} [the judged text, left out]".lstrip()
+
+
+MAX_RESPONSE_CHARACTERS: Final = 200_000
+
+GATES: Final = ("empty", "no_letters", "opener_only", "too_long")
+"""Flags for which nobody is asked."""
+
+# Phrases that open an answer and, sent alone, have made judge models give good scores
+# ("master keys"). Compared without case, punctuation and white space.
+_OPENERS: Final = frozenset(
+    re.sub(r"\W", "", phrase.casefold())
+    for phrase in (
+        "Thought process",
+        "Let's solve this problem step by step",
+        "Let us think step by step",
+        "Let's think about this step by step",
+        "Let's think step by step",
+        "Let's think",
+        "Solution",
+        "Answer",
+        "The answer",
+        "Final answer",
+        "Reasoning",
+        "Explanation",
+        "Sure",
+        "Sure, here is the answer",
+        "Here is my answer",
+        "Here is my response",
+        "Response",
+        "Okay",
+        "Solución",
+        "Respuesta",
+        "Lösung",
+        "Antwort",
+        "Réponse",
+        "Raisonnement",
+        "解",
+        "解答",
+        "答案",
+        "思考过程",
+        "かいとう",
+        "解説",
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """What the screen noticed.
+
+    Attributes:
+        flags: codes, gates included.
+        gate: why nobody is asked, or None.
+    """
+
+    flags: tuple[str, ...]
+    gate: str | None
+
+
+def screen(
+    response: str, *, repeated: bool = False, most_characters: int = MAX_RESPONSE_CHARACTERS
+) -> Screening:
+    """The flags of a response text, and the gate that closes on it, if one does.
+
+    Args:
+        response: the text, as it came.
+        repeated: whether its respondent gives this very text to several prompts.
+        most_characters: longer texts are not sent.
+    """
+    gate = _gate(response, most_characters)
+    flags = [gate] if gate else []
+    if repeated:
+        flags.append("repeated_text")
+    # A text far over the limit is not searched: the answer is known, and the time is not.
+    searched = response[:most_characters]
+    flags += flags_of(searched)
+    return Screening(tuple(flags), gate)
+
+
+def _gate(response: str, most_characters: int) -> str | None:
+    if len(response) > most_characters:
+        return "too_long"
+    visible = TAGS.sub("", INVISIBLE.sub("", BIDI.sub("", response)))
+    if not visible.strip():
+        return "empty"
+    if not any(unicodedata.category(character)[0] in "LN" for character in visible):
+        return "no_letters"
+    if len(visible) <= 200 and re.sub(r"\W", "", visible.casefold()) in _OPENERS:
+        return "opener_only"
+    return None
