@@ -11,7 +11,7 @@ from .errors import InputError
 from .graphs.stopping import StoppingRule
 
 if TYPE_CHECKING:
-    from .batching import BatchEngine, BatchProgress, BatchSettings
+    from .batch import BatchEngine, BatchProgress, BatchSettings
     from .engines import Engine
     from .job import Progress, ScoreJob
     from .panel import Panel
@@ -128,7 +128,7 @@ def _batch_engine(
     batch = options.get("batch", False)
     if batch is False:
         return None
-    from .batching import BatchEngine, BatchSettings
+    from .batch import BatchEngine, BatchSettings
 
     settings = BatchSettings() if batch is True else batch
     if settings.only and rule is not None and rule.half_width is not None:

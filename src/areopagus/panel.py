@@ -27,7 +27,7 @@ from .rubrics import Rubric, load_rubric
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
-    from .batching import BatchProgress, BatchSettings
+    from .batch import BatchProgress, BatchSettings
     from .engines import Engine
     from .estimate import Estimate
     from .job import Progress, ScoreJob

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from areopagus import Panel, environment
-from areopagus.batching.waiting import in_few_words
+from areopagus.batch.runner import in_few_words
 from areopagus.cli.main import _show_defect
 from areopagus.engines import worker as worker_module
 from areopagus.errors import ProviderError

@@ -12,8 +12,8 @@ import pytest
 from precision_material import backends, rows
 
 from areopagus import InputError, Panel
-from areopagus.batching import BatchSettings
-from areopagus.batching.plan import planned_judgments
+from areopagus.batch import BatchSettings
+from areopagus.batch.eligible import planned_judgments
 from areopagus.calibration.panel_scores import panel_of_run
 from areopagus.cli.main import main
 from areopagus.cli.progress import ProgressLine

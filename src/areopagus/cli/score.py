@@ -19,7 +19,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..batching import BatchSettings
+    from ..batch import BatchSettings
     from ..engines import Engine
     from ..estimate import Estimate
     from ..graphs.state import Bench
@@ -250,7 +250,7 @@ def _batches(
     wanted: bool, *, only: bool, poll_s: float | None, discount: float | None
 ) -> BatchSettings | None:
     if wanted:
-        from ..batching import BatchSettings
+        from ..batch import BatchSettings
 
         return BatchSettings(poll_s, only, discount)
     if poll_s is not None or discount is not None:
@@ -274,7 +274,7 @@ def _show_estimate(
         show_notices(found.notices)
     show_estimate(found, max_cost, answers)
     if batches is not None:
-        from ..batching import batch_costs
+        from ..batch import batch_costs
 
         show_batch_costs(batch_costs(panel, found.least or found, discount=batches.discount))
 
@@ -293,7 +293,7 @@ def _rehearsed(
 
 def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_batches: bool) -> int:
     """Runs the job that is made of what listens to it, and returns the exit code."""
-    from ..batching import batch_sentence
+    from ..batch import batch_sentence
     from ..loop import run_stoppable
     from .display import show_notices
     from .main import terminated
@@ -338,7 +338,7 @@ def _about_rule(bench: Bench) -> list[str]:
 
 def _warn_of_open_batches(folder: Path) -> None:
     """Says that batches of an earlier run in the folder are still with their providers."""
-    from ..batching import open_batches
+    from ..batch import open_batches
     from .display import show_notices
 
     waiting = open_batches(folder)

@@ -16,8 +16,8 @@ from ..judges.models.request import Request
 from ..records.readers.responses import ResponseRow, ResponseSource
 from ..scoring import Scored
 from .providers import provider_kind
+from .runner import BatchStage, Leftovers
 from .settings import BatchProgress, BatchSettings
-from .stage import BatchStage, Leftovers
 
 if TYPE_CHECKING:
     from ..engines.engine import Engine

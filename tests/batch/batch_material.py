@@ -10,7 +10,7 @@ from typing import Any
 from batch_server import BatchServer
 
 from areopagus import Panel, Run
-from areopagus.batching import BatchSettings
+from areopagus.batch import BatchSettings
 from areopagus.job import run_job
 
 FAST = BatchSettings(poll_s=0.005)

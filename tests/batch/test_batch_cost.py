@@ -10,7 +10,7 @@ from batch_material import models, rows, run_batch
 from batch_server import BatchServer
 
 from areopagus import InputError, Panel
-from areopagus.batching import BatchSettings, batch_costs
+from areopagus.batch import BatchSettings, batch_costs
 from areopagus.cli.cost import cost_lines
 
 

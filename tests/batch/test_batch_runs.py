@@ -12,7 +12,7 @@ from batch_material import CANARY, FAST, GOOD, book, models, rows, run_batch, sc
 from batch_server import BatchServer
 
 from areopagus import InputError, Panel
-from areopagus.batching import BatchSettings
+from areopagus.batch import BatchSettings
 from areopagus.engines import LocalEngine
 from areopagus.job import run_job
 from areopagus.testing import constant
@@ -157,7 +157,7 @@ def test_a_batch_that_failed_as_a_whole_is_asked_online(
 def test_batches_that_find_the_queue_full_are_submitted_again(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus.batching.openai_batches import OpenAIBatches
+    from areopagus.batch.openai_batches import OpenAIBatches
 
     monkeypatch.setattr(OpenAIBatches, "most_requests", 5)
     with BatchServer() as server:
@@ -174,8 +174,8 @@ def test_batches_that_find_the_queue_full_are_submitted_again(
 def test_batches_keep_within_the_limits_of_the_provider(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus.batching.anthropic_batches import AnthropicBatches
-    from areopagus.batching.openai_batches import OpenAIBatches
+    from areopagus.batch.anthropic_batches import AnthropicBatches
+    from areopagus.batch.openai_batches import OpenAIBatches
 
     monkeypatch.setattr(OpenAIBatches, "most_requests", 5)
     monkeypatch.setattr(AnthropicBatches, "most_bytes", 20_000)
@@ -220,7 +220,7 @@ def test_a_provider_that_is_down_for_a_while_is_waited_for(
 def test_a_provider_without_room_for_a_batch_is_asked_again(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.batching.submitting._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("areopagus.batch.runner._FIRST_PAUSE_S", 0.01)
     with BatchServer() as server:
         server.failing_creations = 3
         with Panel(models(server), personas=personas) as panel:

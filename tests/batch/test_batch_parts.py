@@ -14,12 +14,11 @@ import pytest
 from batch_server import Batch, BatchServer
 
 from areopagus import InputError
-from areopagus.batching import BatchProgress, batch_prices, batch_sentence, open_batches, wire_form
-from areopagus.batching.book import BatchBook, BatchRecord, now
-from areopagus.batching.parcel import Parcel
-from areopagus.batching.providers import provider_of
-from areopagus.batching.submitting import Submitter
-from areopagus.batching.wire_form import RequestWriter
+from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches, wire_form
+from areopagus.batch.providers import provider_of
+from areopagus.batch.runner import Submitter
+from areopagus.batch.store import BatchBook, BatchRecord, Parcel, now
+from areopagus.batch.wire_form import RequestWriter
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Desk

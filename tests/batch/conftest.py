@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from batch_material import CANARY
 
-from areopagus.batching import BatchSettings
+from areopagus.batch import BatchSettings
 
 FAST = BatchSettings(poll_s=0.005)
 
@@ -14,7 +14,7 @@ FAST = BatchSettings(poll_s=0.005)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCH_TEST_KEY", CANARY)
     # A batch that is not listed is looked for over a minute.
-    monkeypatch.setattr("areopagus.batching.submitting.LOOK_AGAIN_S", (0.001,) * 4)
+    monkeypatch.setattr("areopagus.batch.runner.LOOK_AGAIN_S", (0.001,) * 4)
     # The report is no part of what is tested here, and takes longer than all the rest.
     monkeypatch.setattr("areopagus.job.ScoreJob._write_report", lambda job: None)
 

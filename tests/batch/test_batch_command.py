@@ -12,7 +12,7 @@ from batch_material import FAST, book, models, rows, run_batch
 from batch_server import BatchServer
 
 from areopagus import Panel
-from areopagus.batching import BatchProgress, BatchSettings
+from areopagus.batch import BatchProgress, BatchSettings
 from areopagus.cli.main import main
 from areopagus.cli.progress import ProgressLine
 from areopagus.job import run_job

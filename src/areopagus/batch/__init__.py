@@ -1,9 +1,9 @@
 """Batch endpoints: a stage before the ordinary run that asks at the providers' lower price."""
 
-from .book import BatchRecord, open_batches
 from .engine import BatchEngine
 from .price import batch_costs, batch_prices
 from .settings import BatchProgress, BatchSettings, batch_sentence
+from .store import BatchRecord, open_batches
 
 __all__ = [
     "BatchEngine",

@@ -16,7 +16,7 @@ from batch_material import CANARY, FAST, book, models, rows, run_batch
 from batch_server import BatchServer
 
 from areopagus import InputError, Panel, Run
-from areopagus.batching import open_batches
+from areopagus.batch import open_batches
 from areopagus.job import run_job
 from areopagus.judges.models.litellm_setup import litellm_module
 
@@ -123,7 +123,7 @@ def test_a_damaged_book_is_refused_before_anything_is_asked(
 # Forked from a process that has loaded litellm: loading it takes longer than all the rest.
 _FORKS = multiprocessing.get_context("forkserver")
 _FORKS.set_forkserver_preload(
-    ["litellm", "areopagus.graphs.panel", "areopagus.batching.engine", "pyarrow.parquet"]
+    ["litellm", "areopagus.graphs.panel", "areopagus.batch.engine", "pyarrow.parquet"]
 )
 
 

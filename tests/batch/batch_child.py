@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from areopagus import Panel
-from areopagus.batching import BatchSettings
+from areopagus.batch import BatchSettings
 from areopagus.job import ScoreJob, run_job
 
 

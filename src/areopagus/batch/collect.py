@@ -16,9 +16,9 @@ from ..judges.models.pricing import TokenPrices
 from ..records.ledger import CallRecord
 from ..records.readers.responses import ResponseRow
 from ..records.types import Reply, Usage
-from .book import BatchRecord
-from .plan import Planned, planned_judgments
+from .eligible import Planned, planned_judgments
 from .providers import BatchResults, LineResult
+from .store import BatchRecord
 from .wire_form import AnswerDesk
 
 if TYPE_CHECKING:
