@@ -34,7 +34,7 @@ from areopagus.attacking.load import example_texts
 from areopagus.attacking.outcomes import Measured, family_tests
 from areopagus.attacking.units import p_of_mean
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
-from areopagus.testing.judge import draw
+from areopagus.testing.scripted import draw
 
 Floats = npt.NDArray[np.float64]
 

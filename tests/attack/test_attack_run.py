@@ -16,7 +16,7 @@ from areopagus.attacking.design import demanded_reply
 from areopagus.attacking.hiding import texts_of
 from areopagus.attacking.load import example_texts
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
-from areopagus.testing.judge import draw
+from areopagus.testing.scripted import draw
 
 CRITERIA = (
     "conceptual_clarity",

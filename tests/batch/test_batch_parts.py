@@ -17,7 +17,7 @@ from areopagus import InputError
 from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches, wire_form
 from areopagus.batch.providers import provider_of
 from areopagus.batch.runner import Submitter
-from areopagus.batch.store import BatchBook, BatchRecord, Parcel, now
+from areopagus.batch.store import BatchFile, BatchRecord, BatchStore, now
 from areopagus.batch.wire_form import RequestWriter
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
@@ -195,14 +195,14 @@ def record(**values: Any) -> BatchRecord:
 
 
 def test_the_book_is_there_again_after_a_kill_and_texts_are_swept(tmp_path: Path) -> None:
-    book = BatchBook.open(tmp_path)
+    book = BatchStore.open(tmp_path)
     first = book.add(record(), ["a" * 32, "b" * 32])
     second = book.add(record(), ["c" * 32])
     assert (first.number, second.number, first.requests) == (1, 2, 2)
     book.change(first, status="open", batch_id="batch_1")
     left = book.input_path(0)
     left.write_text("a text")
-    again = BatchBook.open(tmp_path)
+    again = BatchStore.open(tmp_path)
     assert not left.exists()
     assert [r.status for r in again.records] == ["open", "uploading"]
     assert again.ids(again.records[0]) == ["a" * 32, "b" * 32]
@@ -212,7 +212,7 @@ def test_the_book_is_there_again_after_a_kill_and_texts_are_swept(tmp_path: Path
 
 
 def test_ids_that_were_changed_are_refused(tmp_path: Path) -> None:
-    book = BatchBook.open(tmp_path)
+    book = BatchStore.open(tmp_path)
     entered = book.add(record(), ["a" * 32])
     (tmp_path / "batch-0001.ids").write_text("b" * 32)
     with pytest.raises(InputError, match="not what was written"):
@@ -226,7 +226,7 @@ def test_ids_that_were_changed_are_refused(tmp_path: Path) -> None:
 def test_a_book_of_something_else_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "batches.json").write_text(content)
     with pytest.raises(InputError, match=r"batches\.json"):
-        BatchBook.open(tmp_path)
+        BatchStore.open(tmp_path)
     assert open_batches(tmp_path / "nowhere") == ()
 
 
@@ -270,7 +270,7 @@ def test_a_submission_that_was_cut_off_is_settled(
     said: list[str] = []
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         desk = Desk(ledger)
-        book = BatchBook.open(tmp_path)
+        book = BatchStore.open(tmp_path)
         entered = book.add(record(status=status, worst_usd=0.5), ["a" * 32, "b" * 32])
         submitter = Submitter(book, desk, said.append)
         asyncio.run(submitter.settle(entered, _Provider(found).member))
@@ -289,7 +289,7 @@ def test_a_submission_that_is_not_listed_yet_is_looked_for_again(
         before = ProviderError("bad_reply", "no JSON", may_be_billed=True)
     provider = _Provider((True, "batch_7"), before=before, only_after=3)
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-        book = BatchBook.open(tmp_path)
+        book = BatchStore.open(tmp_path)
         entered = book.add(record(status="creating"), ["a" * 32, "b" * 32])
         asyncio.run(Submitter(book, Desk(ledger), print).settle(entered, provider.member))
     assert (book.records[0].status, book.records[0].batch_id) == ("open", "batch_7")
@@ -303,12 +303,12 @@ def test_a_submission_that_cannot_be_looked_for_stays_for_the_next_run(
     provider = _Provider(ProviderError(fault, "not now"))
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         desk = Desk(ledger)
-        book = BatchBook.open(tmp_path)
+        book = BatchStore.open(tmp_path)
         entered = book.add(record(status="creating", worst_usd=0.5), ["a" * 32, "b" * 32])
         with pytest.raises(ProviderError, match="not now"):
             asyncio.run(Submitter(book, desk, print).settle(entered, provider.member))
         assert (desk.counts.repeated, desk.budget.possibly_spent) == (0, 0.0)
-    assert BatchBook.open(tmp_path).records[0].status == "creating"
+    assert BatchStore.open(tmp_path).records[0].status == "creating"
     assert provider.looks == (5 if fault == "connection" else 1)
 
 
@@ -335,7 +335,7 @@ def test_a_batch_is_looked_for_on_every_page_that_may_hold_it() -> None:
 
 
 def test_a_parcel_is_for_its_owner_only_and_knows_its_limits(tmp_path: Path) -> None:
-    parcel = Parcel(tmp_path / "parcel", _Provider((False, None)))  # type: ignore[arg-type]
+    parcel = BatchFile(tmp_path / "parcel", _Provider((False, None)))  # type: ignore[arg-type]
     assert stat.S_IMODE((tmp_path / "parcel").stat().st_mode) == 0o600
     assert parcel.has_room_for(b"x" * 936)
     assert not parcel.has_room_for(b"x" * 937)

@@ -1,4 +1,6 @@
-"""The judgments of a run as the panel would ask for them: the same requests, the same keys."""
+"""What batches can answer: the backends that take part, and the same requests, under the same keys,
+as the panel would send.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +160,7 @@ class Members:
     refused: dict[str, ProviderError] = field(default_factory=dict)
 
 
-async def members_of(
+async def eligible_backends(
     panel: Panel,
     rows: Callable[[], Iterable[ResponseRow]],
     desk: Desk,

@@ -16,7 +16,7 @@ from ..judges.models.request import Request
 from ..records.readers.responses import ResponseRow, ResponseSource
 from ..scoring import Scored
 from .providers import provider_kind
-from .runner import BatchStage, Leftovers
+from .runner import BatchRunner, Leftovers
 from .settings import BatchProgress, BatchSettings
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class BatchEngine:
         """See `Engine.score`."""
         if self._source is None or self._folder is None:
             raise RuntimeError("the engine was not told whose responses these are")
-        stage = BatchStage(
+        stage = BatchRunner(
             panel,
             self._source.rows,
             desk,

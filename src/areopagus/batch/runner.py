@@ -1,4 +1,8 @@
-"""Batches that are with a provider: what is set aside for each, looks at them, their results."""
+"""The stage before the ordinary run: plan, submit, wait, collect.
+
+What is stored or already with a provider is left out. What comes to nothing on the way is left to
+the ordinary run, which finds the rest in the ledger.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +24,11 @@ from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Rung
 from ..records.readers.responses import ResponseRow
 from .collect import Collected, Collector
-from .eligible import Member, Planned, members_of, planned_judgments
+from .eligible import Member, Planned, eligible_backends, planned_judgments
 from .price import batch_prices
 from .providers import BatchProvider, BatchResults, BatchState
 from .settings import BatchProgress, BatchSettings
-from .store import BatchBook, BatchRecord, Parcel, now
+from .store import BatchFile, BatchRecord, BatchStore, now
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 _SHOWN_CHARACTERS = 200
 
 
-class OpenBatches:
+class BatchPoller:
     """The open batches of one run.
 
     Attributes:
@@ -44,7 +48,7 @@ class OpenBatches:
 
     def __init__(
         self,
-        book: BatchBook,
+        book: BatchStore,
         desk: Desk,
         collector: Collector,
         progress: BatchProgress,
@@ -241,12 +245,12 @@ Result = TypeVar("Result")
 class Submitter:
     """Submits the batches of one run."""
 
-    def __init__(self, book: BatchBook, desk: Desk, on_notice: Callable[[str], None]) -> None:
+    def __init__(self, book: BatchStore, desk: Desk, on_notice: Callable[[str], None]) -> None:
         self._book = book
         self._desk = desk
         self._notice = on_notice
 
-    async def submit(self, backend: Backend, rung: Rung, parcel: Parcel) -> BatchRecord:
+    async def submit(self, backend: Backend, rung: Rung, parcel: BatchFile) -> BatchRecord:
         """The record of the batch, which is with the provider when this returns.
 
         Raises:
@@ -423,7 +427,7 @@ class Leftovers:
     capped: bool = False
 
 
-class BatchStage:
+class BatchRunner:
     """The batches of one run; used once, on the package's loop."""
 
     def __init__(
@@ -459,13 +463,13 @@ class BatchStage:
         self._settings = settings
         self._on_progress = on_progress or (lambda progress: None)
         self._notice = on_notice or (lambda sentence: None)
-        self._book = BatchBook.open(folder)
+        self._book = BatchStore.open(folder)
         self._members: dict[str, Member] = {}
         self._rungs: dict[str, Rung] = {}  # of those that still take batches
         self._began = time.monotonic()
         self._collector = Collector(panel, desk, rows, self.leftovers.errors)
         self._submitter = Submitter(self._book, desk, self._notice)
-        self._open = OpenBatches(
+        self._open = BatchPoller(
             self._book,
             desk,
             self._collector,
@@ -504,7 +508,7 @@ class BatchStage:
     async def _get_ready(self) -> None:
         self._tell("planning")
         known: dict[str, Rung] = {r.backend: r.structured for r in self._unfinished()}
-        ready = await members_of(self._panel, self._rows, self._desk, known, self._notice)
+        ready = await eligible_backends(self._panel, self._rows, self._desk, known, self._notice)
         self._members = ready.members
         self._rungs = {name: member.rung for name, member in ready.members.items()}
         for name, error in ready.refused.items():
@@ -540,7 +544,7 @@ class BatchStage:
         taken = set(self._open.tried)
         for record in self._book.of_status("open"):
             taken.update(self._book.ids(record))
-        parcels: dict[str, Parcel] = {}
+        parcels: dict[str, BatchFile] = {}
         try:
             for planned in planned_judgments(self._panel, self._rows(), dict(self._rungs)):
                 await asyncio.sleep(0)  # a stop may be waiting for its turn
@@ -560,7 +564,7 @@ class BatchStage:
         if self.leftovers.capped:
             self._notice("The cost cap leaves no room for every request at its worst at once.")
 
-    async def _pack(self, item: Planned, parcels: dict[str, Parcel]) -> bool:
+    async def _pack(self, item: Planned, parcels: dict[str, BatchFile]) -> bool:
         """Puts a request into the batch that is being gathered; False where it is left out."""
         name = item.judge.model
         if name not in self._rungs:
@@ -582,11 +586,11 @@ class BatchStage:
                 return False
         if name not in parcels:
             number = list(self._members).index(name)
-            parcels[name] = Parcel(self._book.input_path(number), member.provider)
+            parcels[name] = BatchFile(self._book.input_path(number), member.provider)
         parcels[name].add(item, line, worst)
         return True
 
-    def _fits(self, worst: float | None, parcels: dict[str, Parcel]) -> bool:
+    def _fits(self, worst: float | None, parcels: dict[str, BatchFile]) -> bool:
         budget = self._desk.budget
         if budget.cap is None:
             return True
@@ -596,7 +600,7 @@ class BatchStage:
         bound = budget.spent + budget.possibly_spent + self._open.held_usd + packed + worst
         return bound + _ROUNDING <= budget.cap
 
-    async def _submit(self, parcel: Parcel, member: Member) -> None:
+    async def _submit(self, parcel: BatchFile, member: Member) -> None:
         name = member.backend.spec.name
         self._tell("submitting")
         purse = self._desk.purse()

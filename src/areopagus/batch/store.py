@@ -66,7 +66,7 @@ class _Content(BaseModel):
     batches: tuple[BatchRecord, ...] = ()
 
 
-class BatchBook:
+class BatchStore:
     """The batches of a run folder. The folder is locked by whoever uses this."""
 
     def __init__(self, folder: Path, records: Sequence[BatchRecord]) -> None:
@@ -74,7 +74,7 @@ class BatchBook:
         self._records = {record.number: record for record in records}
 
     @classmethod
-    def open(cls, folder: Path) -> BatchBook:
+    def open(cls, folder: Path) -> BatchStore:
         """The book of a folder, empty where it has none; sweeps what a killed run left of texts.
 
         Raises:
@@ -196,7 +196,7 @@ def _unreadable(path: Path, why: str) -> InputError:
     )
 
 
-class Parcel:
+class BatchFile:
     """Requests to one backend, gathered until they are a batch.
 
     Attributes:

@@ -1,6 +1,13 @@
 """A scripted judge and a provider on loopback, for the tests of whoever uses the panel."""
 
+from .answers import mangled
 from .exchange import (
+    ENVELOPE_FAULTS,
+    HTTP_FAULTS,
+    TEXT_FAULTS,
+    TRANSIENT_FAULTS,
+    TRANSPORT_FAULTS,
+    Fault,
     ScriptedJudge,
     ServedReply,
     ServedRequest,
@@ -8,20 +15,19 @@ from .exchange import (
     WireProtocol,
     request_key,
 )
-from .faults import (
-    ENVELOPE_FAULTS,
-    HTTP_FAULTS,
-    TEXT_FAULTS,
-    TRANSIENT_FAULTS,
-    TRANSPORT_FAULTS,
-    Fault,
+from .provider import Counts, ProviderServer
+from .scripted import (
+    Answer,
+    ScriptedAnswer,
+    ScriptedBackend,
+    by_hash,
+    constant,
+    flaky,
+    per_model,
+    prefix_cached,
+    respondent,
+    sequence,
 )
-from .judge import Answer, by_hash, constant, flaky, per_model, respondent, sequence
-from .mangling import mangled
-from .prefix_cache import prefix_cached
-from .provider import ProviderServer
-from .scripted import ScriptedAnswer, ScriptedBackend
-from .tally import Counts
 
 __all__ = [
     "ENVELOPE_FAULTS",

@@ -12,8 +12,8 @@ import struct
 from collections.abc import Callable
 from http import HTTPStatus
 
-from .faults import Fault
-from .http_errors import HttpAnswer
+from .answers import HttpAnswer
+from .exchange import Fault
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 64 * 1024 * 1024

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from time import time
 from typing import Any
 
-from .exchange import ServedReply, ServedRequest, Structured, WireProtocol
-from .faults import Fault
+from .exchange import Fault, ServedReply, ServedRequest, Structured, WireProtocol
 
 PATHS: dict[str, WireProtocol] = {
     "/v1/chat/completions": "openai",

@@ -7,24 +7,174 @@ import json
 import ssl
 import threading
 from collections import Counter, deque
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, dataclass
 from functools import partial
 from math import ceil
-from time import time
+from time import monotonic, time
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from .allowance import RateAllowance
-from .answering import http_answer
-from .aside import JSON_HEADERS, aside_answer, key_of, masked
+from .answers import JSON_HEADERS, HttpAnswer, error_body, http_answer
 from .connection import Connection
-from .exchange import ScriptedJudge, ServedReply, ServedRequest, Structured, request_key
-from .faults import TRANSPORT_FAULTS, Fault
-from .http_errors import HttpAnswer, error_body
-from .judge import by_hash
+from .exchange import (
+    TRANSPORT_FAULTS,
+    Fault,
+    ScriptedJudge,
+    ServedReply,
+    ServedRequest,
+    Structured,
+    request_key,
+)
 from .protocols import PATHS, read_body
-from .tally import Counts, Tally
+from .scripted import by_hash
+
+
+class RateAllowance:
+    """A token bucket: so many requests a minute, so many of them at once.
+
+    Args:
+        requests_per_minute: the long-run rate; positive.
+        burst: how many may come at once after a rest; None: a second's worth, at least one.
+        clock: seconds, never going back.
+
+    Raises:
+        ValueError: for a rate that is not positive or a burst below 1.
+    """
+
+    def __init__(
+        self,
+        requests_per_minute: float,
+        burst: int | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        if requests_per_minute <= 0:
+            raise ValueError(f"requests_per_minute must be positive, got {requests_per_minute}")
+        if burst is not None and burst < 1:
+            raise ValueError(f"burst must be at least 1, got {burst}")
+        self._per_second = requests_per_minute / 60.0
+        self._size = float(burst) if burst is not None else max(1.0, self._per_second)
+        self._clock = clock
+        self.refill()
+
+    def refill(self) -> None:
+        """Forgets what was used."""
+        self._left, self._as_of = self._size, self._clock()
+
+    def wait_s(self) -> float:
+        """0.0 where a request is admitted (and used up); else the seconds until one would be."""
+        now = self._clock()
+        self._left = min(self._size, self._left + (now - self._as_of) * self._per_second)
+        self._as_of = now
+        if self._left >= 1.0:
+            self._left -= 1.0
+            return 0.0
+        return (1.0 - self._left) / self._per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Requests that ask a model, since the start or the last `reset`.
+
+    Attributes:
+        total: requests that arrived whole.
+        answered: answers written whole, of whatever status.
+        broken: connections reset or closed on purpose by a fault.
+        abandoned: requests whose client (or the server's stop) ended the connection first.
+        in_flight: neither answered, broken nor abandoned yet.
+        peak_in_flight: the largest number in flight at once.
+        connections: connections accepted.
+        by_path, by_model: requests that arrived; paths include those that ask no model.
+        by_status: answers written, by HTTP status.
+    """
+
+    total: int
+    answered: int
+    broken: int
+    abandoned: int
+    in_flight: int
+    peak_in_flight: int
+    connections: int
+    by_path: dict[str, int]
+    by_model: dict[str, int]
+    by_status: dict[int, int]
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields as JSON-like values; statuses become text, as keys of JSON are."""
+        values = asdict(self)
+        values["by_status"] = {str(status): n for status, n in self.by_status.items()}
+        return values
+
+
+class Tally:
+    """The running counts behind `Counts`; its owner holds a lock around every use."""
+
+    def __init__(self) -> None:
+        self.total = self.broken = self.abandoned = 0
+        self.in_flight = self.peak_in_flight = self.connections = 0
+        self.by_path: Counter[str] = Counter()
+        self.by_model: Counter[str] = Counter()
+        self.by_status: Counter[int] = Counter()
+
+    def began(self, model: str) -> None:
+        """A request for a model arrived whole."""
+        self.total += 1
+        self.by_model[model] += 1
+        self.in_flight += 1
+        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
+
+    def counts(self) -> Counts:
+        """A copy of the counts."""
+        return Counts(
+            total=self.total,
+            answered=sum(self.by_status.values()),
+            broken=self.broken,
+            abandoned=self.abandoned,
+            in_flight=self.in_flight,
+            peak_in_flight=self.peak_in_flight,
+            connections=self.connections,
+            by_path=dict(self.by_path),
+            by_model=dict(self.by_model),
+            by_status=dict(self.by_status),
+        )
+
+
+_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
+
+_FIXED: dict[str, dict[str, Any]] = {
+    "/v1/models": {"object": "list", "data": []},
+    "/api/tags": {"models": []},
+    "/api/version": {"version": "0.0.0"},
+    # litellm asks this before a call with a schema, blocking its event loop meanwhile.
+    "/api/show": {"template": "", "capabilities": ["completion"], "model_info": {}},
+}
+
+
+def aside_answer(path: str, counts: Counts) -> HttpAnswer:
+    """The answer to a path that asks no model; 404 for a path that nobody knows."""
+    known = counts.to_json() if path == "/__counts" else _FIXED.get(path)
+    if known is None:
+        return HttpAnswer(404, {"content-type": "text/plain"}, b"404 page not found")
+    return HttpAnswer(200, JSON_HEADERS, json.dumps(known).encode())
+
+
+def masked(headers: Mapping[str, str]) -> dict[str, str]:
+    """The headers with every key replaced by `***`."""
+    shown = dict(headers)
+    for name in _KEY_HEADERS:
+        if name in shown:
+            shown[name] = "Bearer ***" if shown[name].startswith("Bearer ") else "***"
+    return shown
+
+
+def key_of(headers: Mapping[str, str]) -> str:
+    """The API key that a request carries; "" for none."""
+    for name in _KEY_HEADERS:
+        if name in headers:
+            return headers[name].removeprefix("Bearer ")
+    return ""
+
 
 _START_TIMEOUT_S = 10.0
 

@@ -1,16 +1,274 @@
-"""A backend without any server: what it answers is written in the test."""
+"""Answers written in a test: ready-made judges for a server, and a backend without any server."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 from ..errors import InputFault, ProviderError
 from ..judges.models.backend import BackendSpec
 from ..judges.models.request import Request
 from ..records.types import Reply, Usage
+from .exchange import Fault, ScriptedJudge, ServedReply, ServedRequest
+
+Answer: TypeAlias = ServedReply | Mapping[str, Any] | str | int | Fault
+"""A whole reply; an object sent as JSON; a text sent as it is; one integer for every score of
+the schema asked for; or a fault (around a reply of `by_hash(1, 10)`)."""
+
+NO_SCHEMA_PROPERTIES: tuple[str, ...] = ("overall",)
+
+
+def constant(scores: Answer) -> ScriptedJudge:
+    """A judge that always answers the same."""
+    return lambda request: as_reply(scores, request)
+
+
+def by_hash(
+    low: int, high: int, *, properties: Sequence[str] = NO_SCHEMA_PROPERTIES
+) -> ScriptedJudge:
+    """A judge with pseudo-random opinions that never change.
+
+    Each integer of the schema asked for gets a value from the SHA-256 of the request's key and
+    the property's name, close to uniform on low…high (narrowed to the schema's own bounds);
+    an enum one of its values; a boolean false, a string "because", an array nothing. The key
+    masks marker nonces, so the vote is the same on every rerun.
+
+    Args:
+        low: smallest score.
+        high: largest score.
+        properties: the scores to give where a request brings no schema.
+
+    Raises:
+        ValueError: where low is above high.
+    """
+    if low > high:
+        raise ValueError(f"low must not be above high, got {low} and {high}")
+    fallback = {"type": "object", "properties": {name: {"type": "integer"} for name in properties}}
+
+    def judge(request: ServedRequest) -> ServedReply:
+        schema = fallback if request.schema is None else request.schema
+
+        def score(name: str, minimum: int, maximum: int) -> int:
+            return minimum + draw(request.key, name) % (maximum - minimum + 1)
+
+        def integer(name: str, part: Mapping[str, Any]) -> int:
+            least, most = max(low, _bound(part, low, upper=False)), _bound(part, high, upper=True)
+            return score(name, least, max(least, min(high, most)))
+
+        return ServedReply(json.dumps(_filled(schema, "", schema, integer)))
+
+    return judge
+
+
+def sequence(answers: Iterable[Answer]) -> ScriptedJudge:
+    """A judge that gives the answers one after the other, whoever asks; the last one for ever.
+
+    Raises:
+        ValueError: where there is no answer.
+    """
+    script = list(answers)
+    if not script:
+        raise ValueError("answers must hold at least one answer")
+    position = 0
+
+    def judge(request: ServedRequest) -> ServedReply:
+        nonlocal position
+        answer = script[min(position, len(script) - 1)]
+        position += 1
+        return as_reply(answer, request)
+
+    return judge
+
+
+def per_model(judges: Mapping[str, ScriptedJudge | Answer]) -> ScriptedJudge:
+    """A judge for each model name (without litellm's prefix); any other model is not found."""
+
+    def judge(request: ServedRequest) -> ServedReply:
+        chosen = judges.get(request.model)
+        if chosen is None:
+            return ServedReply(None, fault=Fault.MODEL_NOT_FOUND)
+        return chosen(request) if callable(chosen) else as_reply(chosen, request)
+
+    return judge
+
+
+def respondent(text_fn: Callable[[str], str]) -> ScriptedJudge:
+    """A model that answers prompts instead of scoring: text_fn maps prompt to answer."""
+    return lambda request: ServedReply(text_fn(request.prompt))
+
+
+def flaky(
+    judge: ScriptedJudge,
+    faults: Sequence[Fault],
+    rate: float,
+    seed: int = 0,
+    *,
+    first_attempts: int | None = None,
+) -> ScriptedJudge:
+    """The judge, with a fault in a share of its replies.
+
+    Which reply gets which fault is decided by seed, request key and attempt number alone, so it
+    does not depend on the order in which requests arrive.
+
+    Args:
+        judge: what answers otherwise.
+        faults: the faults, equally likely.
+        rate: the share of attempts with a fault, in [0, 1].
+        seed: another one gives other faults.
+        first_attempts: attempts above this number never fail, so that a caller who tries once
+            more is sure to get through; None: any attempt may fail.
+
+    Raises:
+        ValueError: where rate is outside [0, 1] or there is no fault to choose.
+    """
+    if not 0.0 <= rate <= 1.0:
+        raise ValueError(f"rate must be in [0, 1], got {rate}")
+    if not faults:
+        raise ValueError("faults must name at least one fault")
+
+    def unreliable(request: ServedRequest) -> ServedReply:
+        reply = judge(request)
+        if first_attempts is not None and request.attempt > first_attempts:
+            return reply
+        chance = draw(str(seed), request.key, str(request.attempt))
+        if chance % 2**32 >= rate * 2**32:
+            return reply
+        return replace(reply, fault=faults[(chance >> 32) % len(faults)])
+
+    return unreliable
+
+
+def as_reply(answer: Answer, request: ServedRequest) -> ServedReply:
+    """The reply that an `Answer` stands for."""
+    if isinstance(answer, ServedReply):
+        return answer
+    if isinstance(answer, Fault):  # before str, which it is as well
+        return replace(by_hash(1, 10)(request), fault=answer)
+    if isinstance(answer, str):
+        return ServedReply(answer)
+    if isinstance(answer, int):
+        value = answer
+        schema = request.schema or {"properties": {name: {} for name in NO_SCHEMA_PROPERTIES}}
+        return ServedReply(json.dumps(_filled(schema, "", schema, lambda name, part: value)))
+    return ServedReply(json.dumps(answer))
+
+
+def draw(*parts: str) -> int:
+    """A number of 64 bits from the SHA-256 of the parts; the same for ever."""
+    digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big")
+
+
+def _bound(part: Mapping[str, Any], default: int, *, upper: bool) -> int:
+    plain, exclusive = ("maximum", "exclusiveMaximum") if upper else ("minimum", "exclusiveMinimum")
+    if isinstance(part.get(plain), int | float):
+        return int(part[plain])
+    if isinstance(part.get(exclusive), int | float):
+        return int(part[exclusive]) + (-1 if upper else 1)
+    return default
+
+
+def _filled(
+    part: Mapping[str, Any],
+    name: str,
+    root: Mapping[str, Any],
+    integer: Callable[[str, Mapping[str, Any]], int],
+) -> Any:
+    """A value that fits a part of a JSON Schema."""
+    if "$ref" in part:
+        target: Any = root
+        for step in str(part["$ref"]).removeprefix("#/").split("/"):
+            target = target.get(step, {})
+        return _filled(target, name, root, integer)
+    for choice in part.get("anyOf") or part.get("oneOf") or ():
+        if choice.get("type") != "null":
+            return _filled(choice, name, root, integer)
+    if part.get("enum"):
+        return part["enum"][integer(name, {}) % len(part["enum"])]
+    if "const" in part:
+        return part["const"]
+    kind = part.get("type", "object" if "properties" in part else "integer")
+    if kind == "object":
+        properties = part.get("properties") or {}
+        return {
+            key: _filled(value, f"{name}/{key}" if name else key, root, integer)
+            for key, value in properties.items()
+        }
+    simple: dict[str, Any] = {"boolean": False, "string": "because", "array": [], "null": None}
+    if kind in simple:
+        return simple[kind]
+    score = integer(name, part)
+    return float(score) if kind == "number" else score
+
+
+CHARACTERS_A_TOKEN = 4
+
+
+def prefix_cached(
+    judge: ScriptedJudge, *, answered_after_s: float, least: int = 1024, step: int = 128
+) -> ScriptedJudge:
+    """The judge, whose replies say how much of each prompt a prefix cache would have served.
+
+    A prompt enters the cache when it has been answered, not when it arrives: calls that come
+    together share nothing. OpenAI's protocol: the longest known beginning is served, in whole
+    steps, from the minimum up. Anthropic's: up to a block that carries `cache_control`, from the
+    minimum up, and what is written is told as well. Ollama's: nothing. A token is four characters;
+    nothing is forgotten. Replies that say themselves what they used are left alone.
+
+    Args:
+        judge: what answers.
+        answered_after_s: seconds from the arrival of a request to its answer, as the server has
+            them.
+        least: tokens of the shortest beginning that is kept.
+        step: tokens by which OpenAI's kind of cache goes.
+    """
+    known_from: dict[str, float] = {}
+
+    def counting(request: ServedRequest) -> ServedReply:
+        reply = judge(request)
+        if reply.usage is not None or reply.fault is not None:
+            return reply
+        text, marks = _prompt(request)
+        sent = max(1, len(text) // CHARACTERS_A_TOKEN)
+        if request.protocol == "openai":
+            marks = list(range(step, sent + 1, step))
+        kept = [mark for mark in marks if mark >= least] if request.protocol != "ollama" else []
+        read = 0
+        for mark in kept:
+            key = _key(request.model, text[: mark * CHARACTERS_A_TOKEN])
+            if known_from.setdefault(key, request.time + answered_after_s) <= request.time:
+                read = mark
+        written = kept[-1] - read if kept and request.protocol == "anthropic" else 0
+        said = max(1, len(reply.text or "") // CHARACTERS_A_TOKEN)
+        return replace(reply, usage=(sent, said, read), cache_written=written)
+
+    return counting
+
+
+def _key(model: str, beginning: str) -> str:
+    return hashlib.sha256(f"{model}\x1f{beginning}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _prompt(request: ServedRequest) -> tuple[str, list[int]]:
+    """The whole prompt as one text, and the tokens before each end of a block to be kept."""
+    body = request.params
+    messages: list[Any] = list(body.get("messages") or ())
+    if body.get("system"):
+        messages.insert(0, {"content": body["system"]})
+    text = json.dumps(body["tools"]) if body.get("tools") else ""
+    marks: list[int] = []
+    for message in messages:
+        content = message.get("content") or ""
+        for block in content if isinstance(content, list) else [{"text": content}]:
+            text += str(block.get("text") or "")
+            if "cache_control" in block:
+                marks.append(len(text) // CHARACTERS_A_TOKEN)
+    return text, marks
+
 
 ScriptedAnswer = str | Mapping[str, Any] | Reply | ProviderError
 """Reply text, an object to be written as JSON, a whole reply, or a fault to be raised."""

@@ -11,10 +11,9 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from .faults import Fault
-from .judge import by_hash, constant, flaky, respondent
-from .prefix_cache import prefix_cached
+from .exchange import Fault
 from .provider import ProviderServer
+from .scripted import by_hash, constant, flaky, prefix_cached, respondent
 
 __all__ = ["ProviderServer", "main"]
 

@@ -11,7 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 from .exchange import ScriptedJudge, ServedReply, ServedRequest
-from .judge import draw, per_model
+from .scripted import draw, per_model
 
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")
 
