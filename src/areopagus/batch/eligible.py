@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..access import known_rung
 from ..errors import ProviderError
-<<<<<<< HEAD
-from ..judges.models.backend import Rung
 from ..graphs.screening import screen
-=======
-from ..graphs.screen import screen
->>>>>>> 338e777 (Imports follow the modules that moved)
 from ..judges.judge import Judge
 from ..judges.models.backend import Rung
 from ..judges.models.budget import BudgetSpentError
