@@ -50,7 +50,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_
 
 from pydantic import BaseModel, ConfigDict
 
-from ..asking import ModelAnswer
+from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import JudgeQuestion, JudgeVote, Ruling
 from ..judges.models.backend import Backend
 from .answers_table import AnswersTable, ColumnKind

@@ -82,13 +82,13 @@ def reply_target() -> Callable[[bytes], None]:
 
 def yaml_target() -> Callable[[bytes], None]:
     from areopagus.attacking import AttackFamily
-    from areopagus.documents import read_document
     from areopagus.errors import InputError
     from areopagus.graphs.framings import Framing
     from areopagus.personas import Persona
     from areopagus.records.humans import HumanColumns
     from areopagus.rubrics import Rubric
     from areopagus.settings import PanelSettings
+    from areopagus.yaml_files import read_document
 
     models: list[Any] = [Persona, Rubric, PanelSettings, Framing, AttackFamily, HumanColumns]
     path = Path(_scratch()) / "reader.yaml"

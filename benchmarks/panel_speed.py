@@ -53,13 +53,13 @@ from typing import Any
 from loopback import provider
 
 from areopagus import Panel
+from areopagus.experiment.engine import score_rows
 from areopagus.judges.judge import Judge
 from areopagus.judges.models.client import Desk
 from areopagus.loop import run_sync
 from areopagus.records.ledger.writer import LedgerWriter
 from areopagus.records.readers.responses import ResponseRow
 from areopagus.records.types import Judgment
-from areopagus.scoring import score_rows
 from areopagus.testing import ScriptedBackend
 
 GOALS_LITELLM_MS = 3.5

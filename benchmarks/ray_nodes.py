@@ -183,7 +183,7 @@ def run(
     """Calls a second, seconds before the first call, and seconds in all."""
     from areopagus import Panel
     from areopagus.engines import RayEngine
-    from areopagus.job import ScoreJob, run_job
+    from areopagus.experiment.score import ScoreJob, run_job
     from areopagus.records.readers.responses import open_responses
 
     model = {

@@ -19,7 +19,7 @@ import numpy as np
 from areopagus.audits.samaritan.estimate import estimate
 from areopagus.audits.samaritan.material import REPHRASINGS, load_material
 from areopagus.audits.samaritan.outcomes import Outcomes, group_cells
-from areopagus.cli.unheard import outlive_readers
+from areopagus.cli.main import outlive_readers
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "race": ("white", "african_american", "american_indian", "asian", "pacific_islander"),

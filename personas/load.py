@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ..documents import (
+from ..errors import InputError, InputFault
+from ..yaml_files import (
     FoundDocument,
     find_document,
     folder_entries,
@@ -16,7 +17,6 @@ from ..documents import (
     read_document,
     read_documents,
 )
-from ..errors import InputError, InputFault
 from .model import PLACEHOLDER, SLUG, Persona
 
 PACKAGE = "areopagus.personas"

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from ..documents import document_hash, reject
+from ..yaml_files import document_hash, reject
 
 PLACEHOLDER = "REPLACE THIS TEXT"
 """Stands in the description of a scaffold; a persona that still contains it is refused."""

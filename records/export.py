@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ..errors import InputError, InputFault
-from ..visible_text import visible_text
+from ..errors import InputError, InputFault, visible_text
 from .run_folder import (
     JUDGMENTS_FILE,
     REPORT_FILE,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from ..text_lines import units
+from ..number import units
 from .asked import parameters
 from .parts import Column, Paragraph, Part, Table
 

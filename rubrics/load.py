@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..documents import FoundDocument, find_document, list_documents, read_document
+from ..yaml_files import FoundDocument, find_document, list_documents, read_document
 from .model import Rubric
 
 PACKAGE = "areopagus.rubrics"

@@ -15,7 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from ..documents import document_hash, reject
+from ..yaml_files import document_hash, reject
 
 MAX_SPAN = 100
 """Largest distance between the ends of a scale."""

@@ -13,20 +13,23 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from areopagus import personas, rubrics
-from areopagus.documents import (
+from areopagus.errors import InputError
+from areopagus.schemas import schema_files
+from areopagus.yaml_files import (
     MAX_BYTES,
+    MAX_DEPTH,
+    MAX_NODES,
     document_hash,
     find_document,
     folder_entries,
     home,
     list_documents,
+    parse_yaml,
     read_document,
     read_documents,
+    resolve_plain,
     schema_text,
 )
-from areopagus.errors import InputError
-from areopagus.schemas import schema_files
-from areopagus.strict_yaml import MAX_DEPTH, MAX_NODES, parse_yaml, resolve_plain
 
 
 class Part(BaseModel):

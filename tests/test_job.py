@@ -139,7 +139,7 @@ def test_what_shapes_a_reply_is_asked_anew_and_what_does_not_is_not(
     async def reachable(_: object) -> None:
         return None
 
-    monkeypatch.setattr("areopagus.access._unreachable", reachable)
+    monkeypatch.setattr("areopagus.experiment.backends._unreachable", reachable)
     with Panel(ScriptedBackend(GOOD)) as panel:
         panel.score_many(rows(), tmp_path / "one")
     backend = ScriptedBackend(GOOD, **change)
@@ -314,7 +314,7 @@ def test_an_interrupt_keeps_everything_and_a_rerun_goes_on(tmp_path: Path) -> No
     backend = Slow(GOOD, concurrency=4)
     with Panel(backend) as panel:
         job = panel.job(rows(60, 6), tmp_path / "run")
-        from areopagus.job import run_job
+        from areopagus.experiment.score import run_job
 
         threading.Timer(0.3, job.stop).start()
         run = run_job(job)
@@ -346,7 +346,7 @@ def test_a_keyboard_interrupt_carries_the_run(
     with Panel(ScriptedBackend(GOOD)) as panel:
         job = panel.job(rows(), tmp_path / "run")
         monkeypatch.setattr(Future, "result", result)
-        from areopagus.job import run_job
+        from areopagus.experiment.score import run_job
 
         with pytest.raises(RunInterrupted) as caught:
             run_job(job)

@@ -25,8 +25,8 @@ from areopagus import (
     respond,
     score_prompts,
 )
+from areopagus.experiment.score_prompts import PromptScoreJob
 from areopagus.loop import run_sync
-from areopagus.prompt_scoring import PromptScoreJob
 from areopagus.reports import write_report
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent
 
@@ -196,7 +196,9 @@ def test_an_interrupt_is_raised_with_the_run(
 ) -> None:
     with Panel(model(judges, "j")) as panel:
         run = score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
-        monkeypatch.setattr("areopagus.prompt_scoring.run_stoppable", lambda job: (run, True))
+        monkeypatch.setattr(
+            "areopagus.experiment.score_prompts.run_stoppable", lambda job: (run, True)
+        )
         with pytest.raises(RunInterrupted) as caught:
             score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
     assert caught.value.run is run

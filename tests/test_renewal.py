@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from areopagus.errors import StoreError
-from areopagus.renewal import Renewal
+from areopagus.experiment.job import Renewal
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("areopagus.renewal.NOTE_EVERY_S", 0.05)
+    monkeypatch.setattr("areopagus.experiment.job.NOTE_EVERY_S", 0.05)
 
 
 async def test_the_last_change_is_written_though_nothing_follows_it() -> None:

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from areopagus import InputError, Panel, ProviderError, StoreError, respond
+from areopagus.experiment.respond import COLUMNS, arespond
 from areopagus.records.readers.responses import open_responses
 from areopagus.records.spreadsheets import CsvLines
 from areopagus.records.types import Reply, Usage
-from areopagus.respond_results import COLUMNS
-from areopagus.responding import arespond
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, constant, respondent
 
 PROMPTS = [

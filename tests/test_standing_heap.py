@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from areopagus.scoring import standing_heap
+from areopagus.experiment.engine import standing_heap
 
 
 @pytest.fixture(autouse=True)

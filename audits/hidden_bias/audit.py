@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ...asking import ModelAnswer
+from ...experiment.ask import ModelAnswer
 from ...judges.models.backend import Backend
-from ...text_lines import units
+from ...number import units
 from ..answer_forms import read_option
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading

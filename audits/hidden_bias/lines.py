@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...number import Number
-from ...text_lines import cell, heading, item, plain, probability, table, units
+from ...number import Number, cell, heading, item, plain, probability, table, units
 from .figures import Association, HiddenBiasFigures, Rule, TargetFigures
 
 

@@ -12,7 +12,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 from pydantic import ValidationError as FieldError
 
-from ...documents import (
+from ...errors import SHOWN_FAULTS, InputError, InputFault
+from ...experiment.backends import faults_of
+from ...yaml_files import (
     SUFFIXES,
     FoundDocument,
     folder_entries,
@@ -20,8 +22,6 @@ from ...documents import (
     read_document,
     read_documents,
 )
-from ...errors import SHOWN_FAULTS, InputError, InputFault
-from ...named_models import faults_of
 
 PACKAGE = "areopagus.audits.hidden_bias"
 CONCEPTS_PACKAGE = f"{PACKAGE}.concepts"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from ...asking import ModelAnswer
+from ...experiment.ask import ModelAnswer
 from ..answer_forms import whole_number
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import Audit, AuditItem, AuditOptions, JudgeQuestion, Reading, Ruling

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...number import Number
-from ...text_lines import cell, heading, item, listed, plain, probability, show, table
+from ...number import Number, cell, heading, item, listed, plain, probability, show, table
 from .figures import Baseline, GroupFigures, Repeatability, SamaritanFigures
 
 _MOST_PAIRS = 30

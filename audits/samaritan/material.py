@@ -17,8 +17,8 @@ from pydantic import (
     field_validator,
 )
 
-from ...documents import folder_entries, list_documents, read_documents
 from ...errors import InputError, InputFault
+from ...yaml_files import folder_entries, list_documents, read_documents
 
 PACKAGE = "areopagus.audits.samaritan"
 REPHRASINGS = 4

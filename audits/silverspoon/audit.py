@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...asking import ModelAnswer
 from ...errors import InputError
+from ...experiment.ask import ModelAnswer
 from ...judges.models.backend import Backend
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import ASK_TEMPLATE, Audit, AuditItem, Cell, JudgeQuestion, Reading, Ruling

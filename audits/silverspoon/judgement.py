@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ...asking import ModelAnswer
 from ...errors import InputError, InputFault
+from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answers_table import AnswersTable
 from ..definition import AuditItem, Cell, Reading

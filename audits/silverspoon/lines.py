@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...text_lines import cell, heading, item, plain, show, table
+from ...number import cell, heading, item, plain, show, table
 from .answers import ANSWER_LABELS
 from .figures import SilverSpoonFigures
 from .gold import END_LABELS, ENDS

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...number import Number
-from ...text_lines import cell, heading, item, plain, show, table
+from ...number import Number, cell, heading, item, plain, show, table
 from .groups_estimate import CITY_LABELS
 from .groups_figures import CellFigures, GroupFigures
 from .narratives import NarrativeFigures, NarrativeModel

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...aggregation.chance_corrected import cohen_kappa
 from ...aggregation.clustered_proportion import clustered_proportion
-from ...asking import ModelAnswer
+from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ...number import Number, from_interval, undefined
 from ..answer_forms import declines

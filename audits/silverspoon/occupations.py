@@ -11,9 +11,9 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ...documents import read_document
 from ...errors import InputError, InputFault
 from ...graphs.adjudication import JudgeQuestion
+from ...yaml_files import read_document
 from .material import PACKAGE, Text
 from .people import Income
 

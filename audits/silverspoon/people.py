@@ -12,8 +12,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ...documents import read_document
 from ...errors import InputError, InputFault
+from ...yaml_files import read_document
 from .material import PACKAGE, Slug, Text
 
 NameRule = Literal["distinct", "first"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...asking import ModelAnswer
+from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines
 from ..answers_table import AnswersTable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from ...asking import ModelAnswer
+from ...experiment.ask import ModelAnswer
 from ..answer_forms import lettered, read_option
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import Audit, AuditItem, AuditOptions, Cell, JudgeQuestion, Reading, Ruling

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ...number import Number
-from ...text_lines import cell, heading, item, plain, probability, show, table
+from ...number import Number, cell, heading, item, plain, probability, show, table
 from .categories import BIASED, CATEGORIES, LABELS
 from .figures import Comparison, JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures
 

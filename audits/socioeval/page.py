@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...number import Number
+from ...number import Number, units
 from ...reports.parts import Cell, Column, Paragraph, Section, Table
-from ...text_lines import units
 from .categories import CATEGORIES, LABELS
 from .figures import JudgeAgreement, SocioEvalFigures
 

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from ...documents import (
+from ...errors import InputError, InputFault
+from ...yaml_files import (
     FoundDocument,
     folder_entries,
     list_documents,
     read_document,
     read_documents,
 )
-from ...errors import InputError, InputFault
 
 PACKAGE = "areopagus.audits.socioeval"
 THEMES_PACKAGE = f"{PACKAGE}.themes"

@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from ...documents import (
+from ...errors import InputError, InputFault
+from ...yaml_files import (
     FoundDocument,
     document_hash,
     find_document,
@@ -20,7 +21,6 @@ from ...documents import (
     read_document,
     read_documents,
 )
-from ...errors import InputError, InputFault
 
 PLACEHOLDER = "REPLACE THIS TEXT"
 """Stands in the instruction of a scaffold; a framing that still contains it is refused."""

@@ -39,8 +39,8 @@ from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ...documents import read_document
 from ...errors import InputError, InputFault
+from ...yaml_files import read_document
 from ..types import OVERALL
 from .table import Kind
 

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...errors import InputError, InputFault
-from ...visible_text import visible_text
+from ...errors import InputError, InputFault, visible_text
 from ..readers.cells import is_missing, read_number
 from ..readers.rows import Row
 from ..types import OVERALL

@@ -83,7 +83,7 @@ class Intent:
 
 def default_path() -> Path:
     """The ledger shared by all runs: `$AREOPAGUS_HOME/ledger.sqlite`."""
-    from ...documents import home
+    from ...yaml_files import home
 
     return home() / "ledger.sqlite"
 

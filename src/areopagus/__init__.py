@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .late_names import late_names
+from .lazy import late_names
 
 _HOME = {
     "AreopagusError": ".errors",
@@ -22,7 +22,7 @@ _HOME = {
     "Panel": ".panel",
     "Persona": ".personas",
     "Prices": ".judges.models.backend",
-    "Progress": ".job",
+    "Progress": ".experiment.score",
     "PromptRun": ".prompting",
     "ProviderError": ".errors",
     "RescoreRun": ".attacking",
@@ -38,8 +38,8 @@ _HOME = {
     "aconstruct_prompts": ".prompting",
     "agreement": ".calibration",
     "arescore": ".attacking",
-    "arespond": ".responding",
-    "ascore_prompts": ".prompt_scoring",
+    "arespond": ".experiment.respond",
+    "ascore_prompts": ".experiment.score_prompts",
     "astress": ".stressing",
     "attack": ".attacking",
     "audit": ".auditing",
@@ -49,8 +49,8 @@ _HOME = {
     "load_personas": ".personas",
     "load_rubric": ".rubrics",
     "rescore": ".attacking",
-    "respond": ".responding",
-    "score_prompts": ".prompt_scoring",
+    "respond": ".experiment.respond",
+    "score_prompts": ".experiment.score_prompts",
     "stress": ".stressing",
 }
 

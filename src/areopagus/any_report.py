@@ -72,7 +72,7 @@ def _attack(folder: Path, out: Path, figures: bool) -> Path:
 
 
 def _rescore(folder: Path, out: Path, figures: bool) -> Path:
-    from .attacking.rescore_page import rescore_page_of, write_rescore_page
+    from .attacking.rescore import rescore_page_of, write_rescore_page
 
     return write_rescore_page(out, rescore_page_of(folder))
 

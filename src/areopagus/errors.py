@@ -10,11 +10,10 @@ A reply that came but cannot be used is never raised: it is recorded, as a typed
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
-
-from .visible_text import visible_text
 
 FaultClass = Literal[
     "authentication",
@@ -123,3 +122,21 @@ class ProviderError(AreopagusError):
         self.retry_after_s = retry_after_s
         self.may_be_billed = may_be_billed
         self.attempts = 0
+
+
+def visible_text(text: str, *, keep: str = "") -> str:
+    """The text with `�` for every character that acts instead of being seen.
+
+    Those are controls and escapes, what turns the reading direction, line and paragraph
+    separators, surrogates and what Unicode has not assigned. White space of any width stays: it
+    belongs to French and Japanese as letters do.
+
+    Args:
+        text: anybody's text.
+        keep: characters that stay all the same, such as a line feed.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in keep or unicodedata.category(c) == "Zs" else "�" for c in text
+    )

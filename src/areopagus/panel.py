@@ -1,4 +1,4 @@
-"""The panel: personas on backends with a rubric, and what can be asked of it."""
+"""Files of the user's that stand in the place of built-in ones: used, and never without a word."""
 
 from __future__ import annotations
 
@@ -9,32 +9,56 @@ from typing import TYPE_CHECKING, Any, Unpack
 from pydantic import ValidationError
 
 from .errors import InputError, InputFault
+from .experiment.backends import Model, faults_of, sorted_models
+from .experiment.config import JobOptions, job_of, rule_of
+from .experiment.session import SingleSittings, matter_from
 from .graphs.state import Bench, judge_id
-from .hidden_files import hidden_files
-from .job_options import JobOptions, job_of, rule_of
 from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend
 from .judges.offline.models import require_role
 from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale
 from .loop import run_async, run_sync
-from .named_models import Model, faults_of, sorted_models
-from .one_response import SingleSittings, matter_from
 from .panel_identity import description_of, identity_of
-from .personas import Persona, load_personas
+from .personas import Persona, list_personas, load_personas
 from .records.types import Mode, ScoreMode, Verdict
-from .rubrics import Rubric, load_rubric
+from .rubrics import Rubric, list_rubrics, load_rubric
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
     from .engines import Engine
-    from .estimate import Estimate
-    from .job import Progress, ScoreJob
+    from .experiment.dry_run import Estimate
+    from .experiment.score import Progress, ScoreJob
     from .panel_plan import PanelPlan
     from .precision import PrecisionTally
     from .records.ledger import Ledger
     from .run import Run
+
+
+def hidden_files(
+    personas: Sequence[str | Path | Persona] | None,
+    rubric: str | Path | Rubric,
+    folders: Sequence[str | Path],
+) -> tuple[str, ...]:
+    """A sentence for every file that stands in the place of a built-in one of its name.
+
+    Args:
+        personas: the panel's; None = all.
+        rubric: the panel's.
+        folders: where both are looked for first.
+    """
+    named = None if personas is None else {str(name) for name in personas}
+    found = [
+        ("persona", item)
+        for item in list_personas(folders)
+        if item.hides_builtin and (named is None or item.name in named)
+    ] + [
+        ("rubric", item)
+        for item in list_rubrics(folders)
+        if item.hides_builtin and item.name == str(rubric)
+    ]
+    return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
 
 
 class Panel:
@@ -283,7 +307,7 @@ class Panel:
             StoreError: the ledger or the folder cannot be written.
             RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
         """
-        from .job import run_job
+        from .experiment.score import run_job
 
         return run_job(
             self.job(
@@ -330,7 +354,7 @@ class Panel:
 
         The options are those of `score_many`.
         """
-        from .estimate import estimate
+        from .experiment.dry_run import estimate
         from .records.readers.responses import open_responses
 
         self.prepare()
@@ -366,7 +390,7 @@ class Panel:
             InputError: unknown providers, and parameters that a model does not take.
         """
         if not self._prepared:
-            from .access import prepare_all
+            from .experiment.backends import prepare_all
 
             prepare_all(self.backends)
             self._prepared = True

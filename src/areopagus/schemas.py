@@ -13,8 +13,8 @@ from . import personas, rubrics
 from .attacking import corpus, examples
 from .attacking.family import AttackFamily
 from .attacking.load import ExampleTexts
-from .documents import schema_text
 from .graphs import framings
+from .yaml_files import schema_text
 
 
 def schema_files() -> dict[Path, str]:

@@ -58,7 +58,7 @@ def read_settings(path: str | Path) -> PanelSettings:
     Raises:
         InputError: with every fault of the file.
     """
-    from .documents import read_document
+    from .yaml_files import read_document
 
     path = Path(path)
     settings = read_document(path, PanelSettings, kind="panel")
@@ -93,6 +93,6 @@ def read_targets(path: str | Path) -> tuple[BackendSpec, ...]:
     Raises:
         InputError: with every fault of the file.
     """
-    from .documents import read_document
+    from .yaml_files import read_document
 
     return read_document(Path(path), TargetSettings, kind="targets").models

@@ -16,9 +16,9 @@ from areopagus.attacking.design import trials
 from areopagus.attacking.hiding import hidden, texts_of
 from areopagus.attacking.insertion import harmless, inserted
 from areopagus.attacking.load import ExampleTexts, example_texts
-from areopagus.documents import schema_text
 from areopagus.graphs.screening import screen
 from areopagus.judges.schema import judgment_schema
+from areopagus.yaml_files import schema_text
 
 FOLDER = Path(__file__).parents[2] / "src" / "areopagus" / "attacking"
 CONTRACT = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)

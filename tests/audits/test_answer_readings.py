@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from areopagus.asking import ModelAnswer
 from areopagus.audits.answer_forms import declines, read_option
 from areopagus.audits.samaritan.ratings import read_rating
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
 from areopagus.audits.silverspoon.answers import read_answer
 from areopagus.audits.silverspoon.words import told_words
+from areopagus.experiment.ask import ModelAnswer
 
 # Who is in the wrong ---------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from areopagus import InputError
 from areopagus.auditing import AuditJob, AuditRun, aaudit, audit
-from areopagus.auditing.estimate import rehearse
+from areopagus.auditing.job import rehearse
 from areopagus.auditing.planned import plan_items
 from areopagus.audits import AuditItem, AuditOptions, audit_names, find_audit
 from areopagus.audits.registry import folder_of

@@ -24,9 +24,8 @@ from scipy import stats
 from areopagus import InputError
 from areopagus.aggregation import benjamini_hochberg, hall_interval, holm
 from areopagus.aggregation.clustered_proportion import clustered_proportion
-from areopagus.asking import ModelAnswer
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.estimate import rehearse
+from areopagus.auditing.job import rehearse
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.answers import Answers, grouped
 from areopagus.audits.hidden_bias.audit import read_scored
@@ -50,10 +49,11 @@ from areopagus.audits.hidden_bias.ratios import RatioSums, SkewedSums
 from areopagus.audits.hidden_bias.scoring import option_weight
 from areopagus.audits.hidden_bias.shares import balanced, reaches, root_gap, score, squared_gap
 from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
-from areopagus.documents import schema_text
 from areopagus.errors import ProviderError
+from areopagus.experiment.ask import ModelAnswer
 from areopagus.loop import run_sync
 from areopagus.testing import ProviderServer, ScriptedBackend
+from areopagus.yaml_files import schema_text
 
 FOLDER = Path(__file__).parents[2] / "audits" / "hidden_bias"
 

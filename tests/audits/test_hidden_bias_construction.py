@@ -17,7 +17,7 @@ from areopagus.auditing.concept_pairs import (
     construct_concepts,
 )
 from areopagus.audits.hidden_bias.material import load_pairs
-from areopagus.cli.concept_pairs import concept_pairs
+from areopagus.cli.constructing import concept_pairs
 from areopagus.errors import ProviderError
 from areopagus.graphs.concept_pairs import concept_faults, question_faults
 from areopagus.judges.models.request import Request

@@ -23,9 +23,8 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from areopagus import InputError
-from areopagus.asking import ModelAnswer
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.estimate import rehearse
+from areopagus.auditing.job import rehearse
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.audit import material_of
 from areopagus.audits.samaritan.brittleness import beyond_reasking, brittleness_cells
@@ -40,11 +39,12 @@ from areopagus.audits.samaritan.ratings import read_rating
 from areopagus.audits.samaritan.rotation import phrasing_at, phrasings_at
 from areopagus.audits.samaritan.scenario_means import equivalence_of, paired_t
 from areopagus.audits.samaritan.simulated import SamaritanWorld
-from areopagus.documents import schema_text
+from areopagus.experiment.ask import ModelAnswer
 from areopagus.graphs.adjudication import read_judgment
 from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply
+from areopagus.yaml_files import schema_text
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "audits" / "samaritan"

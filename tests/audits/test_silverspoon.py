@@ -20,9 +20,8 @@ from scipy import stats
 
 from areopagus import InputError
 from areopagus.aggregation.label_agreement import label_agreement
-from areopagus.asking import ModelAnswer
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.estimate import rehearse
+from areopagus.auditing.job import rehearse
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows
 from areopagus.audits.silverspoon.answers import read_answer, wrong_prompt, wrong_question
 from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james
@@ -57,9 +56,10 @@ from areopagus.audits.silverspoon.simulated_arrays import (
     drawn_rates,
 )
 from areopagus.audits.silverspoon.words import group_words, words_of
-from areopagus.documents import schema_text
+from areopagus.experiment.ask import ModelAnswer
 from areopagus.loop import run_sync
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
+from areopagus.yaml_files import schema_text
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "audits" / "silverspoon"
@@ -173,7 +173,7 @@ def test_stories_are_spread_evenly_over_groups_incomes_and_names() -> None:
 
 
 def test_the_occupations_are_twenty_five_best_and_worst_paid_ones_in_their_order() -> None:
-    from areopagus.documents import read_document
+    from areopagus.yaml_files import read_document
 
     read = read_document(FOLDER / "occupations.yaml", Occupations, kind="occupations")
     high = [one.mean_wage for one in read.occupations if one.income == "high"]

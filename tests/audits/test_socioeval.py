@@ -13,9 +13,8 @@ from after_a_kill import settled, stored
 from audit_child import killed_at, perform
 
 from areopagus import InputError
-from areopagus.asking import ModelAnswer
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.estimate import rehearse
+from areopagus.auditing.job import rehearse
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.categories import CATEGORIES, classify_question
 from areopagus.audits.socioeval.estimate import estimate
@@ -26,12 +25,13 @@ from areopagus.audits.socioeval.page import sections
 from areopagus.audits.socioeval.pictures import draw
 from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
 from areopagus.audits.socioeval.templates import Classes, Theme, load_material
-from areopagus.documents import schema_text
+from areopagus.experiment.ask import ModelAnswer
 from areopagus.graphs.adjudication import read_judgment
 from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.reports.parts import Table
 from areopagus.testing import ProviderServer
+from areopagus.yaml_files import schema_text
 
 FOLDER = Path(__file__).parents[2] / "audits" / "socioeval"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from areopagus import Panel
 from areopagus.batch import BatchSettings
-from areopagus.job import ScoreJob, run_job
+from areopagus.experiment.score import ScoreJob, run_job
 
 
 def score(folder: Path, key: str) -> None:

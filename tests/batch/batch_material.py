@@ -11,7 +11,7 @@ from batch_server import BatchServer
 
 from areopagus import Panel, Run
 from areopagus.batch import BatchSettings
-from areopagus.job import run_job
+from areopagus.experiment.score import run_job
 
 FAST = BatchSettings(poll_s=0.005)
 GOOD = {

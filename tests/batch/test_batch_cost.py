@@ -11,7 +11,7 @@ from batch_server import BatchServer
 
 from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings, batch_costs
-from areopagus.cli.cost import cost_lines
+from areopagus.cli.results import cost_lines
 
 
 def test_the_cost_is_that_of_the_batch_where_the_list_has_it(

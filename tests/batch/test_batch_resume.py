@@ -17,7 +17,7 @@ from batch_server import BatchServer
 
 from areopagus import InputError, Panel, Run
 from areopagus.batch import open_batches
-from areopagus.job import run_job
+from areopagus.experiment.score import run_job
 from areopagus.judges.models.litellm_setup import litellm_module
 
 

@@ -14,7 +14,7 @@ from batch_server import BatchServer
 from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings
 from areopagus.engines import LocalEngine
-from areopagus.job import run_job
+from areopagus.experiment.score import run_job
 from areopagus.testing import constant
 
 

@@ -22,6 +22,7 @@ from areopagus.engines.coordinator import (
     in_touch,
 )
 from areopagus.engines.worker import Worker, cut, limits_of, plan_of, shard_size
+from areopagus.experiment.engine import Scored, score_rows
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
@@ -29,7 +30,6 @@ from areopagus.judges.models.usage import Account
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.readers.responses import ResponseRow
-from areopagus.scoring import Scored, score_rows
 from areopagus.testing import ProviderServer, ScriptedBackend
 
 

@@ -20,7 +20,7 @@ from areopagus.engines import ray as ray_engine
 from areopagus.engines.ray import demand_token
 from areopagus.engines.worker import check_node, plan_of
 from areopagus.errors import InputError, StoreError
-from areopagus.job import ScoreJob, run_job
+from areopagus.experiment.score import ScoreJob, run_job
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.ledger.admin import ledger_stats

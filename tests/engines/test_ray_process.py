@@ -22,7 +22,7 @@ from areopagus.engines import ray as ray_engine
 from areopagus.engines.ray import demand_token
 from areopagus.engines.worker import Worker, cut, plan_of, score_shard
 from areopagus.errors import InputError
-from areopagus.job import ScoreJob, run_job
+from areopagus.experiment.score import ScoreJob, run_job
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
 from areopagus.loop import run_sync

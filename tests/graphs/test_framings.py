@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from areopagus.documents import schema_text
 from areopagus.errors import InputError
 from areopagus.graphs import framings as package
 from areopagus.graphs.framings import (
@@ -20,6 +19,7 @@ from areopagus.graphs.framings import (
     read_framing_files,
     scaffold,
 )
+from areopagus.yaml_files import schema_text
 
 AUTHORITY = """\
 id: authority

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from areopagus import Panel, ProviderError, StoreError
+from areopagus.experiment.engine import sit, verdict_of
 from areopagus.graphs.panel import build_panel_graph, panel_graph
 from areopagus.graphs.state import Sitting, merge_by_key
 from areopagus.judges.judge import Matter
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.request import Request
-from areopagus.scoring import sit, verdict_of
 from areopagus.testing import ScriptedBackend
 
 GOOD = {

@@ -20,7 +20,7 @@ from areopagus.auditing.constructing import constructed
 from areopagus.auditing.scenarios import scenario_job
 from areopagus.audits.silverspoon import agenerate_scenarios, generate_scenarios
 from areopagus.audits.silverspoon.material import load_scenarios
-from areopagus.cli.scenarios import scenarios
+from areopagus.cli.constructing import scenarios
 from areopagus.graphs.silverspoon_scenarios import faults_of, similarity
 from areopagus.judges.models.request import Request
 from areopagus.loop import run_sync

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from areopagus import InputError
 from areopagus.attacking import AttackFamily
-from areopagus.documents import read_document
 from areopagus.graphs.framings import Framing
 from areopagus.personas import Persona
 from areopagus.records.humans import LAYOUTS, read_humans
@@ -26,6 +25,7 @@ from areopagus.records.readers.responses import open_responses
 from areopagus.records.variants import read_variants
 from areopagus.rubrics import Rubric
 from areopagus.settings import PanelSettings, TargetSettings
+from areopagus.yaml_files import read_document
 
 FUZZ = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

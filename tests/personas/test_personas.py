@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from areopagus.documents import home
 from areopagus.errors import InputError
 from areopagus.personas import (
     BUILTIN,
@@ -19,6 +18,7 @@ from areopagus.personas import (
     read_persona_files,
     scaffold,
 )
+from areopagus.yaml_files import home
 
 ECONOMIST = """\
 id: economist

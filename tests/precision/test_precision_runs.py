@@ -13,19 +13,19 @@ from precision_material import CRITERIA, backends, rows, sent, spread
 
 from areopagus import InputError, Panel, ProviderError, Run
 from areopagus.errors import InputFault
+from areopagus.experiment.engine import sit
 from areopagus.graphs.panel import build_panel_graph
 from areopagus.graphs.state import Sitting
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.request import Request
 from areopagus.precision import panel_with_rule, precision_sentences
-from areopagus.scoring import sit
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 
 @pytest.fixture(autouse=True)
 def _no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("areopagus.job.ScoreJob._write_report", lambda job: None)
+    monkeypatch.setattr("areopagus.experiment.score.ScoreJob._write_report", lambda job: None)
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_decisions(tmp_path: Path) -> 
             precision=0.4,
             on_progress=lambda progress: job.stop() if progress.sent >= 60 else None,
         )
-        from areopagus.job import run_job
+        from areopagus.experiment.score import run_job
 
         cut = run_job(job)
         assert cut.state == "interrupted"
@@ -295,7 +295,7 @@ class _Keyed:
 async def test_with_a_checkpointer_the_rule_is_the_same(panel: Panel) -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from areopagus.one_response import matter_from
+    from areopagus.experiment.session import matter_from
 
     ruled, _ = panel_with_rule(panel, StoppingRule(0.5))
     matter = matter_from("Why?", "Because of this and that.", "r", "p", "w")

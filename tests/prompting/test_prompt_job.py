@@ -21,7 +21,7 @@ from areopagus.prompting import (
     sample_prompts,
     write_sample,
 )
-from areopagus.prompting.estimate import rehearse
+from areopagus.prompting.job import rehearse
 from areopagus.prompting.page import prompt_page_of, write_prompt_page
 from areopagus.records.readers.responses import open_prompts
 from areopagus.testing import ProviderServer, ServedReply

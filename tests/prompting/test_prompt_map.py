@@ -20,7 +20,7 @@ from prompt_world import MODELS, PromptWorld, draw, model
 from areopagus.errors import InputError
 from areopagus.prompting import PromptJob, PromptPlan, construct_prompts
 from areopagus.prompting.embedding import packed, unpacked
-from areopagus.prompting.estimate import rehearse
+from areopagus.prompting.job import rehearse
 from areopagus.prompting.map import Embedded, map_figures
 from areopagus.prompting.projection import hull_area, laid_out, projected
 from areopagus.testing import ProviderServer

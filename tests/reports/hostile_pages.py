@@ -25,8 +25,7 @@ from areopagus.attacking.outcomes import FamilyTest
 from areopagus.attacking.page import AttackPage, write_attack_page
 from areopagus.attacking.pictures import draw_attack
 from areopagus.attacking.plan import AttackPlan
-from areopagus.attacking.rescore import Rescored, RescoreFigures
-from areopagus.attacking.rescore_page import RescorePage, write_rescore_page
+from areopagus.attacking.rescore import Rescored, RescoreFigures, RescorePage, write_rescore_page
 from areopagus.auditing.page import AuditPage, write_audit_page
 from areopagus.audits.definition import Audit, AuditItem, AuditOptions, Reading
 from areopagus.calibration import Calibration, Number, calibrate, write_figures

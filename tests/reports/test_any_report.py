@@ -19,7 +19,7 @@ from report_runs import make_run, panel_votes, plain_verdicts, verdict
 from areopagus import audit
 from areopagus.any_report import write_any_report
 from areopagus.attacking.page import write_attack_page
-from areopagus.attacking.rescore_page import write_rescore_page
+from areopagus.attacking.rescore import write_rescore_page
 from areopagus.calibration.folder import read_numbers, write_numbers
 from areopagus.calibration.page import write_calibration_page
 from areopagus.cli.main import cli

@@ -15,7 +15,7 @@ from areopagus import Panel
 from areopagus.errors import InputError
 from areopagus.rubrics import load_rubric
 from areopagus.stressing import StressJob, StressPlan, StressRun, stress
-from areopagus.stressing.estimate import rehearse
+from areopagus.stressing.job import rehearse
 from areopagus.testing import Fault, ProviderServer, ScriptedJudge, ServedReply, ServedRequest
 from areopagus.testing.stress_world import FRAMINGS, StressWorld
 

@@ -11,7 +11,7 @@ from test_stress_command import areopagus, write_prompts
 
 from areopagus import Panel
 from areopagus.stressing import StressJob, StressRun, stress
-from areopagus.stressing.estimate import rehearse
+from areopagus.stressing.job import rehearse
 from areopagus.stressing.page_again import stress_page_of
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 from areopagus.testing.stress_world import StressWorld

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..experiment.job import StageProgress
 from ..loop import run_async, run_stoppable
 from ..panel import Panel
-from ..staged import StageProgress
 from .job import AttackJob
 from .plan import AttackPlan
 from .rescore import RescoreJob

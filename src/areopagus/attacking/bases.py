@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from ..graphs.screening import screen
-from ..text_lines import units
+from ..number import units
 from .design import Base
 from .load import example_texts
 

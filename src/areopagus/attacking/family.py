@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from ..documents import document_hash, reject
+from ..yaml_files import document_hash, reject
 
 Placement = Literal["start", "middle", "end", "instead"]
 WrittenAs = Literal[

@@ -5,8 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ..number import Number
-from ..text_lines import units
+from ..number import Number, units
 from .design import Base
 from .figures import AttackFigures, Cell, FamilyFigures
 from .plan import AttackPlan

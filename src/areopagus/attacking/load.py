@@ -10,7 +10,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ..documents import (
+from ..errors import InputError, InputFault
+from ..yaml_files import (
     FoundDocument,
     document_hash,
     find_document,
@@ -19,7 +20,6 @@ from ..documents import (
     read_document,
     read_documents,
 )
-from ..errors import InputError, InputFault
 from .family import AttackFamily
 
 PACKAGE = "areopagus.attacking.corpus"

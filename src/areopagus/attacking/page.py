@@ -10,6 +10,7 @@ from typing import Any
 
 from ..calibration.page_parts import finite, reasons, value
 from ..errors import InputError, InputFault
+from ..number import said, units
 from ..rebuilt import rebuilt
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section
@@ -31,7 +32,6 @@ from ..reports.parts import (
 )
 from ..reports.responses import MOST_ROWS
 from ..reports.section_job import job_sections
-from ..text_lines import said, units
 from .figures import AttackFigures, DetectorFigures, FamilyFigures
 from .figures import Cell as AttackCell
 from .lines import reading_sentences

@@ -1,8 +1,4 @@
-"""Neutralised re-scoring: what the passages that a detector noticed did to each score.
-
-For a response with a hit the panel scores the text as it came and a copy without the passages;
-the difference, judge by judge, is what they did here. It is an audit: the scores of a run stay.
-"""
+"""Scoring a neutralised copy of flagged responses: the job and its page."""
 
 from __future__ import annotations
 
@@ -17,18 +13,35 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..calibration.page_parts import finite
+from ..errors import InputError, InputFault
+from ..experiment.job import StageProgress
+from ..experiment.score import default_folder
 from ..graphs.screening import screen
-from ..job import default_folder
-from ..number import Number, as_json, undefined
+from ..number import Number, as_json, said, undefined, units
+from ..rebuilt import rebuilt
 from ..records.readers.responses import ResponseRow, open_responses
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..records.spreadsheets import CsvLines, writable
-from ..staged import StageProgress
-from ..text_lines import units
+from ..reports.frame import Page, write_page
+from ..reports.numbers import shown, span
+from ..reports.parts import (
+    Column,
+    Entry,
+    Paragraph,
+    Part,
+    Records,
+    Section,
+    Table,
+    Tile,
+    Tiles,
+    View,
+)
+from ..reports.responses import MOST_ROWS
+from ..reports.section_job import job_sections
+from .job import judges_line, write_json, write_text
 from .lines import DEMONSTRATION
 from .neutralise import Neutralised, neutralised
-from .outputs import judges_line, write_json, write_text
 from .run import RescoreRun
 from .scores import read_scores_matrix
 from .stage import PanelStage
@@ -36,6 +49,140 @@ from .units import mean_number, per_prompt, share_number
 
 if TYPE_CHECKING:
     from ..panel import Panel
+
+
+@dataclass(frozen=True, slots=True)
+class RescorePage:
+    """What a page shows: figures, judges, source, what to know first, and run.json."""
+
+    figures: RescoreFigures
+    judges: str
+    source: str
+    notices: tuple[str, ...]
+    is_demonstration: bool
+    record: Mapping[str, Any]
+
+
+def rescore_page_of(folder: Path) -> RescorePage:
+    """The page of a rescoring's folder, from rescore.json.
+
+    Raises:
+        InputError: the folder holds no rescoring, or one that has not come so far.
+        ValueError: rescore.json is not what this version writes.
+    """
+    run = RescoreRun(folder)
+    try:
+        plain = run.figures
+    except json.JSONDecodeError as error:
+        raise InputError([InputFault(str(folder / "rescore.json"), str(error))]) from error
+    return RescorePage(
+        figures=rebuilt(RescoreFigures, plain),
+        judges=str(plain["judges"]),
+        source=str(plain["source"]),
+        notices=tuple(map(str, run.record["notices"])),
+        is_demonstration=bool(plain["demonstration"]),
+        record=run.record,
+    )
+
+
+def write_rescore_page(path: Path, page: RescorePage) -> Path:
+    """Writes the page and returns its path.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    found = page.figures
+    measured = sum(one.shift is not None for one in found.responses)
+    marked = sum(one.is_marked for one in found.responses)
+    shift = found.shift
+    limits = span(shift.low, shift.high) if shift.has_interval else said(shift.reason)
+    glance: list[Part] = [
+        Tiles(
+            [
+                Tile("responses with a hit", f"{found.n_flagged:,} of {found.n_responses:,}"),
+                Tile("screened, nobody asked", f"{found.n_screened:,}"),
+                Tile(f"moved by {found.threshold:g} points or more", f"{marked} of {measured}"),
+                Tile("mean shift over prompts", shown(finite(shift.value)), limits),
+            ]
+        ),
+        Paragraph("An audit: no score is changed by it."),
+    ]
+    if found.flags:
+        rows = sorted(found.flags.items(), key=lambda item: (-item[1], item[0]))
+        glance.append(
+            Table(
+                "Flags of the detectors.",
+                "Flags",
+                [Column("flag", "id"), Column("responses", "count")],
+                [list(row) for row in rows],
+                is_short=True,
+            )
+        )
+    return write_page(
+        path,
+        Page(
+            title="Neutralised re-scoring",
+            kind="rescore",
+            lead=(
+                f"{measured:,} measured of {found.n_flagged:,} flagged",
+                f"responses of {page.source}. Judged by {page.judges}.",
+            ),
+            notices=page.notices,
+            sections=[
+                Section("glance", "At a glance", glance),
+                Section("responses", "Flagged responses", [_records(found)]),
+                *job_sections(page.record),
+            ],
+            is_demonstration=page.is_demonstration,
+        ),
+    )
+
+
+def _records(found: RescoreFigures) -> Records:
+    shown_rows = found.responses[:MOST_ROWS]
+    return Records(
+        name="flagged",
+        caption="Means of the judges that scored both, as the response came and without the "
+        "passages that were noticed; shift: what the passages added. A response opens to the "
+        "passages taken out.",
+        label="Flagged responses",
+        columns=[
+            Column("response", "id"),
+            Column("respondent", "id"),
+            Column("flags", "wide"),
+            Column("as it came", "number"),
+            Column("without", "number"),
+            Column("shift", "number"),
+            Column("judges", "count"),
+            Column("planned", "count"),
+            Column("why there is none", "wide"),
+        ],
+        rows=[
+            [
+                one.response_id,
+                one.respondent_id,
+                " ".join(one.flags),
+                one.original,
+                one.neutralised,
+                one.shift,
+                one.n_scored,
+                one.n_planned,
+                one.reason or "",
+            ]
+            for one in shown_rows
+        ],
+        filters=[1] if 1 < len({one.respondent_id for one in shown_rows}) <= 500 else [],
+        view=View(
+            texts=["Taken out"],
+            judge_columns=[],
+            judges=[],
+            scores=[],
+            scale=(0, 1),
+            entries=(Entry(["\n\n".join(one.removed)], []) for one in shown_rows),
+        ),
+        left_out=max(0, len(found.responses) - MOST_ROWS),
+    )
+
 
 _COLUMNS = (
     "response_id", "prompt_id", "respondent_id", "flags", "original", "neutralised", "shift",
@@ -171,7 +318,6 @@ class RescoreJob(PanelStage):
 
     def finished(self, result: Path | None) -> RescoreRun:
         """Writes the figures and the page, and returns the run."""
-        from .rescore_page import RescorePage, write_rescore_page
 
         figures = self._figures(result)
         head: dict[str, Any] = {

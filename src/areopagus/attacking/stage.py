@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..access import all_paid, require_access
-from ..job import ScoreJob
+from ..experiment.backends import all_paid, require_access
+from ..experiment.job import StagedJob
+from ..experiment.score import ScoreJob
 from ..judges.judge import Matter
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..records.readers.responses import open_responses
-from ..staged import StagedJob
 from .run import PANEL_FOLDER
 
 if TYPE_CHECKING:
-    from ..estimate import Estimate
+    from ..experiment.dry_run import Estimate
     from ..panel import Panel
     from ..records.ledger import Ledger
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..audits.definition import Audit
+from ..experiment.job import StageProgress
 from ..loop import run_async, run_stoppable
-from ..staged import StageProgress
 from .job import AuditJob
 from .run import AuditRun
 

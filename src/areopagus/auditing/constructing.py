@@ -14,20 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..access import prepare_all, require_access
-from ..asking import target_backend
 from ..errors import InputError, InputFault
-from ..job import default_folder
+from ..experiment.ask import Protocol, target_backend
+from ..experiment.backends import prepare_all, require_access, settings_of, sorted_models
+from ..experiment.job import StagedJob, StageProgress
+from ..experiment.score import default_folder
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..judges.models.usage import Spending
 from ..loop import run_async, run_stoppable
-from ..named_models import settings_of, sorted_models
 from ..ordered import in_order
 from ..records.run_folder import replaced
 from ..records.spreadsheets import writable
-from ..respond_protocol import Protocol
-from ..staged import StagedJob, StageProgress
 from .construction import Construction
 
 if TYPE_CHECKING:

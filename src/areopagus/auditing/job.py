@@ -1,39 +1,579 @@
-"""An audit as a job: ask, read by rule, let judges classify the rest, estimate, report."""
+"""An audit as a job: ask, read by rules, have the rest judged, estimate, write.
+
+Its dry run reads what the ledger holds: a stored answer is read by the rules and goes to the judges
+only where they would be asked; of what is not there yet it assumes that judges are needed.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import textwrap
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..access import require_access
-from ..asking import Wording
 from ..audits.answers_table import (
     ANSWERS_FILE,
     OWN_COLUMNS,
+    VOTE_COLUMNS,
     VOTES_FILE,
     AnswersTable,
     ColumnKind,
 )
-from ..audits.definition import Audit
+from ..audits.definition import ANSWER_STATUSES, Audit, AuditItem, Reading
 from ..audits.registry import find_audit, folder_of
-from ..cap_stop import CapStop
 from ..errors import InputError
-from ..graphs.adjudication import Ruling
-from ..job import default_folder
+from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, read_answer
+from ..experiment.backends import prepare_all, require_access
+from ..experiment.job import CapStop, StagedJob, StageProgress, cap_notices
+from ..experiment.score import default_folder
+from ..graphs.adjudication import (
+    SLOTS,
+    JudgeQuestion,
+    JudgeVote,
+    Ruling,
+    Slot,
+    earlier_askings,
+    judge_request,
+    read_judgment,
+    repair_request,
+    ruling_of,
+)
 from ..judges.models.backend import Backend, BackendSpec
-from ..judges.models.client import Desk
+from ..judges.models.client import Desk, worst_usd
+from ..judges.models.request import LADDER, Request, Rung
+from ..number import WIDTH, as_json, heading, table, units
+from ..ordered import in_order
 from ..records.ledger import Ledger
-from ..respond_protocol import Protocol
-from ..staged import StagedJob, StageProgress
-from ..text_lines import units
+from ..records.run_folder import REPORT_FILE, read_run_file, replaced
+from ..records.types import Reply
 from .models import judges_from, settings_of, targets_from
 from .options import read_options
-from .planned import plan_items
-from .run import AUDIT_FILE, TEXT_FILE, AuditRun
+from .page import AuditPage, demonstration, write_audit_page
+from .planned import Plan, plan_items
+from .run import AUDIT_FILE, FIGURES_FOLDER, TEXT_FILE, AuditRun
 from .supplied import SuppliedAnswers
+from .table_writer import RowWriter, written_rows
+
+
+async def answers(
+    job: AuditJob, desk: Desk
+) -> AsyncGenerator[tuple[AuditItem, str, int, ModelAnswer], None]:
+    """Item, target, repeat and answer of everything planned, in order.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+    if job.supplied is not None:
+        for item, repeat in job.plan.askings():
+            for name in job.target_names:
+                yield item, name, repeat, job.supplied.answer(item.item_id, name, repeat)
+        return
+    asked = questions(job, job.plan)
+    async with aclosing(ask_each(asked, desk, job.wording, job.targets)) as found:
+        async for question, answer in found:
+            yield question.item, question.backend.spec.name, question.repeat, answer
+
+
+def questions(job: AuditJob, plan: Plan) -> Iterator[Question[AuditItem]]:
+    """Every asking of every target."""
+    for item, repeat in plan.askings():
+        for backend in job.targets:
+            yield Question(item, item.prompt, backend, repeat)
+
+
+def read_by_rule(job: AuditJob, item: AuditItem, answer: ModelAnswer) -> Reading | None:
+    """What rules make of the answer; None where there is no reply to read."""
+    if answer.status in ("failed", "not_asked"):
+        return None
+    return job.audit.read(item, answer, job.options)
+
+
+def answer_row(
+    item: AuditItem, target: str, repeat: int, answer: ModelAnswer, reading: Reading | None
+) -> dict[str, Any]:
+    """The row of an answer that no judge has seen yet."""
+    status = reading.status if reading is not None else answer.status
+    reason = reading.reason if reading is not None else answer.reason
+    return {
+        **item.fields,
+        **(reading.values if reading is not None else {}),
+        "item_id": item.item_id,
+        "unit": item.cluster,
+        "target": target,
+        "repeat": repeat,
+        "prompt_text": item.prompt,
+        "response_text": answer.text if reading is not None else None,
+        "status": status,
+        "by": "rule" if status == "classified" else "",
+        "reason": reason,
+        "is_cut_off": answer.is_cut_off,
+        "finish_reason": answer.finish_reason,
+        "answered_by": answer.answered_by,
+        "input_tokens": answer.usage.input_tokens,
+        "output_tokens": answer.usage.output_tokens,
+        "cost_usd": answer.cost_usd,
+        "judging": "",
+        "judge_calls": 0,
+        "judge_cost_usd": 0.0,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row on its way through the stage, with what judges are asked about it."""
+
+    row: dict[str, Any]
+    item: AuditItem
+    reading: Reading
+    question: JudgeQuestion | None
+
+
+async def judge_all(job: AuditJob, desk: Desk, rows: Iterator[dict[str, Any]], out: Path) -> None:
+    """Writes the table anew with the judges' classifications, and the table of their votes.
+
+    Raises:
+        StoreError: the ledger or the folder cannot be written.
+    """
+    from ..graphs.adjudication import adjudicate
+
+    alone = asyncio.Lock()
+    is_first = desk.budget.cap is not None
+
+    async def hear(case: Case) -> Ruling | None:
+        nonlocal is_first
+        if case.question is None:
+            return None
+        if is_first:
+            # Under a cap the first ruling also finds out how the judges take structured output:
+            # only then can the money for two votes be set aside together.
+            async with alone:
+                if is_first:
+                    try:
+                        return await adjudicate(desk, case.question, job.judges)
+                    finally:
+                        is_first = False
+        return await adjudicate(desk, case.question, job.judges)
+
+    at_once = min(sum(backend.spec.concurrency for backend in job.judges) + 4, 256)
+    cases = (case_of(job, row) for row in rows)
+    with (
+        written_rows(out, job.columns) as writer,
+        written_rows(job.path / VOTES_FILE, VOTE_COLUMNS) as votes,
+    ):
+        async with aclosing(in_order(cases, hear, at_once=at_once)) as heard:
+            async for case, ruling in heard:
+                row = case.row
+                if ruling is not None:
+                    row = ruled_row(job.audit, job.options, case, ruling)
+                    write_votes(votes, row, ruling)
+                    job.count_ruling(ruling)
+                writer.write(row)
+                job.count(row)
+
+
+def case_of(job: AuditJob, row: dict[str, Any]) -> Case:
+    """The row with the question that judges are asked about it, if there is one."""
+    audit = job.audit
+    item = AuditItem(
+        row["item_id"],
+        row["prompt_text"],
+        {name: row[name] for name in audit.item_columns},
+        row["unit"],
+    )
+    values = {name: row[name] for name in audit.value_columns if row[name] is not None}
+    reading = Reading(row["status"], values, row["reason"])
+    question = None
+    if row["status"] == "unclassified":
+        question = audit.question(item, row["response_text"], reading, job.options)
+    return Case(row, item, reading, question)
+
+
+def ruled_row(audit: Audit[Any], options: Any, case: Case, ruling: Ruling) -> dict[str, Any]:
+    """The row after the judges."""
+    row = case.row
+    status, reason, by = "unclassified", ruling.reason, ""
+    values: dict[str, Any] = dict(case.reading.values)
+    if ruling.outcome == "not_asked":
+        # The target's answer is there; only its classification was not paid for.
+        reason = f"judges not asked: {ruling.reason}"
+    else:
+        reading = audit.ruled(case.item, row["response_text"], case.reading, ruling, options)
+        status, values = reading.status, dict(reading.values)
+        reason = reading.reason or (ruling.reason if status != "classified" else "")
+        by = "judges" if status == "classified" else ""
+    costs = [vote.cost_usd for vote in ruling.votes]
+    return {
+        **{name: item for name, item in row.items() if name not in audit.value_columns},
+        **values,
+        "status": status,
+        "by": by,
+        "reason": reason,
+        "judging": ruling.outcome,
+        "judge_calls": sum(vote.calls for vote in ruling.votes),
+        "judge_cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
+    }
+
+
+def write_votes(votes: RowWriter, row: dict[str, Any], ruling: Ruling) -> None:
+    """One row a vote."""
+    for vote in ruling.votes:
+        votes.write(
+            {
+                **{name: row[name] for name in ("item_id", "unit", "target", "repeat")},
+                "slot": vote.slot,
+                "model": vote.model,
+                "status": vote.status,
+                "detail": vote.detail,
+                "value": json.dumps(dict(vote.value), ensure_ascii=False) if vote.value else None,
+                "calls": vote.calls,
+                "cost_usd": vote.cost_usd,
+            }
+        )
+
+
+_SAMPLE = 50
+_WORDS_TO_TOKENS = 4 / 3
+
+
+@dataclass(slots=True)
+class StageEstimate:
+    """One backend's part in one stage.
+
+    Attributes:
+        planned: answers wanted of it, or answers to be judged by it.
+        stored: of these, first replies that the ledger holds.
+        calls: calls to send, as far as can be known; repairs apart.
+        most_calls: calls if every answer not known yet needs judges, every two judges differ and
+            every reply has to be repaired.
+        likely_usd, most_usd: cost of `calls` at likely lengths, and of `most_calls` at their
+            worst; None = price unknown.
+    """
+
+    stage: str
+    backend: str
+    planned: int = 0
+    stored: int = 0
+    calls: int = 0
+    most_calls: int = 0
+    likely_usd: float | None = 0.0
+    most_usd: float | None = 0.0
+
+
+def rehearse(job: AuditJob) -> list[StageEstimate]:
+    """Calls and cost of every stage and backend.
+
+    Raises:
+        InputError: unknown providers, and parameters that a model does not take.
+    """
+    prepare_all((*job.targets, *job.judges))
+    return _Rehearsal(job).run()
+
+
+def calls_left(job: AuditJob) -> dict[str, int]:
+    """Backend to the calls that the ledger cannot answer."""
+    left: dict[str, int] = {}
+    for item in _Rehearsal(job).run():
+        left[item.backend] = left.get(item.backend, 0) + item.most_calls
+    return left
+
+
+class _Rehearsal:
+    def __init__(self, job: AuditJob) -> None:
+        self.job = job
+        self.ask = {b.spec.name: StageEstimate("ask", b.spec.name) for b in job.targets}
+        self.judge = {b.spec.name: StageEstimate("classify", b.spec.name) for b in job.judges}
+        self.rates = {b.spec.name: self._rate(b) for b in (*job.targets, *job.judges)}
+        self.counted: set[str] = set()
+
+    def run(self) -> list[StageEstimate]:
+        """Goes through everything planned."""
+        job = self.job
+        if job.supplied is not None:
+            for item, repeat in job.plan.askings():
+                for name in job.target_names:
+                    found = job.supplied.answer(item.item_id, name, repeat)
+                    self._judging(item, read_by_rule(job, item, found), found.text)
+            return list(self.judge.values())
+        for item, repeat in job.plan.askings():
+            for backend in job.targets:
+                self._asking(item, repeat, backend)
+        return [*self.ask.values(), *self.judge.values()]
+
+    def _asking(self, item: AuditItem, repeat: int, backend: Backend) -> None:
+        job, stage = self.job, self.ask[backend.spec.name]
+        stage.planned += 1
+        request = job.wording.request(backend, item.prompt, repeat)
+        key = request.key()
+        if key in self.counted:
+            return
+        reply = job.ledger.lookup([key]).get(key)
+        if reply is not None:
+            stage.stored += 1
+            answer = read_answer(reply)
+            self._judging(item, read_by_rule(job, item, answer), answer.text)
+            return
+        words = job.audit.likely_words(job.options)
+        self._call(stage, backend, request, round(words * _WORDS_TO_TOKENS))
+        if job.judges and job.audit.takes_judges:
+            self._unknown_judging(item, words)
+
+    def _judging(self, item: AuditItem, reading: Reading | None, text: str) -> None:
+        """Judges on an answer that is there."""
+        job = self.job
+        if not job.judges or reading is None or reading.status != "unclassified":
+            return
+        question = job.audit.question(item, text, reading, job.options)
+        if question is None:
+            return
+        votes: list[JudgeVote] = []
+        for slot in SLOTS[: min(2, len(job.judges))]:
+            vote = self._vote(question, slot)
+            if vote is not None:
+                votes.append(vote)
+        if len(job.judges) < 3:
+            return
+        if len(votes) == 2 and ruling_of(question, votes).outcome == "agreed":
+            return
+        if len(votes) == 2:
+            values = tuple(vote.value for vote in votes if vote.status == "read")
+            self._vote(question, "third", values)
+        else:
+            self._perhaps_third(question)
+
+    def _vote(
+        self, question: JudgeQuestion, slot: Slot, earlier: tuple[object, ...] = ()
+    ) -> JudgeVote | None:
+        """The stored vote, or None with its call counted."""
+        backend = self.job.judges[SLOTS.index(slot)]
+        stage = self.judge[backend.spec.name]
+        stage.planned += 1
+        request = self._judge_request(question, slot, earlier)
+        found = self._stored(backend, request)
+        if found is not None:
+            reading = read_judgment(question, found)
+            if reading.outcome == "unreadable":
+                again = repair_request(question, request, found, reading.problem or "not_json")
+                found = self._stored(backend, again)
+                if found is None:
+                    self._call(stage, backend, again, question.output_tokens)
+                    return None
+                reading = read_judgment(question, found)
+            stage.stored += 1
+            return JudgeVote(slot, backend.spec.name, reading.outcome, reading.value)
+        self._call(stage, backend, request, question.output_tokens, may_repair=True)
+        return None
+
+    def _perhaps_third(self, question: JudgeQuestion) -> None:
+        backend = self.job.judges[2]
+        request = self._judge_request(question, "third", ())
+        self._most(self.judge[backend.spec.name], backend, request, 2)
+
+    def _unknown_judging(self, item: AuditItem, words: int) -> None:
+        """Judges on an answer that is not there yet: two would be asked, and perhaps a third."""
+        job = self.job
+        text = "word " * words
+        question = job.audit.question(
+            item, text, Reading("unclassified", {}, "assumed"), job.options
+        )
+        if question is None:
+            return
+        for slot in SLOTS[: len(job.judges)]:
+            backend = job.judges[SLOTS.index(slot)]
+            stage = self.judge[backend.spec.name]
+            request = self._judge_request(question, slot, ())
+            if slot == "third":
+                self._most(stage, backend, request, 2)
+                continue
+            stage.planned += 1
+            stage.calls += 1
+            self._most(stage, backend, request, 2)
+            stage.likely_usd = self._plus_likely(
+                stage.likely_usd, backend, request, question.output_tokens
+            )
+
+    def _judge_request(
+        self, question: JudgeQuestion, slot: Slot, earlier: tuple[object, ...]
+    ) -> Request:
+        backend = self.job.judges[SLOTS.index(slot)]
+        return judge_request(
+            question,
+            backend,
+            secret=self.job.ledger.secret,
+            rung=self._rung(backend) or "json_schema",
+            repeat=earlier_askings(self.job.judges, slot),
+            earlier=earlier,  # type: ignore[arg-type]
+        )
+
+    def _stored(self, backend: Backend, request: Request) -> Reply | None:
+        if self._rung(backend) is None:
+            return None
+        key = request.key()
+        return self.job.ledger.lookup([key]).get(key)
+
+    def _rung(self, backend: Backend) -> Rung | None:
+        if backend.spec.structured != "auto":
+            return backend.spec.structured
+        learned = self.job.ledger.capability(backend.spec.identity)
+        return learned if learned in LADDER else None
+
+    def _call(
+        self,
+        stage: StageEstimate,
+        backend: Backend,
+        request: Request,
+        output_tokens: int,
+        *,
+        may_repair: bool = False,
+    ) -> None:
+        """A call to send, unless the very same one is to be sent anyway."""
+        key = request.key()
+        if key in self.counted:
+            return
+        self.counted.add(key)
+        stage.calls += 1
+        stage.likely_usd = self._plus_likely(stage.likely_usd, backend, request, output_tokens)
+        self._most(stage, backend, request, 2 if may_repair else 1)
+
+    def _most(self, stage: StageEstimate, backend: Backend, request: Request, times: int) -> None:
+        stage.most_calls += times
+        worst = worst_usd(backend, request)
+        most = stage.most_usd
+        stage.most_usd = None if worst is None or most is None else most + times * worst
+
+    def _plus_likely(
+        self, total: float | None, backend: Backend, request: Request, output_tokens: int
+    ) -> float | None:
+        characters = sum(len(message["content"]) for message in request.messages)
+        tokens = round(characters * self.rates[backend.spec.name])
+        cost = backend.likely_cost(tokens, min(output_tokens, backend.spec.max_tokens))
+        return None if cost is None or total is None else total + cost
+
+    def _rate(self, backend: Backend) -> float:
+        """Tokens a character, by the model's tokenizer on a sample of the prompts."""
+        text = "\n".join(item.prompt for item in _some(self.job))
+        return backend.likely_tokens(text) / len(text) if text else 0.25
+
+
+def _some(job: AuditJob) -> Iterator[AuditItem]:
+    return islice(job.plan.items(), _SAMPLE)
+
+
+def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
+    """Estimates, and writes audit.json, audit.txt, the pictures and report.html.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    audit, options = job.audit, job.options
+    figures = audit.estimate(answers, options)
+    audit.write_tables(answers, options)
+    counts = answers.counts()
+    plain = {
+        "audit": audit.name,
+        "title": audit.title,
+        "source": audit.source,
+        "warning": audit.warning,
+        "demonstration": job.is_demonstration,
+        "options": options.model_dump(mode="json"),
+        "items": {"n": job.plan.n_items, "units": job.plan.n_units, "unit": audit.unit_name},
+        "repeats": job.plan.repeats,
+        "targets": list(job.target_names),
+        "judges": [backend.spec.name for backend in job.judges],
+        "notices": list(job.notices),
+        "cost_cap": None if job.cap_stop is None else job.cap_stop.to_json(),
+        "counts": {
+            name: {status: found.get(status, 0) for status in ANSWER_STATUSES}
+            for name, found in counts.items()
+        },
+        "judging": job.outcome.get("classify"),
+        "figures": as_json(figures),
+    }
+    _write(job.path / AUDIT_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+    body = audit.lines(figures, options)
+    lines = [*head_lines(job, counts), *body]
+    pictures = draw(job, figures)
+    _write(job.path / TEXT_FILE, "\n".join(lines))
+    write_audit_page(
+        job.path / REPORT_FILE,
+        AuditPage(
+            audit=audit,
+            options=options,
+            figures=figures,
+            counts=counts,
+            pictures=pictures,
+            pictures_folder=job.path / FIGURES_FOLDER,
+            notices=(*cap_notices(plain), *job.notices),
+            stand_ins=stand_ins(job) if job.is_demonstration else (),
+            record=read_run_file(job.path, kind=job.kind),
+        ),
+    )
+    return figures
+
+
+def head_lines(job: AuditJob, counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Title, warnings, and what became of the askings, by target."""
+    audit, plan = job.audit, job.plan
+    lines = []
+    if job.is_demonstration:
+        lines += [*textwrap.wrap(f"DEMONSTRATION: {demonstration(stand_ins(job))}", WIDTH), ""]
+    if (stop := job.cap_stop) is not None:
+        lines += [*stop.lines(WIDTH), ""]
+    lines += [audit.title, "=" * min(len(audit.title), WIDTH)]
+    if audit.source:
+        lines += textwrap.wrap(f"After {audit.source}", WIDTH)
+    asked = f"{units(plan.n_items, 'prompt')} of {units(plan.n_units, audit.unit_name)}"
+    asked += f", {plan.n_askings:,} askings a target" if plan.n_askings != plan.n_items else ""
+    targets = units(len(counts), "target") if counts else "nobody was asked"
+    lines += textwrap.wrap(f"{asked}; {targets}", WIDTH)
+    judges = [backend.spec.name for backend in job.judges]
+    if audit.takes_judges and counts:
+        lines += textwrap.wrap(f"Judges: {', '.join(judges) or 'none, rules alone'}", WIDTH)
+    for notice in job.notices:
+        lines += textwrap.wrap(f"Note: {notice}", WIDTH, subsequent_indent="  ")
+    if not counts:  # answers that the audit's own options bring
+        return lines
+    lines += heading("What became of the askings")
+    used = [name for name in ANSWER_STATUSES if any(found.get(name) for found in counts.values())]
+    header, rows = _count_table(counts, used)
+    lines += table(header, rows)
+    return lines
+
+
+def draw(job: AuditJob, figures: Any) -> list[tuple[str, str]]:
+    """Draws the audit's pictures; returns the name and the caption of each."""
+    return list(job.audit.draw(job.path / FIGURES_FOLDER, figures, job.options))
+
+
+def _count_table(
+    counts: Mapping[str, Mapping[str, int]], used: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    header = ["target", "planned", *(_words(name) for name in used)]
+    rows = [
+        [name, f"{sum(found.values()):,}", *(f"{found.get(status, 0):,}" for status in used)]
+        for name, found in counts.items()
+    ]
+    return header, rows
+
+
+def stand_ins(job: AuditJob) -> tuple[str, ...]:
+    """The embedded targets."""
+    return tuple(sorted({b.spec.model for b in job.targets if b.spec.is_offline}))
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _write(path: Path, text: str) -> None:
+    with replaced(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+
 
 _ASKED_FILE = f".{ANSWERS_FILE}.asked"
 _PARTS = (ANSWERS_FILE, VOTES_FILE, AUDIT_FILE, TEXT_FILE)
@@ -190,7 +730,6 @@ class AuditJob(StagedJob):
 
     async def require_access(self, desk: Desk) -> None:
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
-        from .estimate import calls_left
 
         backends = (*self.targets, *self.judges)
         capped = desk.budget.cap is not None
@@ -216,7 +755,6 @@ class AuditJob(StagedJob):
 
     def finished(self, result: AnswersTable) -> AuditRun:
         """Estimates, writes the report, and returns the run."""
-        from .outputs import write_outputs
 
         write_outputs(self, result)
         return AuditRun(self.path)
@@ -229,7 +767,6 @@ class AuditJob(StagedJob):
                     part.unlink(missing_ok=True)
 
     async def _ask(self, desk: Desk, out: Path) -> None:
-        from .asking_stage import answer_row, answers, read_by_rule
         from .table_writer import written_rows
 
         stage = self.stages[0]
@@ -260,7 +797,6 @@ class AuditJob(StagedJob):
             self.outcome["statuses"] = dict(sorted(self._statuses.items()))
 
     async def _classify(self, desk: Desk, asked: Path) -> None:
-        from .judging_stage import judge_all
         from .rows import read_rows
 
         self.begin("classify", total=self.n_askings, unit="answers")

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..audits.definition import Audit
 from ..errors import InputError, InputFault
+from ..experiment.backends import settings_of, sorted_models
 from ..judges.models.backend import Backend
-from ..named_models import settings_of, sorted_models
 from ..stressing.material import targets_from
 
 __all__ = ["NO_JUDGE", "judges_from", "settings_of", "targets_from"]

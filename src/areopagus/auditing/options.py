@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from ..audits.definition import Audit, AuditOptions
 from ..errors import InputError, InputFault
-from ..named_models import faults_of
+from ..experiment.backends import faults_of
 
 
 def read_options(audit: Audit[Any], given: Mapping[str, Any]) -> AuditOptions:

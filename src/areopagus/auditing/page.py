@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..audits.registry import audit_names, find_audit
-from ..cap_stop import cap_notices
 from ..errors import InputError, InputFault
-from ..number import as_json
+from ..experiment.job import cap_notices
+from ..number import as_json, units
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section
 from ..reports.asked import state_told
 from ..reports.frame import Page, write_page
 from ..reports.section_job import job_sections
-from ..text_lines import units
 from .options import read_options
 from .page_sections import askings_section, pictures_section
 from .run import AUDIT_FILE, AuditRun

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..asking import ModelAnswer
 from ..errors import InputError, InputFault
+from ..experiment.ask import ModelAnswer
 from ..records.readers.responses import MAX_TEXT_CHARS, UNNAMED, RowSource
 
 _SHOWN = 20

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..access import known_rung
 from ..errors import ProviderError
+from ..experiment.backends import known_rung
+from ..experiment.engine import matter_of
 from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.backend import Rung
@@ -19,7 +20,6 @@ from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.request import Request
 from ..judges.structured import ask
 from ..records.readers.responses import ResponseRow
-from ..scoring import matter_of
 from .providers import BatchProvider, provider_kind, provider_of
 from .wire_form import RequestWriter
 

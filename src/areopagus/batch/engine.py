@@ -7,20 +7,19 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..engines.engine import LocalEngine
 from ..errors import InputError, InputFault, ProviderError
+from ..experiment.engine import LocalEngine, Scored
 from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetSpentError, Purse
 from ..judges.models.client import Answer, Desk
 from ..judges.models.request import Request
 from ..records.readers.responses import ResponseRow, ResponseSource
-from ..scoring import Scored
 from .providers import provider_kind
 from .runner import BatchRunner, Leftovers
 from .settings import BatchProgress, BatchSettings
 
 if TYPE_CHECKING:
-    from ..engines.engine import Engine
+    from ..experiment.engine import Engine
     from ..panel import Panel
 
 

@@ -10,7 +10,7 @@ from ..records.types import Usage
 from .providers import provider_kind
 
 if TYPE_CHECKING:
-    from ..estimate import Estimate
+    from ..experiment.dry_run import Estimate
     from ..judges.models.backend import Backend
     from ..panel import Panel
 

@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 from datetime import timedelta
 
-from ..errors import InputError, InputFault
-from ..visible_text import visible_text
+from ..errors import InputError, InputFault, visible_text
 
 FIRST_PAUSE_S = 15.0
 LONGEST_PAUSE_S = 300.0

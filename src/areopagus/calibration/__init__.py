@@ -5,7 +5,7 @@ Names are resolved when they are first used: the report of a run needs a corner 
 
 from __future__ import annotations
 
-from ..late_names import late_names
+from ..lazy import late_names
 
 _HOME = {
     "RESULT_FORMAT": ".result",

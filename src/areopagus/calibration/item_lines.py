@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..number import Number
-from ..text_lines import item, plain, show, table, units
+from ..number import Number, item, plain, show, table, units
 from .calibration_items import CalibrationItem
 
 MOST_ITEMS = 6

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..number import Number
+from ..number import Number, listed, said, units
 from ..records.run_folder import NUMBERS_FILE
 from ..reports.all_numbers import numbers_section
 from ..reports.frame import Page, write_page
 from ..reports.numbers import shown, span
 from ..reports.parts import Section, Tile, Tiles
-from ..text_lines import listed, said, units
 from .cautions import FEW_PROMPTS, demonstration
 from .how_many import HowMany
 from .page_panel import against_one_person, judges_section, one_person_section, panel_section

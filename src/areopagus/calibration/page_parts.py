@@ -6,10 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..number import Number
+from ..number import Number, said
 from ..reports.numbers import span
 from ..reports.parts import Cell, Column, Paragraph, Part, Scalar, Table
-from ..text_lines import said
 
 MOST_ROWS: Final = 300
 """Rows of one table; numbers.json holds all of them."""

@@ -1,18 +1,13 @@
-"""A calibration as one tree of numbers, and its stable layout as JSON.
-
-Layout, format 1: the names of the attributes below, all the way down. Every estimate is an object
-{value, n, unit, low, high, method, reason}: value, low and high null when undefined, reason then
-says why; counts are plain integers; probabilities of rows (a rater's Holm-adjusted p) and plain
-descriptions (a chance level) are numbers or null. Keys are added within a format, never renamed.
-"""
+"""What `calibrate` and `agreement` return, and their text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from ..number import as_json
+from ..number import as_json, item
 from .alt import AltTestResult
+from .cautions import demonstration
 from .corrections import Corrections
 from .how_many import HowMany
 from .judges_table import JudgesTable
@@ -22,7 +17,55 @@ from .one_person import AgainstOnePerson
 from .panel_people import PanelPeople
 from .paper import PaperFigures
 from .people import People
+from .text_panel import (
+    alt_lines,
+    corrections_lines,
+    how_many_lines,
+    judges_lines,
+    one_person_lines,
+    panel_lines,
+    unsaid_lines,
+)
+from .text_people import matched_lines, paper_lines, people_lines
 from .unsaid import Unsaid
+
+
+def calibration_lines(calibration: Calibration) -> list[str]:
+    """Returns the report of a calibration, at most 80 columns wide."""
+    first = "Calibration of a panel against people"
+    if calibration.main_target:
+        first += f", on: {calibration.main_target}"
+    head = []
+    if calibration.stand_ins:
+        head = [*item("DEMONSTRATION", demonstration(calibration.stand_ins), indent=0), ""]
+    return [
+        *head,
+        first,
+        f"Intervals are {calibration.level:.0%}; the unit is the prompt unless another is named.",
+        *matched_lines(calibration.matched),
+        *people_lines(calibration.people),
+        *panel_lines(calibration.panel),
+        *one_person_lines(calibration.one_person),
+        *judges_lines(calibration.judges),
+        *how_many_lines(calibration.how_many),
+        *corrections_lines(calibration.corrections),
+        *alt_lines(calibration.alt_tests, calibration.alt_tests_reason),
+        *paper_lines(calibration.people, calibration.paper, "9"),
+        *unsaid_lines(calibration.unsaid, "10"),
+    ]
+
+
+def agreement_lines(report: AgreementReport) -> list[str]:
+    """Returns the report of people alone, at most 80 columns wide."""
+    return [
+        "Agreement of people with people",
+        f"Intervals are {report.level:.0%}; the unit is the prompt unless another is named.",
+        *matched_lines(report.matched),
+        *people_lines(report.people),
+        *paper_lines(report.people, report.paper, "3"),
+        *unsaid_lines(report.unsaid, "4"),
+    ]
+
 
 RESULT_FORMAT = 1
 
@@ -86,7 +129,6 @@ class Calibration:
 
     def text(self) -> list[str]:
         """Returns the report as lines of at most 80 columns."""
-        from .text import calibration_lines
 
         return calibration_lines(self)
 
@@ -111,7 +153,6 @@ class AgreementReport:
 
     def text(self) -> list[str]:
         """Returns the report as lines of at most 80 columns."""
-        from .text import agreement_lines
 
         return agreement_lines(self)
 

@@ -29,9 +29,8 @@ import numpy.typing as npt
 from ..aggregation.multiplicity import holm
 from ..aggregation.tests_of_effect import sign_flip_test
 from ..errors import InputError, InputFault
-from ..number import Number, as_json
+from ..number import Number, as_json, units
 from ..records.run_folder import replaced
-from ..text_lines import units
 from .cautions import demonstration
 from .corrections import CONFORMAL_LEVEL
 from .judge_bias import prompt_means

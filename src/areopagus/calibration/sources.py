@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputFault
+from ..experiment.record import OF_RESPONSES
 from ..records.humans import (
     Coded,
     HumanReading,
@@ -22,7 +23,6 @@ from ..records.humans import (
 from ..records.readers.responses import open_responses
 from ..records.run_folder import TEXTS_FILE
 from ..run import Run
-from ..run_record import OF_RESPONSES
 from .material import (
     CalibrationRatings,
     Material,

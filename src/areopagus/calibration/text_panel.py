@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..number import Number
-from ..text_lines import cell, heading, item, listed, plain, probability, said, show, table, units
+from ..number import (
+    Number,
+    cell,
+    heading,
+    item,
+    listed,
+    plain,
+    probability,
+    said,
+    show,
+    table,
+    units,
+)
 from .alt import AltTestResult
 from .cautions import FEW_PROMPTS
 from .corrections import Corrections

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..number import cell, heading, item, listed, plain, probability, show, table, units
 from ..records.humans.misfits import rows_said
-from ..text_lines import cell, heading, item, listed, plain, probability, show, table, units
 from .cautions import FEW_PROMPTS
 from .item_lines import item_lines
 from .matched import Matched

@@ -162,7 +162,7 @@ def _run(
     quiet: bool,
 ) -> int:
     from .display import show_notices
-    from .staged import run_staged
+    from .jobs import run_staged
 
     if not quiet:
         show_notices(job.notices)
@@ -181,7 +181,7 @@ def _show_estimate(job: AttackJob | RescoreJob, max_cost: float | None) -> int:
     if next(job.response_rows(), None) is None:
         click.echo("No response has a hit of a detector: nobody would be asked.")
         return 0
-    from .estimate import show_estimate
+    from .jobs import show_estimate
 
     show_estimate(job.estimate(), max_cost)
     return 0

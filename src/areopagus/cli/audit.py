@@ -145,8 +145,8 @@ def _audit(
     from ..auditing import AuditJob
     from ..auditing.run import AUDIT_FILE
     from ..loop import run_sync
+    from .jobs import run_staged
     from .stage_line import StageLine
-    from .staged import run_staged
 
     with StageLine(quiet=quiet or dry_run or write_prompts is not None) as line:
         job = AuditJob(
@@ -183,9 +183,9 @@ def _announce(job: AuditJob) -> None:
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
+    from ..number import units
     from ..records.run_folder import replaced
     from ..records.spreadsheets import CsvLines, writable
-    from ..text_lines import units
     from .display import printable
 
     carried = [name for name in job.audit.item_columns if name != "prompt_id"]
@@ -216,8 +216,8 @@ def _write_prompts(job: AuditJob, path: Path) -> int:
 
 
 def _show_estimate(job: AuditJob) -> int:
-    from ..auditing.estimate import rehearse
-    from ..text_lines import units
+    from ..auditing.job import rehearse
+    from ..number import units
     from .display import WIDTH, console, dollars, table, visible
 
     found = rehearse(job)

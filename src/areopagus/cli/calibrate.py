@@ -131,7 +131,7 @@ def apply(
 
 
 def _applied_lines(found: Applied) -> list[str]:
-    from ..text_lines import item, units
+    from ..number import item, units
 
     lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
     nothing = "none" if found.withheld else "none were earned"

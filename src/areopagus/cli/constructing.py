@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..cap_stop import STOPPED_BY_CAP
-from .cost import echo_cost
+from ..experiment.job import STOPPED_BY_CAP
 from .display import printable
-from .estimate import writing_cost
-from .options import models_from
+from .jobs import writing_cost
+from .options import columns_from, models_from
+from .results import echo_cost
 
 if TYPE_CHECKING:
     from ..auditing.constructing import ConstructionJob, ConstructionRun
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -60,8 +61,8 @@ def construct(
         **options: the others.
     """
     from ..loop import run_stoppable
+    from .jobs import interrupted
     from .stage_line import StageLine
-    from .staged import interrupted
 
     with StageLine(quiet=quiet or dry_run) as line:
         job = prepare(models=models_from(models, models_file), on_progress=line.update, **options)
@@ -107,3 +108,56 @@ def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command
         return command
 
     return add
+
+
+@click.command(name="scenarios", context_settings={"max_content_width": 80})
+@model_options("Who writes; one model.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="WORDS",
+    help="What scenarios are about; repeatable. Default: the audit's ten topics.",
+)  # fmt: skip
+@click.option(
+    "--per-topic", type=click.IntRange(min=1), default=100, show_default=True,
+    help="Scenarios wanted of each topic, ten in a call.",
+)  # fmt: skip
+@click.option(
+    "--versions", type=click.IntRange(1, 20), default=3, show_default=True,
+    help="Wordings of each, the first one included.",
+)  # fmt: skip
+@click.option(
+    "--similarity", type=click.FloatRange(0, 1), default=0.8, show_default=True,
+    help="Least share of words that a wording keeps.",
+)  # fmt: skip
+@run_options("scenarios")
+def scenarios(**options: Any) -> int:
+    """Have a model write scenarios for `audit silverspoon`.
+
+    In each a poor person, P1, breaks a rule out of need, and somebody else answers it. Rules check
+    what is written, and what does not serve is asked for once more. The result, scenarios.csv, is
+    for `areopagus audit silverspoon --scenarios`; batches.jsonl says what was left out and why.
+    Gold labels are never made: people give them. Read the scenarios before use.
+    """
+    from ..auditing.scenarios import scenario_job
+
+    return construct(scenario_job, **options)
+
+
+@click.command(name="concept-pairs", context_settings={"max_content_width": 80})
+@click.argument("sources", metavar="SOURCES")
+@model_options("Who writes; given twice, the second checks the concept pairs.")
+@click.option(
+    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
+)
+@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many sources.")
+@run_options("concepts-NAME")
+def concept_pairs(sources: str, *, columns: tuple[str, ...], **options: Any) -> int:
+    """Make concept pairs for `audit hidden-bias` from sources.
+
+    SOURCES needs scenario_id and scenario_text: sentences or test items that hold a stereotype.
+    For each, a model sums the belief up, names two opposite concepts, has them checked, and hides
+    them in two endings of one scene. The result, concepts.jsonl, is for --concepts of the audit.
+    Read it before use.
+    """
+    from ..auditing.concept_pairs import concept_job
+
+    return construct(concept_job, sources=sources, columns=columns_from(columns), **options)

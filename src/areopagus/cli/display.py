@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..visible_text import visible_text
+from ..errors import visible_text
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -55,8 +55,8 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
 @_WHERE
 def stats(location: str | None) -> None:
     """Count calls, tokens, cost and failures by backend."""
+    from ..number import units
     from ..records.ledger.admin import ledger_stats
-    from ..text_lines import units
     from .display import console, dollars, table, visible
 
     found = ledger_stats(location)

@@ -1,20 +1,57 @@
-"""`areopagus`: the commands by name, loaded when called, and what every failure exits with."""
+"""Output whose reader has gone, as in `areopagus score … | head`.
+
+A closed pipe ends a process at its next line. A job that is being paid for must go on instead, and
+leave with the exit code that it has earned.
+"""
 
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import signal
 import sys
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ..errors import AreopagusError
-from ..visible_text import visible_text
+from ..errors import AreopagusError, visible_text
 from .display import printable
-from .unheard import outlive_readers
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+class _Unheard(io.FileIO):
+    """A descriptor whose writes count as written when nobody reads them any more."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def outlive_readers() -> None:
+    """Lets the process's own standard streams outlive their readers; terminals stay as they are."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        own = stream is getattr(sys, f"__{name}__")
+        if own and isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+            setattr(sys, name, _outliving(stream))
+
+
+def _outliving(stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    stream.flush()
+    return io.TextIOWrapper(
+        io.BufferedWriter(_Unheard(stream.fileno(), "w", closefd=False)),
+        encoding=stream.encoding,
+        errors=stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
 
 # Name: (module, attribute, help). The help stands here so that `--help` imports no command.
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -23,15 +60,15 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "stress": ("stress", "stress", "Reframe prompts and measure how far answers degrade."),
     "prompts": ("prompts", "prompts", "Construct open-ended prompts from sources."),
     "audit": ("audit", "audit", "Audit models for a bias, by published methods."),
-    "concept-pairs": ("concept_pairs", "concept_pairs", "Make concept pairs for hidden-bias."),
-    "scenarios": ("scenarios", "scenarios", "Have scenarios written for silverspoon."),
+    "concept-pairs": ("constructing", "concept_pairs", "Make concept pairs for hidden-bias."),
+    "scenarios": ("constructing", "scenarios", "Have scenarios written for silverspoon."),
     "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
     "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
     "rubrics": ("rubrics", "rubrics", "List, show and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
     "report": ("report", "report", "Write the HTML report of a run anew."),
-    "export": ("export", "export", "Export the judgments of a run."),
+    "export": ("report", "export", "Export the judgments of a run."),
     "calibrate": ("calibrate", "calibrate", "Compare a panel with human judgments."),
     "agreement": ("calibrate", "agreement", "Say how far people agree with each other."),
     "apply": ("calibrate", "apply", "Apply a saved calibration to a later run."),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from .display import console, dollars, duration, visible
 
 if TYPE_CHECKING:
-    from ..job import Progress
-    from ..respond_results import RespondResult
+    from ..experiment.respond import RespondResult
+    from ..experiment.score import Progress
 
 _EVERY_S = 0.1
 

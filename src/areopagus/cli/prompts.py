@@ -296,11 +296,11 @@ def _announce(job: PromptJob) -> None:
 
 
 def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
-    from ..cap_stop import STOPPED_BY_CAP
+    from ..experiment.job import STOPPED_BY_CAP
     from ..loop import run_stoppable
-    from .cost import echo_cost
     from .display import printable
-    from .staged import interrupted
+    from .jobs import interrupted
+    from .results import echo_cost
 
     run: PromptRun
     run, was_interrupted = run_stoppable(job)
@@ -319,10 +319,10 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
 
 
 def _show_estimate(job: PromptJob) -> int:
-    from ..prompting.estimate import rehearse
-    from ..text_lines import units
+    from ..number import units
+    from ..prompting.job import rehearse
     from .display import console, dollars, visible
-    from .staged import show_stages
+    from .jobs import show_stages
 
     found = rehearse(job)
     out = console()
@@ -343,7 +343,7 @@ def _show_estimate(job: PromptJob) -> int:
 
 
 def _show_sample(found: Sample, seed: int) -> None:
-    from ..text_lines import units
+    from ..number import units
     from .display import console, table, visible
 
     out = console()

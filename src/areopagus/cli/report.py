@@ -1,8 +1,40 @@
-"""`areopagus report`."""
+"""`areopagus export`."""
 
 from __future__ import annotations
 
 import click
+
+
+@click.command(context_settings={"max_content_width": 80})
+@click.argument("run")
+@click.option(
+    "--as",
+    "kind",
+    required=True,
+    type=click.Choice(["csv", "jsonl", "parquet", "scrub", "xlsx"]),
+    help="scrub: the column layout of the paper's released scoring tool.",
+)
+@click.option("--out", metavar="FILE", help="Default: judgments.KIND or scrub.csv in the folder.")
+@click.option(
+    "--verbatim",
+    is_flag=True,
+    help="csv, scrub: leave text as it is, also where a spreadsheet would see a formula.",
+)
+def export(run: str, *, kind: str, out: str | None, verbatim: bool) -> None:
+    """Export the judgments of the run folder RUN.
+
+    jsonl and parquet are lossless. csv puts an apostrophe before text that a spreadsheet would
+    take for a formula. scrub holds scored and abstained judgments only, and says what it left out.
+    """
+    from ..records.export import export_run
+    from .display import printable
+
+    result = export_run(run, kind, out, verbatim=verbatim)
+    click.echo(f"Wrote {printable(str(result.path))}: {result.written} of {result.total} judgments")
+    if result.left_out:
+        parts = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in result.left_out.items())
+        click.echo(f"Left out, because they are no scores: {parts}")
+
 
 COMPARISON_FILE = "comparison.html"
 

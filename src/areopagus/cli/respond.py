@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +10,7 @@ import click
 from .options import columns_from, models_from, protocol_options, target_options
 
 if TYPE_CHECKING:
-    from ..respond_results import RespondResult
-    from ..responding import RespondJob
+    from ..experiment.respond import RespondJob, RespondResult
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -51,10 +49,10 @@ def respond(
     PROMPTS has the column prompt_text and optionally prompt_id; others are carried through.
     """
     from ..errors import InputError
-    from ..responding import RespondJob, run_respond
+    from ..experiment.respond import RespondJob, run_respond
     from .display import show_notices
+    from .jobs import interrupted
     from .progress import ProgressLine
-    from .staged import interrupted
 
     named = models_from(targets, targets_file)
     if not named:
@@ -82,9 +80,9 @@ def respond(
 
 
 def _show(result: RespondResult) -> None:
-    from ..cap_stop import STOPPED_BY_CAP
-    from .cost import cost_lines
+    from ..experiment.job import STOPPED_BY_CAP
     from .display import console, same_command, visible
+    from .results import answer_lines, cost_lines
 
     out = console()
     out.print()
@@ -101,22 +99,9 @@ def _show(result: RespondResult) -> None:
     out.print(f"Score them: areopagus score {visible(str(result.path))}")
 
 
-def answer_lines(counts: Mapping[str, int]) -> list[str]:
-    """What became of planned answers; see `ResponseCounts`."""
-    cut = counts["cut_off"]
-    tail = f", {cut} of them cut off at the token limit" if cut else ""
-    lines = [f"{counts['answered']} answered of {counts['planned']} planned responses{tail}"]
-    troubles = [
-        f"{counts[name]} {name.replace('_', ' ')}"
-        for name in ("empty", "refused", "failed", "not_asked")
-        if counts[name]
-    ]
-    return [*lines, ", ".join(troubles)] if troubles else lines
-
-
 def _show_estimate(job: RespondJob, ledger: str | None) -> int:
     from ..records.ledger import Ledger
-    from .estimate import show_answers_estimate
+    from .jobs import show_answers_estimate
 
     with Ledger.open(ledger) as opened, job.source:
         found = job.estimate(opened)

@@ -21,12 +21,12 @@ from .options import (
 if TYPE_CHECKING:
     from ..batch import BatchSettings
     from ..engines import Engine
-    from ..estimate import Estimate
+    from ..experiment.dry_run import Estimate
+    from ..experiment.respond import RespondEstimate
+    from ..experiment.score import ScoreJob
+    from ..experiment.score_prompts import PromptScoreJob
     from ..graphs.state import Bench
-    from ..job import ScoreJob
     from ..panel import Panel
-    from ..prompt_scoring import PromptScoreJob
-    from ..respond_results import RespondEstimate
     from ..run import Run
     from .progress import ProgressLine
 
@@ -204,7 +204,7 @@ def score(
         def job_of(line: ProgressLine, **listeners: Any) -> ScoreJob | PromptScoreJob:
             if answering is None:
                 return seated.job(responses, out, **options, **listeners)
-            from ..prompt_scoring import PromptScoreJob
+            from ..experiment.score_prompts import PromptScoreJob
 
             more = {**answering, **options, **listeners}
             return PromptScoreJob(
@@ -268,7 +268,7 @@ def _show_estimate(
     quiet: bool,
 ) -> None:
     from .display import show_notices
-    from .estimate import show_batch_costs, show_estimate
+    from .jobs import show_batch_costs, show_estimate
 
     if not quiet:
         show_notices(found.notices)
@@ -282,7 +282,7 @@ def _show_estimate(
 def _rehearsed(
     panel: Panel, prompts: str, options: dict[str, Any], *, quiet: bool
 ) -> tuple[RespondEstimate, Estimate]:
-    from ..prompt_scoring import PromptScoreJob
+    from ..experiment.score_prompts import PromptScoreJob
     from .display import show_notices
 
     job = PromptScoreJob(panel, prompts, **options)
@@ -367,7 +367,7 @@ def announce(panel: Panel) -> None:
 
 def _show_interruption(run: Run) -> None:
     from .display import same_command
-    from .respond import answer_lines
+    from .results import answer_lines
 
     counts, answers = run.counts, run.record.get("answers")
     answered = "; ".join(answer_lines(answers["counts"])) + "; " if answers else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from .display import console, dollars, duration
 
 if TYPE_CHECKING:
-    from ..staged import StageProgress
+    from ..experiment.job import StageProgress
 
 _EVERY_S = 0.1
 

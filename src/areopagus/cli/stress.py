@@ -132,8 +132,8 @@ def stress(
     plan = StressPlan(**{name: options.pop(name) for name in _PLAN})
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
         from ..stressing.run import STRESS_FILE
+        from .jobs import run_staged
         from .stage_line import StageLine
-        from .staged import run_staged
 
         with StageLine(quiet=quiet or dry_run) as line:
             job = StressJob(
@@ -194,10 +194,10 @@ def _show_rewriting(run: StressRun) -> None:
 
 
 def _show_estimate(job: StressJob) -> int:
-    from ..stressing.estimate import rehearse
-    from ..text_lines import units
+    from ..number import units
+    from ..stressing.job import rehearse
     from .display import console, dollars, visible
-    from .staged import show_stages
+    from .jobs import show_stages
 
     found = rehearse(job)
     out = console()

@@ -23,15 +23,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..access import price_fault
 from ..errors import InputError, InputFault, StoreError
+from ..experiment.backends import price_fault
+from ..experiment.engine import Scored, closed
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..judges.models.credentials import redact
 from ..judges.models.usage import added_to
 from ..records.readers.responses import ResponseRow
 from ..records.types import Verdict
-from ..scoring import Scored, closed
 from .coordinator import Coordinator, CoordinatorTotals
 from .worker import (
     PanelPlan,

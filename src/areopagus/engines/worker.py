@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from ..access import access_faults
 from ..errors import AreopagusError, InputError, InputFault, StoreError
+from ..experiment.backends import access_faults
+from ..experiment.engine import score_rows, window_for
 from ..graphs.state import Bench
 from ..graphs.stopping import StoppingRule
 from ..judges.factory import is_made_of_settings
 from ..judges.models.provider_errors import redact
 from ..loop import run_sync
 from ..records.readers.responses import ResponseRow
-from ..scoring import score_rows, window_for
 from .coordinator import CoordinatorCalls, Limits, Report, WorkerClient, in_touch
 
 if TYPE_CHECKING:
@@ -126,8 +126,8 @@ class PanelPlan:
         Raises:
             InputError: this process would ask something else than the driver.
         """
+        from ..experiment.record import versions
         from ..panel import Panel
-        from ..run_record import versions
 
         mine = versions()
         faults = [
@@ -160,7 +160,7 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
     Raises:
         InputError: a backend is an object of this process.
     """
-    from ..run_record import versions
+    from ..experiment.record import versions
 
     objects = [
         InputFault(

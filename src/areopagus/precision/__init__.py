@@ -1,8 +1,6 @@
 """Fewer judges where fewer will do: the engine that counts what a stopping rule spares."""
 
-from .engine import PrecisionEngine, panel_with_rule
-from .reliability import Reliability, reliability_kept
-from .tally import PrecisionTally
+from .engine import PrecisionEngine, PrecisionTally, Reliability, panel_with_rule, reliability_kept
 from .text import precision_of, precision_sentences
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..documents import read_document, reject
+from ..yaml_files import read_document, reject
 from .funnel import Funnel, FunnelStep
 from .scenarios import CONCEPTS, Scenario
 

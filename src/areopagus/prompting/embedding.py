@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault, ProviderError
+from ..experiment.backends import sorted_models
 from ..judges.models.backend import BackendSpec
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_setup import litellm_module
 from ..judges.models.provider_errors import classify
 from ..judges.models.request import Request
 from ..judges.wire import passing
-from ..named_models import sorted_models
 from ..records.types import Reply, Usage
 
 EMBED_TEMPLATE = "embed-1"

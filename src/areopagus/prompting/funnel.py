@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputFault
-from ..text_lines import item, table, units
+from ..number import item, table, units
 
 SHOWN_ODD = 20
 

@@ -17,10 +17,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from ..documents import read_document, reject
 from ..errors import InputError, InputFault
 from ..records.readers.cells import ColumnMap, is_missing
 from ..records.readers.dispatch import open_table
+from ..yaml_files import read_document, reject
 from .funnel import Funnel, FunnelStep
 from .scenarios import HLE, MAX_SCENARIO_CHARS, Scenario
 

@@ -1,42 +1,294 @@
-"""The construction of prompts as a job: write, check, filter and compare, scenario by scenario."""
+"""The construction of prompts as a job: write, check, filter and compare, scenario by scenario.
+
+Its dry run and what it writes stand here too.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import math
 from collections import Counter, deque
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..access import require_access
-from ..cap_stop import CapStop
-from ..errors import InputError
+from ..errors import InputError, ProviderError
+from ..experiment.backends import prepare_all, require_access, settings_of
+from ..experiment.dry_run import StageEstimate
+from ..experiment.job import CapStop, StagedJob, StageProgress
+from ..experiment.score import default_folder
 from ..graphs.prompt_brief import (
     EQUIVALENCE_TEMPLATE,
     GENERATE_TEMPLATE,
     QUALITY_TEMPLATE,
+    Block,
 )
-from ..graphs.prompt_construction import BUNDLE_STATUSES, Asked, Constructed, Construction, Material
-from ..job import default_folder
+from ..graphs.prompt_construction import (
+    BUNDLE_STATUSES,
+    Asked,
+    Bundle,
+    Constructed,
+    Construction,
+    Material,
+    PromptRef,
+    equivalence_request,
+    generation_request,
+    quality_request,
+)
 from ..judges.models.backend import Backend
-from ..judges.models.budget import Budget
+from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.client import Desk
-from ..named_models import settings_of
-from ..records.run_folder import REPORT_FILE
-from ..staged import StagedJob, StageProgress
-from ..text_lines import units
+from ..judges.models.rate_limit import StoppedError
+from ..judges.models.request import Rung
+from ..loop import run_sync
+from ..number import units
+from ..records.run_folder import REPORT_FILE, replaced
+from ..records.spreadsheets import CsvLines, writable
 from .concepts import load_technology_terms
+from .embedding import EmbeddingBackend, Vector, embedding_request, unpacked
+from .map import MAP_FILE, PICTURE, Embedded, PromptMap, draw_map, map_figures
 from .material import Models, model_notices, models_from
 from .plan import PromptPlan
-from .projection import require_projection
-from .run import KIND, PromptRun
-from .scenarios import BBQ, CONCEPTS, Scenario, ScenarioSet, read_scenarios
+from .projection import Points, require_projection
+from .run import FIGURES_FILE, KIND, TEXT_FILE, PromptRun
+from .scenarios import BBQ, CONCEPTS, Scenario, ScenarioSet, read_scenarios, write_scenarios
+from .statistics import Placed, measure
+from .tables import prompt_id, short_names, write_tables
+from .text import prompt_lines
 
 if TYPE_CHECKING:
     from ..records.ledger import Ledger
     from .embedding import EmbeddingBackend
+
+
+__all__ = ["StageEstimate", "calls_left", "rehearse"]
+
+WORDS = 60
+"""Words that a prompt which is not written yet is assumed to have."""
+_BLOCK_TOKENS = 130
+_SCRATCHPAD_TOKENS = 250
+_VOTE_TOKENS = 110
+_RUNG: Rung = "json_schema"
+_Stages = Callable[[str, Backend], StageEstimate]
+
+
+def rehearse(job: PromptJob) -> list[StageEstimate]:
+    """Calls and cost of every stage and backend, in order.
+
+    Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
+    unless a stored reply is known to need one.
+
+    Raises:
+        InputError: unknown providers, and parameters that a model does not take.
+    """
+    prepare_all(job.backends)
+    return run_sync(_rehearse_and_close(job))
+
+
+async def calls_left(job: PromptJob) -> dict[str, int]:
+    """Backend to the calls that the ledger cannot answer."""
+    left: dict[str, int] = {}
+    for item in await _rehearse(job):
+        left[item.backend] = left.get(item.backend, 0) + item.calls
+    return left
+
+
+async def most_per_scenario(job: PromptJob) -> float:
+    """The most that a scenario still to be written may cost, in US dollars, on average."""
+    found = [item for item in await _rehearse(job) if item.stage != "embed"]
+    unwritten = sum(item.calls for item in found if item.stage == "generate")
+    scenarios = max(1, unwritten // max(1, len(job.models.generators)))
+    return sum(item.most_usd or 0.0 for item in found) / scenarios
+
+
+async def _rehearse_and_close(job: PromptJob) -> list[StageEstimate]:
+    try:
+        return await _rehearse(job)
+    finally:
+        await job.close()
+
+
+async def _rehearse(job: PromptJob) -> list[StageEstimate]:
+    stages: dict[tuple[str, str], StageEstimate] = {}
+
+    def stage(name: str, backend: Backend) -> StageEstimate:
+        key = (name, backend.spec.name)
+        return stages.setdefault(key, StageEstimate(name, backend.spec.name))
+
+    for backend in job.models.generators:
+        stage("generate", backend)
+    for name in ("filter", "compare"):
+        for backend in job.models.asked_judges:
+            stage(name, backend)
+    desk = Desk(job.ledger)
+    desk.stop()  # what is stored is answered, nothing is sent
+    texts: list[str] = []
+    async with aclosing(job.construct_each(desk, at_once=8)) as outcomes:
+        rows = iter(job.scenarios.rows)
+        async for outcome in outcomes:
+            scenario = next(rows)
+            work = job.construction(scenario, desk)
+            bundles = [_bundle(work, bundle, stage) for bundle in outcome.bundles]
+            _count_votes(work, outcome, bundles, stage)
+            _count_pairs(work, outcome, bundles, stage)
+            texts.append(scenario.text)
+            texts += [block.question for bundle in bundles for block in bundle.usable]
+    if job.embedding is not None:
+        count_embeddings(job, texts, stage("embed", job.embedding))
+    return [item for item in stages.values() if item.planned or item.stage == "generate"]
+
+
+def _bundle(work: Construction, bundle: Bundle, stage: _Stages) -> Bundle:
+    """The bundle as it is, or as it is assumed to become; its calls counted."""
+    backend = work.generator(bundle.generator)
+    item = stage("generate", backend)
+    item.planned += 1
+    if bundle.status != "not_asked":
+        item.stored += 1
+        return bundle
+    count = work.material.count
+    request = generation_request(backend, work.material, secret=work.desk.ledger.secret, rung=_RUNG)
+    # A first reply that is stored and has no repair yet costs about as much once more.
+    item.add(backend, request, output_tokens=_SCRATCHPAD_TOKENS + count * _BLOCK_TOKENS)
+    blocks = tuple(
+        Block(number, _assumed(work, bundle.generator, number), "an angle", "a dimension")
+        for number in range(1, count + 1)
+    )
+    return replace(bundle, status="complete", blocks=blocks)
+
+
+def _assumed(work: Construction, generator: str, number: int) -> str:
+    """A text of the usual length that no other prompt shares."""
+    words = " ".join(["word"] * WORDS)
+    return f"{words} {work.material.scenario_id} {generator} {number}"
+
+
+def _count_votes(
+    work: Construction, outcome: Constructed, bundles: list[Bundle], stage: _Stages
+) -> None:
+    from ..graphs.prompt_construction import votes_to_ask
+
+    known = {
+        (vote.prompt, vote.judge) for vote in outcome.votes if vote.asked.status != "not_asked"
+    }
+    texts = _texts(bundles)
+    for ref, judge in votes_to_ask(work, bundles):
+        item = stage("filter", judge)
+        item.planned += 1
+        if (ref, judge.spec.name) in known:
+            item.stored += 1
+            continue
+        request = quality_request(judge, texts[ref], secret=work.desk.ledger.secret, rung=_RUNG)
+        item.add(judge, request, output_tokens=_VOTE_TOKENS)
+
+
+def _count_pairs(
+    work: Construction, outcome: Constructed, bundles: list[Bundle], stage: _Stages
+) -> None:
+    from ..graphs.prompt_construction import pairs_to_ask
+
+    known = {(vote.pair, vote.judge) for vote in outcome.pairs if vote.asked.status != "not_asked"}
+    texts = _texts(bundles)
+    plan = pairs_to_ask(work, bundles, outcome.votes)
+    for pair, judge in plan.pairs:
+        item = stage("compare", judge)
+        item.planned += 1
+        if (pair, judge.spec.name) in known:
+            item.stored += 1
+            continue
+        request = equivalence_request(
+            judge, texts[pair.one], texts[pair.other], secret=work.desk.ledger.secret, rung=_RUNG
+        )
+        item.add(judge, request, output_tokens=_VOTE_TOKENS)
+
+
+def _texts(bundles: list[Bundle]) -> dict[PromptRef, str]:
+    return {
+        PromptRef(bundle.generator, block.number): block.question
+        for bundle in bundles
+        for block in bundle.usable
+    }
+
+
+SCENARIOS_FILE = "scenarios.csv"
+
+
+def write_set(job: PromptJob, outcomes: list[Constructed]) -> int:
+    """Writes the prompt set and the tables of all votes; how many prompts are in the set.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    # Beside the prompts stand the texts that they were made of.
+    write_scenarios(job.path / SCENARIOS_FILE, job.scenarios.rows)
+    return write_tables(
+        job.path,
+        job.scenarios.rows[: len(outcomes)],
+        outcomes,
+        job.generator_names,
+        models=job.model_strings,
+        wanted=job.plan.per_scenario,
+        rule=job.plan.equivalence,
+    )
+
+
+def write_report(
+    job: PromptJob, outcomes: list[Constructed], n_prompts: int, drawn: PromptMap | None = None
+) -> None:
+    """Writes prompts.json and prompts.txt.
+
+    Args:
+        job: the job.
+        outcomes: what became of the scenarios.
+        n_prompts: how many prompts are in the set.
+        drawn: the map's figures, once there is one.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    rows = job.scenarios.rows[: len(outcomes)]
+    placed = [
+        Placed(row.source, row.stratum, outcome)
+        for row, outcome in zip(rows, outcomes, strict=True)
+    ]
+    figures = measure(placed, job.generator_names, job.plan)
+    judges = [backend.spec.name for backend in job.models.asked_judges]
+    plain = {
+        "demonstration": job.is_demonstration,
+        "plan": job.plan.to_json(),
+        "generators_named": list(job.generator_names),
+        "judges_named": judges,
+        "notices": list(job.notices),
+        "cost_cap": None if job.cap_stop is None else job.cap_stop.to_json(),
+        "prompts_in_set": n_prompts,
+        **figures.to_json(),
+        "map": None if drawn is None else drawn.to_json(),
+    }
+    text = json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False)
+    _write(job.path / FIGURES_FILE, text)
+    lines = prompt_lines(
+        figures,
+        job.plan,
+        generators=job.generator_names,
+        judges=judges,
+        n_scenarios=len(job.scenarios.rows),
+        n_prompts=n_prompts,
+        demonstration=job.is_demonstration,
+        notices=job.notices,
+        embedding=None if job.embedding is None else job.embedding.spec.model,
+        drawn=drawn,
+        stop=job.cap_stop,
+    )
+    _write(job.path / TEXT_FILE, "\n".join(lines))
+
+
+def _write(path: Path, text: str) -> None:
+    with replaced(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+
 
 TOPIC_CHARACTERS = 60
 STEREOTYPES = (
@@ -155,7 +407,6 @@ class PromptJob(StagedJob):
 
     async def require_access(self, desk: Desk) -> None:
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
-        from .estimate import calls_left
 
         capped = desk.budget.cap is not None
         try:
@@ -179,14 +430,11 @@ class PromptJob(StagedJob):
         self.outcomes = found
         self.outcome["construct"] = counted(found)
         self._over_budget = is_short_of_money(found)
-        from .outputs import write_report, write_set
 
         n_prompts = write_set(self, found)
         self.outcome["construct"]["prompts_in_set"] = n_prompts
         write_report(self, found, n_prompts)
         if self.embedding is not None:
-            from .map import embed_all
-
             self.begin("embed", total=0, unit="texts")
             self.outcome["embed"], drawn = await embed_all(self, desk)
             write_report(self, found, n_prompts, drawn)
@@ -209,8 +457,6 @@ class PromptJob(StagedJob):
 
         most_usd = 0.0
         if desk.budget.cap is not None:
-            from .estimate import most_per_scenario
-
             most_usd = await most_per_scenario(self)
         busy = at_once or max(4, sum(b.spec.concurrency for b in self.models.generators) // 2)
         slots = asyncio.Semaphore(busy)
@@ -362,3 +608,129 @@ def is_short_of_money(outcomes: list[Constructed]) -> bool:
 
 def _asked(outcome: Constructed) -> list[Asked]:
     return [vote.asked for vote in outcome.votes] + [vote.asked for vote in outcome.pairs]
+
+
+def texts_of(job: PromptJob) -> list[Embedded]:
+    """The scenarios and all usable prompts."""
+    from ..graphs.prompt_construction import PromptRef
+
+    short = short_names(job.generator_names)
+    found: list[Embedded] = []
+    for row, outcome in zip(job.scenarios.rows, job.outcomes, strict=False):
+        found.append(Embedded(row.scenario_id, row.scenario_id, row.source, "", row.text))
+        for bundle in outcome.bundles:
+            for block in bundle.usable:
+                name = prompt_id(row.scenario_id, PromptRef(bundle.generator, block.number), short)
+                found.append(
+                    Embedded(
+                        name, row.scenario_id, row.source, bundle.generator, block.question,
+                        block.angle,
+                    )
+                )  # fmt: skip
+    return found
+
+
+def count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageEstimate) -> None:
+    """Adds the calls for these texts to an estimate."""
+    assert job.embedding is not None  # noqa: S101 - only asked for with a model
+    for text in texts:
+        request = embedding_request(job.embedding, text)
+        key = request.key()
+        stage.planned += 1
+        if job.ledger.lookup([key]).get(key) is not None:
+            stage.stored += 1
+        else:
+            stage.add(job.embedding, request, output_tokens=0)
+
+
+async def embed_all(job: PromptJob, desk: Desk) -> tuple[dict[str, Any], PromptMap]:
+    """Embeds everything and writes map.csv and the picture.
+
+    Returns:
+        The stage's outcome for run.json (texts embedded, failed, not asked for), and the figures.
+
+    Raises:
+        StoreError: the ledger or the folder cannot be written.
+    """
+    assert job.embedding is not None  # noqa: S101 - only asked for with a model
+    items = texts_of(job)
+    job.begin("embed", total=len(items), unit="texts")
+    slots = asyncio.Semaphore(job.embedding.spec.concurrency + 4)
+    backend = job.embedding
+
+    async def one(item: Embedded) -> Vector | str:
+        async with slots:
+            found = await _embed(desk, backend, item.text)
+            job.step(is_troubled=isinstance(found, str))
+            return found
+
+    tasks = [asyncio.create_task(one(item)) for item in items]
+    try:
+        vectors = await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    reasons = Counter(found for found in vectors if isinstance(found, str))
+    sizes = Counter(len(found) for found in vectors if not isinstance(found, str))
+    if len(sizes) > 1:
+        reasons["vectors of different lengths"] = sum(sizes.values())
+    placed = [
+        (item, vector)
+        for item, vector in zip(items, vectors, strict=True)
+        if not isinstance(vector, str) and len(sizes) == 1
+    ]
+    coordinates, hulls, shares = map_figures(placed, job.plan.projection, seed=job.plan.seed)
+    figures = PromptMap(
+        backend.spec.model, job.plan.projection, len(items), len(placed), hulls, shares
+    )
+    _write_map(job, [item for item, _ in placed], coordinates, figures)
+    unasked = reasons["budget"] + reasons["interrupted"]
+    outcome = {
+        "model": backend.spec.model,
+        "texts": len(items),
+        "embedded": len(placed),
+        "failed": len(items) - len(placed) - unasked,
+        "not_asked": unasked,
+        "not_asked_for_budget": reasons["budget"],
+        "reasons": dict(reasons),
+    }
+    return outcome, figures
+
+
+async def _embed(desk: Desk, backend: EmbeddingBackend, text: str) -> Vector | str:
+    """The vector, or why there is none."""
+    purse = desk.purse()
+    try:
+        answer = await desk.ask(backend, embedding_request(backend, text), purse)
+        return unpacked(answer.reply.text or "")
+    except ProviderError as error:
+        return error.fault
+    except BudgetSpentError:
+        return "budget"
+    except StoppedError:
+        return "interrupted"
+    finally:
+        purse.close()
+
+
+def _write_map(
+    job: PromptJob,
+    items: Sequence[Embedded],
+    coordinates: Mapping[str, Points],
+    figures: PromptMap,
+) -> None:
+
+    places: Counter[str] = Counter()
+    with (
+        replaced(job.path / MAP_FILE) as part,
+        part.open("w", encoding="utf-8", newline="") as file,
+    ):
+        writer = CsvLines(file)
+        writer.write(("name", "source", "scenario_id", "generator", "angle", "x", "y"))
+        for item in items:
+            x, y = coordinates[item.source][places[item.source]]
+            places[item.source] += 1
+            cells = (item.name, item.source, item.scenario_id, item.generator, item.angle)
+            writer.write((*(writable(cell) for cell in cells), f"{x:.6g}", f"{y:.6g}"))
+    draw_map(job.path / PICTURE, items, coordinates, figures, job.generator_names)

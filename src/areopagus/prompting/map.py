@@ -6,28 +6,17 @@ After the paper's figure 9. Areas of hulls compare generators within one source,
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections import Counter
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..errors import ProviderError
-from ..judges.models.budget import BudgetSpentError
-from ..judges.models.rate_limit import StoppedError
-from ..records.run_folder import replaced
-from ..records.spreadsheets import CsvLines, writable
-from .embedding import EmbeddingBackend, Vector, embedding_request, unpacked
-from .projection import Points, Projection, hull_area, laid_out
-from .tables import prompt_id, short_names
-
-if TYPE_CHECKING:
-    from ..judges.models.client import Desk
-    from ..stressing.estimate import StageEstimate
-    from .job import PromptJob
+from .embedding import Vector
+from .projection import Points, Projection, hull, hull_area, laid_out
 
 MAP_FILE = "map.csv"
 PICTURE = "map"
@@ -96,110 +85,6 @@ class PromptMap:
         return asdict(self)
 
 
-def texts_of(job: PromptJob) -> list[Embedded]:
-    """The scenarios and all usable prompts."""
-    from ..graphs.prompt_construction import PromptRef
-
-    short = short_names(job.generator_names)
-    found: list[Embedded] = []
-    for row, outcome in zip(job.scenarios.rows, job.outcomes, strict=False):
-        found.append(Embedded(row.scenario_id, row.scenario_id, row.source, "", row.text))
-        for bundle in outcome.bundles:
-            for block in bundle.usable:
-                name = prompt_id(row.scenario_id, PromptRef(bundle.generator, block.number), short)
-                found.append(
-                    Embedded(
-                        name, row.scenario_id, row.source, bundle.generator, block.question,
-                        block.angle,
-                    )
-                )  # fmt: skip
-    return found
-
-
-def count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageEstimate) -> None:
-    """Adds the calls for these texts to an estimate."""
-    assert job.embedding is not None  # noqa: S101 - only asked for with a model
-    for text in texts:
-        request = embedding_request(job.embedding, text)
-        key = request.key()
-        stage.planned += 1
-        if job.ledger.lookup([key]).get(key) is not None:
-            stage.stored += 1
-        else:
-            stage.add(job.embedding, request, output_tokens=0)
-
-
-async def embed_all(job: PromptJob, desk: Desk) -> tuple[dict[str, Any], PromptMap]:
-    """Embeds everything and writes map.csv and the picture.
-
-    Returns:
-        The stage's outcome for run.json (texts embedded, failed, not asked for), and the figures.
-
-    Raises:
-        StoreError: the ledger or the folder cannot be written.
-    """
-    assert job.embedding is not None  # noqa: S101 - only asked for with a model
-    items = texts_of(job)
-    job.begin("embed", total=len(items), unit="texts")
-    slots = asyncio.Semaphore(job.embedding.spec.concurrency + 4)
-    backend = job.embedding
-
-    async def one(item: Embedded) -> Vector | str:
-        async with slots:
-            found = await _embed(desk, backend, item.text)
-            job.step(is_troubled=isinstance(found, str))
-            return found
-
-    tasks = [asyncio.create_task(one(item)) for item in items]
-    try:
-        vectors = await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    reasons = Counter(found for found in vectors if isinstance(found, str))
-    sizes = Counter(len(found) for found in vectors if not isinstance(found, str))
-    if len(sizes) > 1:
-        reasons["vectors of different lengths"] = sum(sizes.values())
-    placed = [
-        (item, vector)
-        for item, vector in zip(items, vectors, strict=True)
-        if not isinstance(vector, str) and len(sizes) == 1
-    ]
-    coordinates, hulls, shares = map_figures(placed, job.plan.projection, seed=job.plan.seed)
-    figures = PromptMap(
-        backend.spec.model, job.plan.projection, len(items), len(placed), hulls, shares
-    )
-    _write(job, [item for item, _ in placed], coordinates, figures)
-    unasked = reasons["budget"] + reasons["interrupted"]
-    outcome = {
-        "model": backend.spec.model,
-        "texts": len(items),
-        "embedded": len(placed),
-        "failed": len(items) - len(placed) - unasked,
-        "not_asked": unasked,
-        "not_asked_for_budget": reasons["budget"],
-        "reasons": dict(reasons),
-    }
-    return outcome, figures
-
-
-async def _embed(desk: Desk, backend: EmbeddingBackend, text: str) -> Vector | str:
-    """The vector, or why there is none."""
-    purse = desk.purse()
-    try:
-        answer = await desk.ask(backend, embedding_request(backend, text), purse)
-        return unpacked(answer.reply.text or "")
-    except ProviderError as error:
-        return error.fault
-    except BudgetSpentError:
-        return "budget"
-    except StoppedError:
-        return "interrupted"
-    finally:
-        purse.close()
-
-
 def map_figures(
     placed: Sequence[tuple[Embedded, Vector]], projection: Projection = "pca", *, seed: int = 0
 ) -> tuple[dict[str, Points], tuple[Hull, ...], dict[str, float | None]]:
@@ -243,24 +128,113 @@ def _plain(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _write(
-    job: PromptJob,
+_MOST_INNER = 60
+"""Hulls of single scenarios are drawn up to so many a panel; more would hide everything else."""
+_LABELLED = 1
+_LABEL_WIDTH = 24
+
+
+def draw_map(
+    path: Path,
     items: Sequence[Embedded],
     coordinates: Mapping[str, Points],
     figures: PromptMap,
-) -> None:
-    from .map_picture import draw_map
+    generators: Sequence[str],
+) -> bool:
+    """Draws PATH.png and PATH.svg; whether there was anything to draw.
 
-    places: Counter[str] = Counter()
-    with (
-        replaced(job.path / MAP_FILE) as part,
-        part.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = CsvLines(file)
-        writer.write(("name", "source", "scenario_id", "generator", "angle", "x", "y"))
-        for item in items:
-            x, y = coordinates[item.source][places[item.source]]
-            places[item.source] += 1
-            cells = (item.name, item.source, item.scenario_id, item.generator, item.angle)
-            writer.write((*(writable(cell) for cell in cells), f"{x:.6g}", f"{y:.6g}"))
-    draw_map(job.path / PICTURE, items, coordinates, figures, job.generator_names)
+    Scenarios are diamonds, prompts markers on arms from them; faint hulls go round a generator's
+    prompts for one scenario, bold ones round all of its prompts; the prompts farthest out carry
+    the label of their angle.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    if not coordinates:
+        return False
+    from ..reports import figure_style as drawn
+    from ..reports.figure_style import BLACK, MARKERS, new_figure, save, short_name, style
+
+    # Not the palette's own order: neighbours in it are of one hue.
+    colours = (drawn.BLUE, drawn.ORANGE, drawn.GREEN, drawn.PURPLE, drawn.AMBER, drawn.SKY)
+    with style():
+        made = new_figure(4.8 * len(coordinates), 5.2)
+        for number, (source, points) in enumerate(coordinates.items(), start=1):
+            axes = made.add_subplot(1, len(coordinates), number)
+            mine = [item for item in items if item.source == source]
+            homes = {item.name: points[at] for at, item in enumerate(mine) if not item.generator}
+            areas = {one.generator: one for one in figures.hulls if one.source == source}
+            n_inner = len({(one.scenario_id, one.generator) for one in mine if one.generator})
+            for rank, name in enumerate(generators):
+                at = [place for place, item in enumerate(mine) if item.generator == name]
+                if not at:
+                    continue
+                colour = colours[rank % len(colours)]
+                _arms(axes, points, mine, at, homes, colour)
+                if n_inner <= _MOST_INNER:
+                    _inner_hulls(axes, points, mine, at, colour)
+                area = areas[name].normalised_area
+                label = short_name(name, 26) + ("" if area is None else f" (hull {area:.2f})")
+                axes.scatter(
+                    points[at, 0], points[at, 1], s=11, color=colour, label=label, zorder=3,
+                    marker=MARKERS[rank % len(MARKERS)], linewidths=0,
+                )  # fmt: skip
+                ring = hull(points[at])
+                ring = np.concatenate([ring, ring[:1]])
+                axes.plot(ring[:, 0], ring[:, 1], color=colour, lw=1.6, zorder=2)
+                _angles(axes, points, mine, at, colour)
+            if homes:
+                places = np.asarray(list(homes.values()))
+                axes.scatter(
+                    places[:, 0], places[:, 1], s=20, marker="D", facecolors="none",
+                    edgecolors=BLACK, linewidths=0.8, label="scenario", zorder=4,
+                )  # fmt: skip
+            axes.set_title(source)
+            axes.set_xlabel("first axis")
+            axes.set_ylabel("second axis")
+            axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=2)
+        save(made, path)
+    return True
+
+
+def _arms(
+    axes: Any,
+    points: Points,
+    items: Sequence[Embedded],
+    at: Sequence[int],
+    homes: Mapping[str, Points],
+    colour: str,
+) -> None:
+    for place in at:
+        home = homes.get(items[place].scenario_id)
+        if home is not None:
+            ends = np.stack([home, points[place]])
+            axes.plot(ends[:, 0], ends[:, 1], color=colour, lw=0.3, alpha=0.35, zorder=1)
+
+
+def _inner_hulls(
+    axes: Any, points: Points, items: Sequence[Embedded], at: Sequence[int], colour: str
+) -> None:
+    groups: dict[str, list[int]] = {}
+    for place in at:
+        groups.setdefault(items[place].scenario_id, []).append(place)
+    for group in groups.values():
+        if len(group) > 2:
+            corners = hull(points[group])
+            axes.fill(corners[:, 0], corners[:, 1], color=colour, alpha=0.08, lw=0, zorder=1)
+
+
+def _angles(
+    axes: Any, points: Points, items: Sequence[Embedded], at: Sequence[int], colour: str
+) -> None:
+    """The labels of the prompts farthest from the middle of the generator's."""
+    middle = points[at].mean(axis=0)
+    far = sorted(at, key=lambda place: (-float(np.sum((points[place] - middle) ** 2)), place))
+    for place in far[:_LABELLED]:
+        if not items[place].angle:
+            continue
+        text = textwrap.shorten(items[place].angle, 2 * _LABEL_WIDTH, placeholder="…")
+        axes.annotate(
+            "\n".join(textwrap.wrap(text, _LABEL_WIDTH)), points[place], xytext=(3, 3),
+            textcoords="offset points", fontsize=5.5, color=colour, zorder=5,
+        )  # fmt: skip

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from ..asking import target_backend
 from ..errors import InputError, InputFault
+from ..experiment.ask import Protocol, target_backend
+from ..experiment.backends import sorted_models
 from ..judges.models.backend import Backend
 from ..judges.offline.models import require_role
-from ..named_models import sorted_models
-from ..respond_protocol import Protocol
 from .plan import PromptPlan
 
 OFFLINE_GENERATOR = "offline/generator"

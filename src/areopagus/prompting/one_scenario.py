@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..access import require_access
+from ..experiment.backends import require_access
 from ..graphs.prompt_construction import Constructed, Construction, PromptRef, construct
 from ..judges.factory import is_made_of_settings
 from ..judges.models.client import Desk

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..cap_stop import cap_notices
+from ..experiment.job import cap_notices
 from ..graphs.prompt_brief import CRITERIA, FLAWS
 from ..graphs.prompt_construction import BUNDLE_STATUSES
+from ..number import units
 from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Section, Table
 from ..reports.section_job import job_sections
-from ..text_lines import units
 from .map import PICTURE
 from .run import PromptRun
 

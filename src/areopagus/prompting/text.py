@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from ..aggregation.interval import Interval
 from ..graphs.prompt_brief import CRITERIA, FLAWS
-from ..text_lines import WIDTH, heading, item, listed, table, units
+from ..number import WIDTH, heading, item, listed, table, units
 from .bounded_means import BoundedMean
 from .diversity import Diversity
 from .plan import PromptPlan
 from .statistics import GeneratorFigures, PromptFigures
 
 if TYPE_CHECKING:
-    from ..cap_stop import CapStop
+    from ..experiment.job import CapStop
     from .map import PromptMap
 
 _MOST_GAPS = 12

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..experiment.ask import Track
+from ..experiment.job import StageProgress
 from ..graphs.framings import Framing
 from ..loop import run_async, run_stoppable
 from ..panel import Panel
-from ..respond_protocol import Track
-from ..staged import StageProgress
 from .job import StressJob
 from .plan import StressPlan
 from .run import StressRun

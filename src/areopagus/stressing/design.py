@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..asking import Wording
+from ..experiment.ask import Track, Wording, protocol_from
+from ..experiment.backends import settings_of
 from ..graphs.framings import Framing
 from ..judges.models.backend import Backend
-from ..named_models import settings_of
-from ..respond_protocol import Track, protocol_from
 from .material import (
     Prompts,
     framings_from,

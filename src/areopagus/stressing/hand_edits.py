@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import InputError, InputFault
+from ..number import listed
 from ..records.variants import VariantRow, read_variants, text_sha256
-from ..text_lines import listed
 
 
 def refuse_edited(

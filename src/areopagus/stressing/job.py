@@ -1,37 +1,385 @@
-"""The stress test as a job: rewrite, respond, score, score some again, and measure."""
+"""The stress test as a job: rewrite, respond, score, measure.
+
+Its dry run is rehearsed on what the ledger holds: a stored variant is asked with its own text, a
+stored response judged with its own; what is not there yet is assumed.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..access import require_access
-from ..cap_stop import CapStop
+import numpy as np
+
 from ..errors import InputError
+from ..experiment.ask import Track, read_answer
+from ..experiment.backends import prepare_all, require_access
+from ..experiment.dry_run import BackendEstimate, Estimate, StageEstimate, estimate
+from ..experiment.job import CapStop, StagedJob, StageProgress, cap_notices
+from ..experiment.respond import USUAL_WORDS
+from ..experiment.score import ScoreJob, default_folder
 from ..graphs.framings import Framing
-from ..job import ScoreJob, default_folder
+from ..graphs.rewriting import (
+    MOST_REVIEW_CALLS,
+    MOST_WRITING_CALLS,
+    most_review_usd,
+    most_writing_usd,
+    review_request,
+    rewrite_request,
+)
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
+from ..loop import run_sync
+from ..number import units
 from ..records.readers.responses import open_responses
-from ..respond_protocol import Track
-from ..staged import StagedJob, StageProgress
-from ..text_lines import units
-from .answers import RESPONSES_FILE, Asking, cell_name, questions, write_answers
+from ..records.run_folder import REPORT_FILE, read_run_file, replaced
+from .answers import (
+    RESPONSES_FILE,
+    Asking,
+    cell_name,
+    count_missing,
+    count_supplied,
+    questions,
+    response_id,
+    write_answers,
+)
 from .design import design_of
-from .missing import count_missing, count_supplied
+from .measure import StressFigures, measure
+from .page import StressPage, write_stress_page
 from .panel_rows import CARRIED, NO_RESPONSE, chosen, panel_rows, repeat_of
 from .plan import StressPlan
-from .run import StressRun
+from .rewriting import assignments, reframe_each
+from .run import STRESS_FILE, TEXT_FILE, StressRun
 from .source import StressResponse, StressSource
-from .table import ConditionCounts, Floats, StressScores, read_retest, read_stress_scores
+from .table import (
+    ConditionCounts,
+    Floats,
+    StressScores,
+    read_retest,
+    read_stress_scores,
+    read_top_shares,
+)
+from .text import stress_lines
 
 if TYPE_CHECKING:
+    from ..graphs.reframing import Assignment, Reframed
     from ..panel import Panel
     from ..records.ledger import Ledger
+    from ..records.readers.responses import PromptRow
+    from .material import Prompts
+
+
+VARIANT_FACTOR = 1.3
+"""How much longer than its prompt a variant is assumed to be."""
+
+_REVIEW_TOKENS = 60
+"""A reviewer's reply on one variant."""
+
+
+async def rehearse_variants(
+    job: StressJob, prompts: Prompts
+) -> tuple[list[Asking], list[StageEstimate]]:
+    """What would be asked of the targets, and what it costs to have it written."""
+    if job.variants is not None:
+        return job.askings(), []
+    design = job.design
+    assigned = assignments(prompts, design.rewriters, design.reviewers, job.plan.seed)
+    stages = {
+        backend.spec.name: StageEstimate("rewrite", backend.spec.name)
+        for backend in (*design.rewriters, *design.reviewers)
+    }
+    askings: list[Asking] = []
+    desk = Desk(job.ledger)
+    desk.stop()  # what is stored is answered, nothing is sent
+    each = reframe_each(prompts, assigned, design.framings, desk, at_once=8)
+    async with aclosing(each) as outcomes:
+        async for row, outcome in outcomes:
+            _count(job, row, outcome, assigned[row.prompt_id], stages)
+            found = []
+            for name in design.conditions[1:]:
+                if outcome.status == "not_asked":
+                    length = round(len(row.prompt_text) * VARIANT_FACTOR)
+                    found.append(Asking(row.prompt_id, name, (row.prompt_text * 2)[:length]))
+                elif name in outcome.variants:
+                    found.append(Asking(row.prompt_id, name, outcome.variants[name]))
+            if found:
+                askings.append(Asking(row.prompt_id, job.plan.baseline, row.prompt_text))
+                askings += found
+    return askings, list(stages.values())
+
+
+def _count(
+    job: StressJob,
+    row: PromptRow,
+    outcome: Reframed,
+    who: Assignment,
+    stages: dict[str, StageEstimate],
+) -> None:
+    framings, secret = job.design.framings, job.ledger.secret
+    is_open = outcome.status == "not_asked"
+    writing = stages[who.rewriter.spec.name]
+    writing.planned += 1
+    is_written = not is_open or outcome.calls > 0
+    writing.stored += is_written
+    if is_open:
+        request = rewrite_request(
+            who.rewriter, row.prompt_text, framings, secret=secret, rung="json_schema"
+        )
+        tokens = len(framings) * who.rewriter.likely_tokens(row.prompt_text) * VARIANT_FACTOR
+        if not is_written:
+            writing.add_likely(who.rewriter, request, output_tokens=tokens)
+        writing.add_most(
+            MOST_WRITING_CALLS - is_written,
+            most_writing_usd(
+                who.rewriter, request, framings=len(framings), is_first_paid=is_written
+            ),
+        )
+    if who.reviewer is None:
+        return
+    reviewing = stages[who.reviewer.spec.name]
+    reviewing.planned += 1
+    if not is_open:
+        reviewing.stored += 1
+        return
+    variants = {framing.id: (row.prompt_text * 2) for framing in framings}
+    request = review_request(
+        who.reviewer, row.prompt_text, variants, framings, secret=secret, rung="json_schema"
+    )
+    reviewing.add_likely(who.reviewer, request, output_tokens=_REVIEW_TOKENS * len(framings))
+    reviewing.add_most(MOST_REVIEW_CALLS, most_review_usd(who.reviewer, request))
+
+
+_WORDS_TO_TOKENS = 4 / 3
+_JUDGE_CALLS = 2
+"""A judge's reply, and its one repair."""
+
+
+def rehearse(job: StressJob) -> list[StageEstimate]:
+    """Calls and cost of every stage and backend; see `Estimate` for how tokens are counted.
+
+    Raises:
+        InputError: unknown providers, and parameters that a model does not take.
+    """
+    prepare_all(job.backends)
+    return run_sync(_rehearse(job))
+
+
+async def calls_left(job: StressJob) -> dict[str, int]:
+    """Backend to the calls that the ledger cannot answer."""
+    left: dict[str, int] = {}
+    for item in await _rehearse(job):
+        left[item.backend] = left.get(item.backend, 0) + item.calls
+    return left
+
+
+async def _rehearse(job: StressJob) -> list[StageEstimate]:
+    found: list[StageEstimate] = []
+    if job.design.supplied is not None:
+        rows_given = job.design.supplied.source.rows()
+        responses = [row for row in rows_given if row.extra.get("status") not in NO_RESPONSE]
+    else:
+        assert job.design.prompts is not None  # noqa: S101 - one of the two is there
+        askings, stages = await rehearse_variants(job, job.design.prompts)
+        found += stages
+        if job.design.rewrite_only:
+            return found
+        responses, stages = _rehearse_answers(job, askings)
+        found += stages
+    plan, baselines = job.plan, _baselines(job, responses)
+    rows = list(panel_rows(responses, plan, baselines))
+    if not rows:
+        return found
+    once = estimate(job.panel, open_responses(rows))
+    found += _stages_of("score", once)
+    if "retest" in job.stages:
+        only = job.retested(iter(responses))
+        some = list(panel_rows(responses, plan, baselines, only=only))
+        if not some:
+            return found
+        both = estimate(job.twice(), open_responses(some))
+        found += _difference(both, estimate(job.panel, open_responses(some)))
+    return found
+
+
+def _rehearse_answers(
+    job: StressJob, askings: list[Asking]
+) -> tuple[list[StressResponse], list[StageEstimate]]:
+    stages = {name: StageEstimate("respond", name) for name in job.design.target_names}
+    words = job.design.wording.protocol.words or USUAL_WORDS
+    assumed = "word " * words
+    responses: list[StressResponse] = []
+    asked = questions(askings, job.design.targets, job.plan, job.asked_again(askings))
+    for number, question in enumerate(asked):
+        backend, asking = question.backend, question.item
+        stage = stages[backend.spec.name]
+        stage.planned += 1
+        request = job.design.wording.request(backend, question.prompt, question.repeat)
+        key = request.key()
+        stored = job.ledger.lookup([key]).get(key)
+        text = f"{assumed}{number}"
+        if stored is None:
+            stage.add(backend, request, output_tokens=words * _WORDS_TO_TOKENS)
+        else:
+            stage.stored += 1
+            text = read_answer(stored).text
+        responses.append(
+            StressResponse(
+                response_id(question), asking.prompt_id, asking.condition, asking.text, text,
+                backend.spec.name, {"repeat": question.repeat}, number,
+            )
+        )  # fmt: skip
+    return responses, list(stages.values())
+
+
+def _baselines(job: StressJob, responses: Iterable[StressResponse]) -> dict[str, str]:
+    if job.design.prompts is not None:
+        return job.design.prompts.texts
+    name = job.plan.baseline
+    return {row.prompt_id: row.prompt_text for row in responses if row.condition == name}
+
+
+def _stages_of(stage: str, found: Estimate) -> Iterator[StageEstimate]:
+    for item in found.backends:
+        yield StageEstimate(
+            stage, item.name, item.planned, item.stored, item.calls, item.likely_usd, item.most_usd,
+            most_calls=_JUDGE_CALLS * item.calls,
+        )  # fmt: skip
+
+
+def _difference(both: Estimate, once: Estimate) -> Iterator[StageEstimate]:
+    """What asking twice comes to beyond asking once."""
+
+    def less(name: str, a: BackendEstimate, b: BackendEstimate) -> Any:
+        first, second = getattr(a, name), getattr(b, name)
+        return None if first is None or second is None else first - second
+
+    for a, b in zip(both.backends, once.backends, strict=True):
+        names = ("planned", "stored", "calls", "likely_usd", "most_usd")
+        found = StageEstimate("retest", a.name, *(less(name, a, b) for name in names))
+        found.most_calls = _JUDGE_CALLS * found.calls
+        yield found
+
+
+FIGURES_FOLDER = "figures"
+
+
+def write_outputs(job: StressJob, scores: StressScores) -> StressFigures:
+    """Measures, and writes stress.json, stress.txt and the pictures.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    top = read_top_shares(job.panel_folder, scores, repeats=job.plan.response_repeats)
+    figures = measure(scores, job.plan, job.retest_pairs(), top)
+    panel = job.panel
+    judges = (
+        f"{units(len(panel.personas), 'persona')} × {units(len(panel.backends), 'model')} "
+        f"({', '.join(backend.spec.name for backend in panel.backends)}), "
+        f"rubric {panel.rubric.id}, scale {scores.scale[0]} to {scores.scale[1]}, "
+        f"the {'prompt answered' if job.plan.judged_prompt == 'own' else 'baseline prompt'} shown"
+    )
+    rewriting = job.outcome.get("rewrite")
+    stop = job.cap_stop
+    lines = stress_lines(
+        figures, job.plan, demonstration=job.is_demonstration, judges=judges, rewriting=rewriting,
+        is_supplied=job.design.supplied is not None, stop=stop,
+    )  # fmt: skip
+    plain = {
+        "demonstration": job.is_demonstration,
+        "supplied": job.design.supplied is not None,
+        "cost_cap": None if stop is None else stop.to_json(),
+        "plan": job.plan.to_json(),
+        "judges": judges,
+        "scale": list(scores.scale),
+        "rewriting": rewriting,
+        **figures.to_json(),
+    }
+    _write(job.path / STRESS_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
+    draw(
+        job.path / FIGURES_FOLDER, figures, scores, bold_at=job.bold_at,
+        is_demonstration=job.is_demonstration,
+    )  # fmt: skip
+    _write(job.path / TEXT_FILE, "\n".join(lines))
+    write_stress_page(
+        job.path / REPORT_FILE,
+        StressPage(
+            figures=figures,
+            plan=job.plan,
+            judges=judges,
+            is_demonstration=job.is_demonstration,
+            rewriting=rewriting,
+            figures_folder=job.path / FIGURES_FOLDER,
+            record=read_run_file(job.path, kind=job.kind),
+            is_supplied=job.design.supplied is not None,
+            notices=tuple(cap_notices(plain)),
+        ),
+    )
+    return figures
+
+
+def draw(
+    folder: Path,
+    figures: StressFigures,
+    scores: StressScores,
+    *,
+    bold_at: float,
+    is_demonstration: bool,
+) -> None:
+    """Draws scorecard and heat map as PNG and SVG."""
+    from ..reports.stress_figures import draw_delta_heatmap, draw_scorecard
+
+    found = figures.degradation
+    folder.mkdir(exist_ok=True)
+    levels = {(one.target, one.condition, one.dimension): one for one in found.levels}
+    shape = (len(found.targets), len(found.conditions), len(found.dimensions))
+    mean, error = np.full(shape, np.nan), np.full(shape, np.nan)
+    for t, target in enumerate(found.targets):
+        for c, condition in enumerate(found.conditions):
+            for d, dimension in enumerate(found.dimensions):
+                level = levels[target, condition, dimension]
+                mean[t, c, d], error[t, c, d] = level.interval.value, level.standard_error
+    draw_scorecard(
+        folder / "scorecard", targets=found.targets, conditions=found.conditions,
+        dimensions=found.dimensions, mean=mean, se=error, baseline=found.baseline,
+        scale=scores.scale, is_demonstration=is_demonstration,
+    )  # fmt: skip
+    variants = found.variants
+    delta = _cells(found, variants, found.dimensions)
+    column = _cells(found, variants, (None,))[:, :, 0]
+    draw_delta_heatmap(
+        folder / "delta_heatmap", targets=found.targets, conditions=variants,
+        dimensions=found.dimensions, delta=delta, mean_column=column, bold_at=bold_at,
+        labels=[
+            [
+                ["*" if found.cell(t, v, d).verdict == "changed" else "" for d in found.dimensions]
+                for v in variants
+            ]
+            for t in found.targets
+        ],
+        labels_say="* changed (significant after Holm's adjustment)",
+        is_demonstration=is_demonstration,
+    )  # fmt: skip
+
+
+def _cells(found: Any, variants: Any, dimensions: Any) -> Any:
+    return np.asarray(
+        [
+            [[found.cell(target, v, d).mean for d in dimensions] for v in variants]
+            for target in found.targets
+        ]
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    with replaced(path) as part:
+        part.write_text(text + "\n", encoding="utf-8")
+
 
 PANEL_FOLDER = "panel"
 RETEST_FOLDER = "retest"
@@ -127,7 +475,6 @@ class StressJob(StagedJob):
 
     async def require_access(self, desk: Desk) -> None:
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
-        from .estimate import calls_left
 
         backends = self.backends
         left: dict[str, int] | None = None
@@ -161,8 +508,6 @@ class StressJob(StagedJob):
     def finished(self, result: StressScores | None) -> StressRun:
         """Writes the figures, also where no response came, and returns the run."""
         if result is not None:
-            from .outputs import write_outputs
-
             write_outputs(self, result)
         return StressRun(self.path)
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..asking import target_backend
 from ..errors import InputError, InputFault
+from ..experiment.ask import Protocol, target_backend
+from ..experiment.backends import sorted_models
 from ..graphs.framings import Framing, load_framings
 from ..judges.models.backend import OFFLINE_RESPONDENT, OFFLINE_REWRITER, Backend
 from ..judges.offline.models import require_role
-from ..named_models import sorted_models
 from ..records.readers.responses import PromptRow, open_prompts
-from ..respond_protocol import Protocol
 from .plan import StressPlan
 
 if TYPE_CHECKING:

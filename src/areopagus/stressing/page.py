@@ -14,11 +14,11 @@ from ..aggregation.interval import Interval
 from ..aggregation.noise_floor import NoiseFloor
 from ..aggregation.prompt_means import PromptMean
 from ..aggregation.vulnerability import profile_sentences
+from ..number import units
 from ..reports.asked import state_told
 from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Section, Table
 from ..reports.section_job import job_sections
-from ..text_lines import units
 from .cell_words import (
     HIGH_CEILING,
     ceiling_text,

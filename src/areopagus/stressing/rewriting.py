@@ -8,7 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..access import require_access
+from ..experiment.backends import require_access
 from ..graphs.framings import Framing, load_framings
 from ..graphs.reframing import (
     REFRAMED_STATUSES,

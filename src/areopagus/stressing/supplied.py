@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputFault
+from ..number import units
 from ..records.readers.responses import FAULT_LIMIT
-from ..text_lines import units
 from .panel_rows import repeat_of
 from .plan import StressPlan
 from .source import StressResponse, StressSource

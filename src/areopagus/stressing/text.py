@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.degradation import Degradation
 from ..aggregation.prompt_means import PromptMean
 from ..aggregation.vulnerability import profile_sentences
-from ..text_lines import WIDTH, heading, item, table, units
+from ..number import WIDTH, heading, item, table, units
 from .cell_words import limits, noun_of, once_more, p_text, signed
 from .measure import StressFigures
 from .plan import StressPlan
 from .text_cells import cell_lines, dimension_codes
 
 if TYPE_CHECKING:
-    from ..cap_stop import CapStop
+    from ..experiment.job import CapStop
 
 
 def stress_lines(

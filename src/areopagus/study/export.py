@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ..errors import InputError, InputFault, StoreError
+from ..errors import InputError, InputFault, StoreError, visible_text
 from ..records.export import spreadsheet_safe
 from ..records.run_folder import replaced
 from ..records.spreadsheets import WORKBOOK_TEXT, cell_length, too_long_for_cell, write_text
 from ..rubrics import Rubric
-from ..visible_text import visible_text
 from .export_label_studio import label_studio_config, label_studio_tasks
 from .export_page import printable_page
 from .export_qualtrics import qualtrics_survey

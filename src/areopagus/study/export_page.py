@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import resources
 
+from ..errors import visible_text
 from ..rubrics import Rubric
-from ..visible_text import visible_text
 from .files import Packet, StudyFile
 
 _TEMPLATE = "printable.html.j2"

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from areopagus.aggregation import wilson
-from areopagus.asking import ModelAnswer
 from areopagus.audits import (
     AnswersTable,
     Audit,
@@ -23,6 +22,7 @@ from areopagus.audits import (
     one_of,
     read_option,
 )
+from areopagus.experiment.ask import ModelAnswer
 from areopagus.number import Number, from_interval
 
 from .words import WARNING

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from areopagus import Panel, respond
-from areopagus.cli.cost import cost_lines
+from areopagus.cli.results import cost_lines
 from areopagus.judges.models.pricing import TokenPrices
 from areopagus.judges.models.usage import Account, Sums, added_to, cost_record
 from areopagus.records.types import Reply, Usage
@@ -198,7 +198,7 @@ def test_sessions_of_a_run_that_the_cap_stopped_add_up(
 def test_what_is_spent_stands_on_record_before_the_end(
     server: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.renewal.NOTE_EVERY_S", 0.0)
+    monkeypatch.setattr("areopagus.experiment.job.NOTE_EVERY_S", 0.0)
     seen: list[tuple[float, float]] = []
 
     def look(progress: Any) -> None:

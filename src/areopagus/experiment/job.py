@@ -1,30 +1,28 @@
-"""A job of several stages in one folder: one desk, one budget, one stop, one record.
-
-Whatever a stage asks goes over the same desk, so that the cost cap, the limits of the endpoints and
-the ledger hold over all stages together, and a rerun pays for nothing twice.
-"""
+"""Jobs of several stages over one client: progress, autosave, and the cost cap."""
 
 from __future__ import annotations
 
 import asyncio
+import textwrap
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .access import check_cap
-from .judges.models.budget import Budget
-from .judges.models.client import Desk
-from .judges.models.usage import Spending, cost_record
-from .records.run_folder import RUN_FORMAT, RunFolder
-from .renewal import Renewal
+from ..errors import StoreError
+from ..judges.models.budget import Budget
+from ..judges.models.client import Desk
+from ..judges.models.usage import Spending, cost_record
+from ..records.run_folder import RUN_FORMAT, RunFolder
+from .backends import check_cap
 
 if TYPE_CHECKING:
-    from .records.ledger import Ledger
+    from ..records.ledger import Ledger
+
 
 StagedState = Literal["running", "complete", "interrupted", "budget"]
 
@@ -209,7 +207,7 @@ class StagedJob(ABC):
         return "budget" if self.stopped_by_budget() else "complete"
 
     def _record(self, state: StagedState, folder: RunFolder) -> dict[str, Any]:
-        from .run_record import versions
+        from .record import versions
 
         earlier = (folder.existing or {}).get("sessions", [])
         spending = self._desk.spending() if self._desk else Spending()
@@ -235,3 +233,112 @@ class StagedJob(ABC):
             "cost": cost_record(sessions),
             "sessions": sessions,
         }
+
+
+NOTE_EVERY_S = 5.0
+"""A job notes what it has spent so often, so that a kill takes no more than that off the record."""
+
+
+class Renewal:
+    """Writes a record anew when it is old and something has changed; used on one event loop.
+
+    A change soon after the last writing is written too, when its time has come: a run may wait for
+    minutes after it.
+    """
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        """Takes what writes the record; where it fails, the last record stands."""
+        self._write = write
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self, *, is_written: bool = True) -> None:
+        """From now on changes are written; the record was written just now, unless said so."""
+        self._due = time.monotonic() + (NOTE_EVERY_S if is_written else 0.0)
+
+    def end(self) -> None:
+        """Nothing is written any more."""
+        self._due = None
+        self._forget_timer()
+
+    def changed(self) -> None:
+        """Says that the record tells less than there is."""
+        if self._due is None:
+            return
+        left = self._due - time.monotonic()
+        if left <= 0:
+            self._renew()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(left, self._renew)
+
+    def _renew(self) -> None:
+        self._forget_timer()
+        if self._due is not None:
+            self.begin()
+            with suppress(OSError, StoreError):  # the last record says so if it cannot be written
+                self._write()
+
+    def _forget_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+STOPPED_BY_CAP = "Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on."
+"""The line that a command prints after its results."""
+
+
+@dataclass(frozen=True, slots=True)
+class CapStop:
+    """What the cost cap left out.
+
+    Attributes:
+        cap_usd: the cap.
+        planned: what the run was to ask for.
+        asked: how many of them were asked for.
+        unit: what they are, in the plural.
+        verb: what was done to get them.
+        rest: what else was left out ("judges were not heard on 12 answers"), or "".
+    """
+
+    cap_usd: float
+    planned: int
+    asked: int
+    unit: str
+    verb: str = "asked for"
+    rest: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """How much of the plan stands behind the figures, without a full stop."""
+        left_out = f"; {self.rest}" if self.rest else ""
+        return (
+            f"stopped by the cost cap of {_dollars(self.cap_usd)}: {self.asked:,} of "
+            f"{self.planned:,} planned {self.unit} {self.verb}{left_out}; figures rest on these "
+            "alone"
+        )
+
+    def lines(self, width: int) -> list[str]:
+        """The sentence as a report prints it."""
+        return textwrap.wrap(f"{self.sentence[:1].upper()}{self.sentence[1:]}.", width)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "max_cost_usd": self.cap_usd,
+            "planned": self.planned,
+            "asked": self.asked,
+            "unit": self.unit,
+            "sentence": self.sentence,
+        }
+
+
+def _dollars(value: float) -> str:
+    """The cap as it was given, with cents where it has any."""
+    return f"${value:,.2f}" if round(value, 2) == value else f"${value:,}"
+
+
+def cap_notices(plain: Mapping[str, Any]) -> list[str]:
+    """What a written result says of the cost cap that stopped its run, if one did."""
+    stop = plain.get("cost_cap")
+    return [] if stop is None else [str(stop["sentence"])]

@@ -12,28 +12,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from .access import prepare_all
-from .asking import read_answer
-from .errors import InputError
-from .estimate import Estimate, estimate
-from .job import Beginning, ScoreJob, default_folder
-from .job_options import JobOptions, seated
-from .loop import run_async, run_stoppable
-from .named_models import settings_of
-from .panel import Panel
-from .records.readers.responses import open_responses
-from .records.run_folder import ANSWERS_FILE, RunFolder
-from .records.types import STATUSES
-from .renewal import Renewal
-from .respond_protocol import Track
-from .responding import USUAL_WORDS, RespondJob
-from .run import Run, RunInterrupted
-from .run_record import RunState, run_record, session_record
-from .standing import Standing
-from .text_lines import units
+from ..errors import InputError
+from ..loop import run_async, run_stoppable
+from ..number import units
+from ..panel import Panel
+from ..records.readers.responses import open_responses
+from ..records.run_folder import ANSWERS_FILE, RunFolder
+from ..records.types import STATUSES
+from ..run import Run, RunInterrupted
+from .ask import Track, read_answer
+from .backends import prepare_all, settings_of
+from .config import JobOptions, seated
+from .dry_run import Estimate, estimate
+from .job import Renewal
+from .record import RunState, Standing, run_record, session_record
+from .respond import USUAL_WORDS, RespondJob
+from .score import Beginning, ScoreJob, default_folder
 
 if TYPE_CHECKING:
-    from .respond_results import RespondEstimate, RespondResult, ResponseCounts
+    from .respond import RespondEstimate, RespondResult, ResponseCounts
 
 
 def score_prompts(

@@ -11,27 +11,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from .access import all_paid, check_cap
-from .engines.engine import LocalEngine
-from .judges.models.budget import Budget
-from .judges.models.client import Desk
-from .judges.models.usage import Spending, cost_record
-from .loop import run_stoppable
-from .records.readers.responses import ResponseRow, text_key
-from .records.run_folder import RunFolder
-from .records.run_tables import TableWriter, TextWriter
-from .records.types import STATUSES
-from .renewal import Renewal
-from .run import Run, RunInterrupted
-from .run_record import RunState, run_record, session_record
-from .scoring import Scored, matter_of
-from .standing import Standing
+from ..judges.models.budget import Budget
+from ..judges.models.client import Desk
+from ..judges.models.usage import Spending, cost_record
+from ..loop import run_stoppable
+from ..records.readers.responses import ResponseRow, text_key
+from ..records.run_folder import RunFolder
+from ..records.run_tables import TableWriter, TextWriter
+from ..records.types import STATUSES
+from ..run import Run, RunInterrupted
+from .backends import all_paid, check_cap
+from .engine import LocalEngine, Scored, matter_of
+from .job import Renewal
+from .record import RunState, Standing, run_record, session_record
 
 if TYPE_CHECKING:
-    from .engines.engine import Engine
-    from .judges.models.backend import Backend
-    from .panel import Panel
-    from .records.readers.responses import ResponseSource, SourceSummary
+    from ..judges.models.backend import Backend
+    from ..panel import Panel
+    from ..records.readers.responses import ResponseSource, SourceSummary
+    from .engine import Engine
 
 
 @dataclass(slots=True)
@@ -237,7 +235,7 @@ class ScoreJob:
         return Run(self.folder.path)
 
     def _write_report(self) -> None:
-        from .reports import write_report
+        from ..reports import write_report
 
         write_report(self.folder.path, figures=not self._is_stage, is_stage=self._is_stage)
 
@@ -310,7 +308,7 @@ def run_job(job: ScoreJob) -> Run:
 
 def default_folder(name: str, identity: dict[str, Any]) -> Path:
     """`runs/NAME-xxxxxxxx`, the digits from what makes the run: the same command finds it again."""
-    from .records.run_folder import run_identity_hash
+    from ..records.run_folder import run_identity_hash
 
     stem = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in name)[:60]
     return Path("runs") / f"{stem.strip('-') or 'responses'}-{run_identity_hash(identity)[:8]}"

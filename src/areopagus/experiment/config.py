@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from .errors import InputError
-from .graphs.stopping import StoppingRule
+from ..errors import InputError
+from ..graphs.stopping import StoppingRule
 
 if TYPE_CHECKING:
-    from .batch import BatchEngine, BatchProgress, BatchSettings
-    from .engines import Engine
-    from .job import Progress, ScoreJob
-    from .panel import Panel
-    from .precision import PrecisionTally
-    from .records.readers.responses import ResponseSource
+    from ..batch import BatchEngine, BatchProgress, BatchSettings
+    from ..engines import Engine
+    from ..panel import Panel
+    from ..precision import PrecisionTally
+    from ..records.readers.responses import ResponseSource
+    from .score import Progress, ScoreJob
 
 
 class JobOptions(TypedDict, total=False):
@@ -67,11 +67,11 @@ class Seated:
 
     def job(self, source: ResponseSource, out: str | Path | None, **more: Any) -> ScoreJob:
         """The checked job over a source; `more` takes the place of options of `ScoreJob`."""
-        from .job import ScoreJob
+        from .score import ScoreJob
 
         engine, options = self.engine, self.options
         if self._tally is not None:
-            from .precision import PrecisionEngine
+            from ..precision import PrecisionEngine
 
             engine = PrecisionEngine(self._tally, inner=engine, rows=source.rows)
         settings: dict[str, Any] = {
@@ -91,7 +91,7 @@ def seated(panel: Panel, options: JobOptions) -> Seated:
     Raises:
         InputError: options that make no sense.
     """
-    from .engines.engine import LocalEngine
+    from .engine import LocalEngine
 
     rule = rule_of(
         options.get("precision"), options.get("judges_per_response"), options.get("order_seed", 0)
@@ -100,7 +100,7 @@ def seated(panel: Panel, options: JobOptions) -> Seated:
     batches = _batch_engine(options, engine, rule)
     tally = None
     if rule is not None:
-        from .precision import panel_with_rule
+        from ..precision import panel_with_rule
 
         panel, tally = panel_with_rule(panel, rule)
     return Seated(panel, batches or engine, options, tally, batches)
@@ -115,7 +115,7 @@ def job_of(
         InputError: everything wrong with the input.
         StoreError: the folder cannot be written.
     """
-    from .records.readers.responses import open_responses
+    from ..records.readers.responses import open_responses
 
     ready = seated(panel, options)
     responses = open_responses(source, columns=options.get("columns"), limit=options.get("limit"))
@@ -128,7 +128,7 @@ def _batch_engine(
     batch = options.get("batch", False)
     if batch is False:
         return None
-    from .batch import BatchEngine, BatchSettings
+    from ..batch import BatchEngine, BatchSettings
 
     settings = BatchSettings() if batch is True else batch
     if settings.only and rule is not None and rule.half_width is not None:

@@ -6,15 +6,15 @@ import asyncio
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .errors import InputError
-from .graphs.state import Sitting
-from .judges.judge import Matter
-from .judges.models.client import Desk
+from ..errors import InputError
+from ..graphs.state import Sitting
+from ..judges.judge import Matter
+from ..judges.models.client import Desk
 
 if TYPE_CHECKING:
-    from .judges.models.backend import Backend
-    from .panel import Panel
-    from .records.types import Verdict
+    from ..judges.models.backend import Backend
+    from ..panel import Panel
+    from ..records.types import Verdict
 
 
 def matter_from(
@@ -56,13 +56,13 @@ class SingleSittings:
             InputError: a missing key, an address at which nobody answers.
             StoreError: the ledger cannot be written.
         """
-        from .scoring import sit
+        from .engine import sit
 
         sitting = Sitting(matter, panel.bench, await self._open_desk(panel, matter))
         if self._checkpointer is None:
             return await sit(sitting)
         if self._graph is None:
-            from .graphs.panel import build_panel_graph
+            from ..graphs.panel import build_panel_graph
 
             self._graph = build_panel_graph(self._checkpointer)
         return await sit(sitting, graph=self._graph, config=_thread(panel, matter))
@@ -72,7 +72,7 @@ class SingleSittings:
         self._desk = None
 
     async def _open_desk(self, panel: Panel, matter: Matter) -> Desk:
-        from .access import all_paid, require_access
+        from .backends import all_paid, require_access
 
         # One desk for all calls that are made at once: its limits are those of the backends.
         async with self._opening:
@@ -93,7 +93,7 @@ class SingleSittings:
 
 
 def _thread(panel: Panel, matter: Matter) -> dict[str, Any]:
-    from .records.run_folder import run_identity_hash
+    from ..records.run_folder import run_identity_hash
 
     texts = asdict(matter)
     return {"configurable": {"thread_id": run_identity_hash(panel.identity() | texts)}}

@@ -1,4 +1,4 @@
-"""Many responses through the panel graph: a window of them at once, verdicts in input order."""
+"""What scores the responses of a job: this process, or another engine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ import gc
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from .graphs.panel import aggregate, panel_graph
-from .graphs.screening import screen
-from .graphs.state import Bench, Sitting
-from .judges.judge import Matter
-from .judges.models.client import Desk
-from .judges.models.prefix_cache import may_wait_for_one
-from .records.readers.responses import ResponseRow
-from .records.types import Judgment, Verdict
+from ..graphs.panel import aggregate, panel_graph
+from ..graphs.screening import screen
+from ..graphs.state import Bench, Sitting
+from ..judges.judge import Matter
+from ..judges.models.backend import Backend
+from ..judges.models.client import Desk
+from ..judges.models.prefix_cache import may_wait_for_one
+from ..records.readers.responses import ResponseRow
+from ..records.types import Judgment, Verdict
+from .backends import require_access
+
+if TYPE_CHECKING:
+    from ..panel import Panel
+
 
 FINISHED_AHEAD = 4096
 """How many finished responses may wait for one slow one, so that it does not stall the others."""
@@ -184,3 +190,65 @@ def closed(row: ResponseRow, *, bench: Bench, repeated: bool) -> Verdict:
             )
         )
     return aggregate(tuple(judgments), bench=bench, matter=matter, flags=seen.flags)
+
+
+class Engine(Protocol):
+    """Puts responses before a panel and hands back the verdicts."""
+
+    async def require_access(
+        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+    ) -> None:
+        """Raises everything that keeps the backends from being asked; sends nothing.
+
+        Args:
+            panel: whose backends.
+            is_paid: whether the ledger holds every reply that is wanted of a backend.
+            capped: whether there is a cost cap, which needs prices.
+
+        Raises:
+            InputError: with all faults together.
+        """
+        ...
+
+    def score(
+        self,
+        rows: Iterable[ResponseRow],
+        *,
+        panel: Panel,
+        desk: Desk,
+        is_repeated: Callable[[ResponseRow], bool],
+    ) -> AsyncGenerator[Scored, None]:
+        """Verdicts on the rows, in their order.
+
+        Calls and money are counted at the desk, wherever they were made; a desk that is stopped
+        lets what is in flight end.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Ends what the engine has started."""
+        ...
+
+
+class LocalEngine:
+    """All responses through the panel graph of this process, some dozens at once."""
+
+    async def require_access(
+        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+    ) -> None:
+        """See `access.require_access`."""
+        await require_access(panel.backends, is_paid, capped=capped)
+
+    def score(
+        self,
+        rows: Iterable[ResponseRow],
+        *,
+        panel: Panel,
+        desk: Desk,
+        is_repeated: Callable[[ResponseRow], bool],
+    ) -> AsyncGenerator[Scored, None]:
+        """See `score_rows`."""
+        return score_rows(rows, bench=panel.bench, desk=desk, is_repeated=is_repeated)
+
+    async def close(self) -> None:
+        """Nothing was started."""

@@ -6,21 +6,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from .access import known_rung
-from .graphs.screening import screen
-from .graphs.stopping import StoppingRule
-from .judges.judge import Judge, Matter
-from .judges.models.backend import Backend
-from .judges.models.client import reserve_usd
-from .judges.models.request import Request
-from .judges.parse import parse
-from .records.readers.responses import text_key
-from .records.types import Reply
-from .scoring import matter_of
+from ..graphs.screening import screen
+from ..graphs.stopping import StoppingRule
+from ..judges.judge import Judge, Matter
+from ..judges.models.backend import Backend
+from ..judges.models.client import reserve_usd
+from ..judges.models.request import Request
+from ..judges.parse import parse
+from ..records.readers.responses import text_key
+from ..records.types import Reply
+from .backends import known_rung
+from .engine import matter_of
 
 if TYPE_CHECKING:
-    from .panel import Panel
-    from .records.readers.responses import ResponseSource
+    from ..panel import Panel
+    from ..records.readers.responses import ResponseSource
 
 LIKELY_OUTPUT_CHARACTERS = 170
 """A reply of five scores and a flag, as most models write it."""
@@ -244,3 +244,43 @@ def plus(total: float | None, amount: float | None) -> float | None:
 def _sum(values: Iterable[float | None]) -> float | None:
     listed = list(values)
     return None if any(value is None for value in listed) else sum(v for v in listed if v)
+
+
+@dataclass(slots=True)
+class StageEstimate:
+    """One backend's part in one stage; the fields are those of `BackendEstimate`.
+
+    Attributes:
+        stage, backend: whose part, in what.
+        planned, stored: what is planned, and what of it is in the ledger.
+        calls: calls to send when nothing has to be asked for anew.
+        likely_usd, most_usd: their cost; the most includes every repair and second review.
+        most_calls: calls with all of those.
+    """
+
+    stage: str
+    backend: str
+    planned: int = 0
+    stored: int = 0
+    calls: int = 0
+    likely_usd: float | None = 0.0
+    most_usd: float | None = 0.0
+    most_calls: int = 0
+
+    def add(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
+        """Counts one call to send, which is not asked for anew."""
+        self.add_likely(backend, request, output_tokens=output_tokens)
+        self.add_most(1, reserve_usd(backend, request))
+
+    def add_likely(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
+        """Counts one call to send, without its worst case."""
+        self.calls += 1
+        text = "\n".join(message["content"] for message in request.messages)
+        output = min(round(output_tokens), backend.spec.max_tokens)
+        likely = backend.likely_cost(backend.likely_tokens(text), output)
+        self.likely_usd = plus(self.likely_usd, likely)
+
+    def add_most(self, calls: int, usd: float | None) -> None:
+        """Counts the worst case: so many calls, at so much altogether."""
+        self.most_calls += calls
+        self.most_usd = plus(self.most_usd, usd)

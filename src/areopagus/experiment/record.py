@@ -1,17 +1,117 @@
-"""What a run has come to so far: counts as verdicts pass by, and means with prompts as the unit."""
+"""run.json of a scoring job, and the summary that it is made from."""
 
 from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Literal
 
-from .records.types import Verdict
-from .run import RespondentMean
+from ..judges.models.usage import Spending, cost_record
+from ..records.run_folder import RUN_FORMAT
+from ..records.types import Verdict
+from ..run import RespondentMean
 
 if TYPE_CHECKING:
-    from .aggregation.respondents import PromptUnitMeans
+    from ..aggregation.respondents import PromptUnitMeans
+    from ..panel import Panel
+    from ..records.readers.responses import SourceSummary
+
+
+OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
+"""Parts of a run's identity that say what was judged; all others say by whom and how."""
+
+RunState = Literal["running", "complete", "interrupted", "budget"]
+
+
+def run_record(
+    panel: Panel,
+    *,
+    state: RunState,
+    identity: Mapping[str, Any],
+    source: SourceSummary,
+    standing: Standing,
+    counts: Mapping[str, int],
+    sessions: Sequence[Mapping[str, Any]],
+    notices: Sequence[str] = (),
+    answers: Mapping[str, Any] | None = None,
+    is_demonstration: bool = False,
+) -> dict[str, Any]:
+    """The content of run.json.
+
+    Args:
+        panel: who judges.
+        state, identity, sessions: of the run.
+        source: the responses.
+        standing: what the verdicts come to so far.
+        counts: status to number of judgments.
+        notices: what is to be said beside what the source says.
+        answers: where models were asked for the responses, what became of that.
+        is_demonstration: whether an embedded stand-in answered.
+    """
+    respondents, total = standing.means()
+    return {
+        "format": RUN_FORMAT,
+        "kind": "panel",
+        "state": state,
+        "demonstration": panel.is_demonstration or is_demonstration,
+        "identity": dict(identity),
+        "versions": versions(),
+        "source": source.name,
+        "notices": [*source.notices, *notices],
+        "responses": {
+            "n": source.n_responses,
+            "prompts": source.n_prompts,
+            "respondents": source.n_respondents,
+        },
+        **({"answers": dict(answers)} if answers is not None else {}),
+        "panel": panel.describe(),
+        "ledger": panel.ledger.place,
+        "n_planned": source.n_responses * len(panel.bench.planned()),
+        "counts": dict(counts),
+        "verdicts": dict(standing.verdicts),
+        "faults": dict(standing.faults),
+        "flags": dict(standing.flags),
+        "cost": {
+            "replies_usd": standing.cost_usd,
+            "judgments_with_unknown_price": standing.unknown_price,
+            "note": "what the replies in these tables cost when they were paid, whoever paid",
+            **cost_record(sessions),
+        },
+        "respondents": [item.to_json() for item in respondents],
+        "total": total.to_json(),
+        "sessions": list(sessions),
+    }
+
+
+def session_record(
+    spending: Spending, *, started: datetime, state: RunState, cap: float | None
+) -> dict[str, Any]:
+    """One session of run.json: each time the run was worked on."""
+    return {
+        "started": started.isoformat(timespec="seconds"),
+        "ended": None if state == "running" else datetime.now(UTC).isoformat(timespec="seconds"),
+        "state": state,
+        **spending.to_json(),
+        "max_cost_usd": cap,
+    }
+
+
+def versions() -> dict[str, str]:
+    """The versions of what shaped the numbers, and of a second list of prices if there is one."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found: dict[str, str] = {}
+    for name in ("areopagus", "litellm", "langgraph", "langchain-core", "pydantic", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    with suppress(PackageNotFoundError):
+        found["genai-prices"] = version("genai-prices")
+    return found
 
 
 class Standing:
@@ -72,7 +172,7 @@ class Standing:
             return [], RespondentMean("run", 0, 0, 0, None, None, "no response was scored")
         import numpy as np
 
-        from .aggregation.respondents import by_prompt_unit
+        from ..aggregation.respondents import by_prompt_unit
 
         width = 1 + len(self.criteria)
         values = np.frombuffer(self._values, dtype=np.float64).reshape(-1, width)

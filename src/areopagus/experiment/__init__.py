@@ -1,0 +1,1 @@
+"""The frame of every job: settings, dry run, stages, progress, stop, cap, autosave, record."""
