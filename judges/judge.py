@@ -13,12 +13,11 @@ from .models.backend import Backend, Rung
 from .models.client import Desk
 from .models.prefix_cache import one_goes_first
 from .models.request import Request
-from .prompt import TEMPLATE_VERSION, Brief, nonce_for, repair_request
+from .prompt import ECHO_CHARACTERS, Brief, nonce_for
 from .schema import Vote
 from .structured import Completion, Question, complete
 
 TOP_LOGPROBS = 20
-_ECHO_CHARACTERS = 1_000
 _LOGPROBS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
 
 
@@ -67,7 +66,7 @@ class Judge:
         return Question(
             messages=brief.messages(self.persona, matter.prompt, matter.response, nonce),
             schema=brief.contract,
-            template=TEMPLATE_VERSION,
+            template=brief.template.version,
             purpose="judge",
             nonce=nonce,
             shown=(matter.prompt, matter.response),
@@ -77,8 +76,8 @@ class Judge:
             shared=len(brief.opening(matter.prompt, matter.response, nonce)) if shares else 0,
             params=_LOGPROBS if self.score_mode == "expected" else {},
             stand_in=offline_contract(self.persona, brief) if offline else None,
-            repair_wording=lambda problem: repair_request(problem, brief.contract),
-            echo_characters=_ECHO_CHARACTERS,
+            repair_wording=brief.repair_request,
+            echo_characters=ECHO_CHARACTERS,
         )
 
     def requests(

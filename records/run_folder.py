@@ -258,17 +258,26 @@ def _refuse_foreign(path: Path) -> None:
         )
 
 
+_FIRST_TEMPLATE = "1"
+"""What run.json holds of the judges' wording where it is that of the first version."""
+
+
 def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     faults = [
         InputFault(str(path / RUN_FILE), f"holds {_brief(old)}, asked for now: {_brief(new)}", name)
         for name, old, new in _differences(there, here)
     ]
     if faults:
-        raise InputError(
-            faults,
-            hint="This folder holds another run. Choose another folder with --out: what is "
-            "already paid is known by the ledger, not by the folder.",
+        hint = (
+            "This folder holds another run. Choose another folder with --out: what is "
+            "already paid is known by the ledger, not by the folder."
         )
+        if there.get("template") == _FIRST_TEMPLATE != here.get("template"):
+            hint += (
+                " Its judges were asked in the wording of the first version: --template "
+                "areopagus_v1 asks so, and finds what is paid."
+            )
+        raise InputError(faults, hint=hint)
 
 
 def _differences(

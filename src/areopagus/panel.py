@@ -1,4 +1,4 @@
-"""Files of the user's that stand in the place of built-in ones: used, and never without a word."""
+"""The panel: personas on backends with a rubric, and what can be asked of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend
 from .judges.offline.models import require_role
-from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale
+from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale, require_readable
+from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
+from .judges.templates import JudgeTemplate, list_templates, load_template
 from .loop import run_async, run_sync
 from .panel_identity import description_of, identity_of
 from .personas import Persona, list_personas, load_personas
@@ -39,14 +41,15 @@ if TYPE_CHECKING:
 def hidden_files(
     personas: Sequence[str | Path | Persona] | None,
     rubric: str | Path | Rubric,
+    template: str | Path | JudgeTemplate,
     folders: Sequence[str | Path],
 ) -> tuple[str, ...]:
     """A sentence for every file that stands in the place of a built-in one of its name.
 
     Args:
         personas: the panel's; None = all.
-        rubric: the panel's.
-        folders: where both are looked for first.
+        rubric, template: the panel's.
+        folders: where personas and rubric are looked for first.
     """
     named = None if personas is None else {str(name) for name in personas}
     found = [
@@ -58,6 +61,12 @@ def hidden_files(
         for item in list_rubrics(folders)
         if item.hides_builtin and item.name == str(rubric)
     ]
+    if not isinstance(template, JudgeTemplate):
+        found += [
+            ("template", item)
+            for item in list_templates()
+            if item.hides_builtin and item.name == str(template)
+        ]
     return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
 
 
@@ -79,6 +88,7 @@ class Panel:
         order: Order = DEFAULT_ORDER,
         rationale: Rationale = "none",
         anchors: bool = True,
+        template: str | Path | JudgeTemplate = DEFAULT_TEMPLATE,
         repeats: int = 1,
         score_mode: ScoreMode = "integer",
         quorum: float = 2 / 3,
@@ -97,6 +107,7 @@ class Panel:
             order: where the persona stands in the messages.
             rationale: `before` asks each judge for its reasons first.
             anchors: whether judges read the rubric's anchors.
+            template: the wording of the judges' messages: a name, a file or an object.
             repeats: askings of each judge, as separate judgments.
             score_mode: `expected` takes the probability-weighted score where a backend gives
                 log-probabilities.
@@ -106,7 +117,7 @@ class Panel:
                 one no call goes before the others for a provider's cache.
 
         Raises:
-            InputError: with everything wrong in the settings, personas and rubric.
+            InputError: with everything wrong in the settings, personas, rubric and template.
         """
         specs, given = sorted_models(models)
         try:
@@ -135,9 +146,17 @@ class Panel:
         if isinstance(personas, str | Path | Persona):
             personas = [personas]
         self.personas = load_personas(personas, persona_folders)
-        self.notices = hidden_files(personas, rubric, persona_folders)
+        self.template = load_template(template)
+        if any(backend.spec.is_offline for backend in self.backends):
+            require_readable(self.template)
+        self.notices = hidden_files(personas, rubric, template, persona_folders)
         self.brief = Brief(
-            rubric=self.rubric, mode=mode, order=order, rationale=rationale, anchors=anchors
+            rubric=self.rubric,
+            mode=mode,
+            order=order,
+            rationale=rationale,
+            anchors=anchors,
+            template=self.template,
         )
         judges = [
             Judge(persona, backend, backend.spec.score_mode or score_mode)

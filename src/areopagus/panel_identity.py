@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .judges.prompt import TEMPLATE_VERSION
+from .judges.templates import FIRST, JudgeTemplate, load_template
 
 if TYPE_CHECKING:
     from .panel import Panel
@@ -31,7 +31,7 @@ def identity_of(panel: Panel) -> dict[str, Any]:
         "rationale": settings.rationale,
         "anchors": settings.anchors,
         "repeats": settings.repeats,
-        "template": TEMPLATE_VERSION,
+        "template": _identity_of(panel.template),
         "criteria": list(contract.criteria),
         "scale": [contract.low, contract.high],
     }
@@ -45,6 +45,7 @@ def description_of(panel: Panel) -> dict[str, Any]:
             for p in panel.personas
         ],
         "rubric": {"id": panel.rubric.id, "label": panel.rubric.label},
+        "template": {**_template(panel.template), "label": panel.template.label},
         "quorum": panel.settings.quorum,
         "models": [
             {
@@ -64,3 +65,13 @@ def description_of(panel: Panel) -> dict[str, Any]:
     if panel.precision is not None:
         described["precision"] = panel.precision.to_json()
     return described
+
+
+def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:
+    # The first version had one wording, and wrote its version alone: its folders are continued.
+    first = template.id == FIRST and template.sha256 == load_template(FIRST).sha256
+    return template.version if first else _template(template)
+
+
+def _template(template: JudgeTemplate) -> dict[str, str]:
+    return {"id": template.id, "version": template.version, "sha256": template.sha256}

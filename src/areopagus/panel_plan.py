@@ -216,6 +216,7 @@ def panel_by_plan(panel: Panel, plan: PanelPlan, *, seed: int = 0) -> Panel:
         order=settings.order,
         rationale=settings.rationale,
         anchors=settings.anchors,
+        template=panel.template,
         repeats=plan.repeats,
         score_mode=settings.score_mode,
         quorum=settings.quorum,

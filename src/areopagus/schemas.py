@@ -14,6 +14,7 @@ from .attacking import corpus, examples
 from .attacking.family import AttackFamily
 from .attacking.load import ExampleTexts
 from .graphs import framings
+from .judges import templates
 from .yaml_files import schema_text
 
 
@@ -22,6 +23,7 @@ def schema_files() -> dict[Path, str]:
     models: list[tuple[str | None, str, type[BaseModel]]] = [
         (personas.__file__, "persona", personas.Persona),
         (rubrics.__file__, "rubric", rubrics.Rubric),
+        (templates.__file__, "judge_template", templates.JudgeTemplate),
         (framings.__file__, "framing", framings.Framing),
         (corpus.__file__, "attack", AttackFamily),
         (examples.__file__, "base_texts", ExampleTexts),

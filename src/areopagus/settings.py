@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from .judges.models.backend import OFFLINE_MODEL, BackendSpec
 from .judges.prompt import DEFAULT_ORDER, Order, Rationale
+from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .records.types import Mode, ScoreMode
 
 Name = Annotated[str, Field(min_length=1)]
@@ -34,6 +35,9 @@ class PanelSettings(BaseModel):
     order: Order = DEFAULT_ORDER
     rationale: Rationale = "none"
     anchors: bool = Field(default=True, description="whether judges read the rubric's anchors")
+    template: Name = Field(
+        default=DEFAULT_TEMPLATE, description="wording of the judges' messages: a name or a file"
+    )
     repeats: int = Field(default=1, ge=1, le=1000)
     score_mode: ScoreMode = "integer"
     quorum: float = Field(
@@ -70,6 +74,7 @@ def read_settings(path: str | Path) -> PanelSettings:
             if settings.personas is None
             else tuple(_beside(base, name) for name in settings.personas),
             "rubric": _beside(base, settings.rubric),
+            "template": _beside(base, settings.template),
         }
     )
 

@@ -36,7 +36,7 @@ def read_back(user: str) -> tuple[str, str, str]:
     assert first.startswith(NONCE_LINE)
     nonce = first.removeprefix(NONCE_LINE)
     assert re.fullmatch("[0-9a-f]{16}", nonce)
-    assert user.count(nonce) == 5
+    assert user.count(nonce) == 7
     found = re.fullmatch(
         rf"<<<PROMPT {nonce}>>>\n(.*)\n<<<END PROMPT {nonce}>>>\n\n"
         rf"<<<RESPONSE {nonce}>>>\n(.*)\n<<<END RESPONSE {nonce}>>>\n\n(.*)",
@@ -44,7 +44,10 @@ def read_back(user: str) -> tuple[str, str, str]:
         re.DOTALL,
     )
     assert found is not None
-    return found[1], found[2], found[3]
+    # The closing block carries the marker, so that nothing inside the response passes for it.
+    assert found[3].startswith(f"<<<PANEL {nonce}>>>\n")
+    assert found[3].endswith(f"\n<<<END PANEL {nonce}>>>")
+    return found[1], found[2], found[3].replace(nonce, "NONCE")
 
 
 def check_messages(prompt: str, response: str) -> None:
@@ -59,7 +62,8 @@ def check_messages(prompt: str, response: str) -> None:
             assert messages[0] == others[0]
             seen_prompt, seen_response, closing = read_back(messages[1]["content"])
             assert (seen_prompt, seen_response) == (prompt, response)
-            assert closing == read_back(others[1]["content"])[2] == brief.closing(persona)
+            assert closing == read_back(others[1]["content"])[2]
+            assert (persona.description.strip() in closing) == (brief.order == "response_first")
 
 
 @settings(max_examples=40, deadline=None)

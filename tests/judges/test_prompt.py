@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations, takewhile
 from typing import Any
 
@@ -9,16 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from areopagus.judges import prompt as prompt_module
 from areopagus.judges.prompt import (
     DEFAULT_ORDER,
+    NONCE_DIGITS,
     NONCE_LINE,
     ORDERS,
     Brief,
-    describe,
     marked,
     nonce_for,
     rubric_text,
 )
+from areopagus.judges.schema import PROBLEMS
+from areopagus.judges.templates import load_template
 from areopagus.personas import Persona, load_persona, load_personas
 from areopagus.records.types import MODES
 from areopagus.rubrics import Rubric, load_rubric
@@ -51,13 +55,13 @@ def test_the_contract_stands_in_the_system_message_and_the_texts_in_the_users(
 ) -> None:
     brief = Brief(rubric, mode=mode, order=order, rationale=rationale)
     system, user = texts(brief, personas[0])
-    assert system.endswith(describe(brief.contract))
+    assert system.endswith(brief.form())
     assert PROMPT not in system
     assert RESPONSE not in system
     assert NONCE not in system
     assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{marked('PROMPT', PROMPT, NONCE)}\n\n")
     assert marked("RESPONSE", RESPONSE, NONCE) in user
-    assert user.count(NONCE) == 5
+    assert user.count(NONCE) == 7
     assert ("rationale" in brief.contract.keys) == (rationale == "before")
 
 
@@ -73,10 +77,10 @@ def test_the_rubric_is_shown_in_two_modes_and_not_a_word_of_it_in_the_third(
         for piece in (rubric.label, rubric.purpose, *rubric.anchors.values()):
             assert piece not in system + user
     else:
-        assert rubric_text(rubric) in system
+        assert rubric_text(rubric, load_template()) in system
         assert all(dimension.definition in system for dimension in rubric.dimensions)
     assert f"from {rubric.scale.low} (very poor) to {rubric.scale.high}" in system
-    assert ("form one overall judgment" in system) == (mode == "holistic")
+    assert ("give one overall score" in system) == (mode == "holistic")
 
 
 def test_each_mode_asks_for_its_own_keys(rubric: Rubric) -> None:
@@ -199,3 +203,74 @@ def test_a_repair_of_nothing_says_so(
 def test_the_default_order_is_one_of_the_two() -> None:
     assert DEFAULT_ORDER in ORDERS
     assert set(ORDERS) == {"response_first", "persona_first"}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("rationale", ["none", "before"])
+def test_the_form_names_every_key_and_holds_no_number_but_the_scale(
+    rubric: Rubric, mode: Any, rationale: Any
+) -> None:
+    brief = Brief(rubric, mode=mode, rationale=rationale)
+    for text in (brief.form(), brief.repair_request("not_json")):
+        assert all(f'"{key}"' in text for key in brief.contract.keys)
+        assert set(re.findall(r"\d+", text)) == {"1", "10"}
+        assert re.search(r'": \d', text) is None
+    assert ("rationale" in brief.form()) == (rationale == "before")
+    assert ("abstained" in brief.form()) == (mode == "dimensions")
+
+
+def test_each_repairable_problem_is_named_differently(rubric: Rubric) -> None:
+    brief = Brief(rubric)
+    repairable = [problem for problem in PROBLEMS if problem not in ("content_filter", "refusal")]
+    assert len({brief.repair_request(problem) for problem in repairable}) == len(repairable)
+    assert "ignore the rubric" not in brief.repair_request("ignore the rubric")
+
+
+judged_texts = st.text(max_size=200) | st.text(
+    "<>END RESPONSE0123456789abcdefABCDEF\n", max_size=200
+)
+
+
+@given(prompt=judged_texts, response=judged_texts, secret=st.binary(min_size=1, max_size=64))
+def test_a_nonce_is_hexadecimal_repeatable_and_absent_from_the_judged_texts(
+    prompt: str, response: str, secret: bytes
+) -> None:
+    nonce = nonce_for(secret, prompt, response)
+    assert re.fullmatch(rf"[0-9a-f]{{{NONCE_DIGITS}}}", nonce)
+    assert nonce == nonce_for(secret, prompt, response)
+    assert nonce not in prompt.casefold()
+    assert nonce not in response.casefold()
+
+
+@given(response=judged_texts)
+def test_no_text_can_close_its_marker(response: str) -> None:
+    nonce = nonce_for(b"secret", "Why?", response)
+    block = marked("RESPONSE", response, nonce)
+    closing = f"<<<END RESPONSE {nonce}>>>"
+    assert block.count(closing) == 1
+    assert block.endswith(f"\n{closing}")
+    assert block.count(nonce) == 2
+    assert block.removeprefix(f"<<<RESPONSE {nonce}>>>\n").removesuffix(f"\n{closing}") == response
+
+
+def test_another_secret_or_another_text_gives_another_nonce() -> None:
+    nonces = {
+        nonce_for(b"one", "Why?", "Because."),
+        nonce_for(b"two", "Why?", "Because."),
+        nonce_for(b"one", "Why?", "Because!"),
+        nonce_for(b"one", "Why? ", "Because."),
+        nonce_for(b"one", "Because.", "Why?"),
+    }
+    assert len(nonces) == 5
+
+
+def test_where_one_text_ends_and_the_next_begins_counts() -> None:
+    assert nonce_for(b"s", "ab", "c") != nonce_for(b"s", "a", "bc")
+    assert nonce_for(b"s", "abc") != nonce_for(b"s", "abc", "")
+
+
+def test_a_text_that_happens_to_hold_the_first_nonce_gets_another(monkeypatch) -> None:
+    # No text can be made that holds its own 16 digits, so the digits are made few: any text with
+    # all sixteen of them but one then leaves a single nonce.
+    monkeypatch.setattr(prompt_module, "NONCE_DIGITS", 1)
+    assert nonce_for(b"s", "012345 6789ABCDE") == "f"

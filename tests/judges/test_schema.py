@@ -1,20 +1,25 @@
-import re
+from typing import Annotated, Literal
 
 import pytest
+from pydantic import BaseModel, Field, model_validator
 
 from areopagus.errors import InputError
-from areopagus.judges.prompt import describe, repair_request
 from areopagus.judges.schema import (
+    FLAG,
     MAX_HIGH,
     PROBLEMS,
+    TEXT,
     OutputSchema,
+    Value,
     Vote,
+    form_repair,
     judgment_schema,
+    model_schema,
+    object_schema,
 )
 
 FIVE = judgment_schema(("clarity", "grounding"), 1, 10, abstained=True, rationale=True)
 ONE = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
-DEEP = judgment_schema(("depth",), 0, 4, abstained=True, rationale=False)
 
 
 def test_the_schema_is_flat_strict_and_in_the_order_of_the_reply() -> None:
@@ -54,40 +59,6 @@ def test_a_bare_integer_suffices_only_where_nothing_else_is_asked(
 
 
 @pytest.mark.parametrize(
-    "contract", [FIVE, ONE, judgment_schema(("depth",), 0, 4, abstained=True, rationale=False)]
-)
-def test_the_words_name_every_key_and_hold_no_number_but_the_scale(
-    contract: OutputSchema[Vote],
-) -> None:
-    for text in (describe(contract), repair_request("not_json", contract)):
-        assert all(f'"{key}"' in text for key in contract.keys)
-        assert set(re.findall(r"\d+", text)) == {str(contract.low), str(contract.high)}
-        assert re.search(r'": \d', text) is None
-
-
-def test_only_what_is_asked_for_is_described() -> None:
-    assert "rationale" in describe(FIVE)
-    assert "rationale" not in describe(ONE)
-    assert "abstained" not in describe(ONE)
-
-
-@pytest.mark.parametrize("problem", PROBLEMS)
-def test_the_repair_request_restates_the_shape_and_keeps_the_scores(problem: str) -> None:
-    text = repair_request(problem, FIVE)
-    assert '"clarity": <integer 1-10>' in text
-    assert "keep any score" in text
-
-
-def test_each_repairable_problem_is_named_differently() -> None:
-    repairable = [problem for problem in PROBLEMS if problem not in ("content_filter", "refusal")]
-    assert len({repair_request(problem, FIVE) for problem in repairable}) == len(repairable)
-
-
-def test_the_repair_request_repeats_nothing_that_a_reply_could_have_planted() -> None:
-    assert "ignore the rubric" not in repair_request("ignore the rubric", FIVE)
-
-
-@pytest.mark.parametrize(
     ("criteria", "low", "high", "field"),
     [
         ((), 1, 10, "criteria"),
@@ -117,3 +88,84 @@ def test_all_faults_of_a_contract_come_together() -> None:
     with pytest.raises(InputError) as caught:
         judgment_schema((), -1, 1.5, abstained=False, rationale=False)  # type: ignore[arg-type]
     assert [fault.field for fault in caught.value.faults] == ["criteria", "low", "high"]
+
+
+OBJECT = object_schema({"why": TEXT, "is_fit": FLAG})
+
+
+def test_an_object_is_flat_strict_and_in_order() -> None:
+    assert OBJECT.json_schema == {
+        "type": "object",
+        "properties": {"why": {"type": "string"}, "is_fit": {"type": "boolean"}},
+        "required": ["why", "is_fit"],
+        "additionalProperties": False,
+    }
+    assert OBJECT.shape() == '{"why": "<text>", "is_fit": <true or false>}'
+    assert '"why", "is_fit"' in OBJECT.described()
+    assert OBJECT.json_schema is OBJECT.json_schema  # written down once for all requests
+
+
+def test_every_departure_is_named_and_nothing_is_coerced() -> None:
+    assert [fault[:2] for fault in OBJECT.faults({"why": 7, "extra": 1})] == [
+        ("is_fit", "missing_key"),
+        ("extra", "extra_key"),
+        ("why", "wrong_type"),
+    ]
+    for value in ("true", 1, 0, None, [True]):
+        faults = OBJECT.faults({"why": "so", "is_fit": value})
+        assert [fault[:2] for fault in faults] == [("is_fit", "wrong_type")]
+
+
+def test_a_text_of_a_list_must_be_one_of_them() -> None:
+    schema = object_schema({"class": Value("string", choices=("biased", "neutral"))})
+    assert schema.json_schema["properties"]["class"] == {
+        "type": "string",
+        "enum": ["biased", "neutral"],
+    }
+    assert schema.faults({"class": "neutral"}) == []
+    assert schema.faults({"class": "other"})[0].sentence == "must be one of biased, neutral"
+
+
+class Finding(BaseModel):
+    why: str
+    kind: Literal["a", "b"]
+    sure: Annotated[int, Field(ge=0, le=10)]
+    is_fit: bool
+
+    @model_validator(mode="after")
+    def _agrees(self) -> "Finding":
+        if self.is_fit and self.kind == "b":
+            raise ValueError("kind b cannot be fit")
+        return self
+
+
+def test_a_pydantic_model_is_a_schema_of_the_same_flat_form() -> None:
+    schema = model_schema(Finding)
+    assert schema.json_schema["properties"] == {
+        "why": {"type": "string"},
+        "kind": {"type": "string", "enum": ["a", "b"]},
+        "sure": {"type": "integer", "minimum": 0, "maximum": 10},
+        "is_fit": {"type": "boolean"},
+    }
+    given = {"why": "so", "kind": "a", "sure": 3, "is_fit": True}
+    assert schema.build(given) == Finding(why="so", kind="a", sure=3, is_fit=True)
+    with pytest.raises(ValueError, match="kind b cannot be fit"):
+        schema.build({**given, "kind": "b"})
+
+
+def test_a_model_that_is_not_flat_is_refused() -> None:
+    class Nested(BaseModel):
+        inner: list[str]
+
+    with pytest.raises(TypeError, match=r"Nested\.inner"):
+        model_schema(Nested)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_the_common_request_to_repair_says_what_was_wrong_and_restates_the_shape(
+    problem: str,
+) -> None:
+    text = form_repair(problem, OBJECT)
+    assert text.startswith("Your last reply ")
+    assert OBJECT.shape() in text
+    assert "planted" not in form_repair("planted", OBJECT)

@@ -35,9 +35,10 @@ def list_them() -> None:
 def show(name: str) -> None:
     """Show rubric NAME (or FILE) as a judge reads it."""
     from ..judges.prompt import rubric_text
+    from ..judges.templates import load_template
     from ..rubrics import load_rubric
 
-    click.echo(printable(rubric_text(load_rubric(name))))
+    click.echo(printable(rubric_text(load_rubric(name), load_template())))
 
 
 @rubrics.command("check")

@@ -98,7 +98,7 @@ class PanelPlan:
     Attributes:
         run: names this run of a job; a node that works for another one closes what it had.
         models: fields of each `BackendSpec`.
-        personas, rubric: as loaded by the driver: nodes need none of its files.
+        personas, rubric, template: as loaded by the driver: nodes need none of its files.
         settings: the other arguments of `Panel`.
         ledger: file or address, without a password.
         identity: `Panel.identity` of the driver, which a node's must equal.
@@ -112,6 +112,7 @@ class PanelPlan:
     models: tuple[dict[str, Any], ...]
     personas: tuple[Any, ...]
     rubric: Any
+    template: Any
     settings: dict[str, Any]
     ledger: str
     identity: dict[str, Any]
@@ -141,6 +142,7 @@ class PanelPlan:
             [dict(model) for model in self.models],
             personas=self.personas,
             rubric=self.rubric,
+            template=self.template,
             ledger=self.ledger,
             **self.settings,
         )
@@ -182,6 +184,7 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
         ),
         personas=panel.personas,
         rubric=panel.rubric,
+        template=panel.template,
         settings={
             name: getattr(settings, name)
             for name in (
