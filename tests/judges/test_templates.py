@@ -1,0 +1,230 @@
+"""The wording of judges as a file: what it must hold, what is made of it, and the first wording."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import Panel
+from areopagus.errors import InputError
+from areopagus.judges import Brief, Judge, Matter
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.templates import DEFAULT, FIRST, fill, list_templates, load_template, without
+from areopagus.personas import load_persona
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.types import Reply
+from areopagus.rubrics import load_rubric
+from areopagus.schemas import schema_files
+from areopagus.testing import ScriptedBackend
+
+MATTER = Matter("r1", "p1", "m1", "Is privacy a right?", "It is, since without it no one is free.")
+ROWS = [{"response_id": "r1", "prompt_text": MATTER.prompt, "response_text": MATTER.response}]
+VOTE = json.dumps(
+    {**dict.fromkeys(load_rubric("critical_thinking").dimension_ids, 7), "abstained": False}
+)
+
+# (mode, order, response format): the first digits of the keys of a judge's request and of its
+# repair after a reply that was cut off, computed by the first version.
+KEYS = {
+    ("dimensions", "response_first", "json_schema"): ("e45ce3ce53f22f0e", "3049af69e8358333"),
+    ("dimensions", "response_first", "json_object"): ("0d85bffa08a92391", "5b682834a9ca4040"),
+    ("dimensions", "response_first", "prompt"): ("2e4fd2c4244db7b6", "0072df2a801e39a4"),
+    ("dimensions", "persona_first", "json_schema"): ("fec3af7871f3669d", "4e0d62baf0324e9a"),
+    ("holistic", "response_first", "json_schema"): ("9a3ed59ac59f30a0", "f87085fb7df82b5b"),
+    ("holistic", "persona_first", "prompt"): ("1d41f82c45410ed7", "8e88ef97c53c8e68"),
+    ("no_rubric", "response_first", "json_schema"): ("74995da8dbf40eea", "7b6835b790b15587"),
+    ("no_rubric", "persona_first", "json_object"): ("7a0055b87768eacd", "cf7d2e639759fb2f"),
+}
+
+
+@pytest.mark.parametrize(("settings", "keys"), KEYS.items())
+def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_version(
+    settings: tuple[Any, Any, Any], keys: tuple[str, str]
+) -> None:
+    mode, order, response_format = settings
+    brief = Brief(
+        load_rubric("critical_thinking"),
+        mode=mode,
+        order=order,
+        rationale="before" if mode == "holistic" else "none",
+        template=load_template(FIRST),
+    )
+    backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
+    score_mode: Any = "expected" if mode == "no_rubric" else "integer"
+    judge = Judge(load_persona("historian"), backend, score_mode)
+    question = judge.question(brief, MATTER, secret=b"secret", repeat=1)
+    repair = question.repaired("seven", "truncated")
+    found = [each.request(backend, response_format).key() for each in (question, repair)]
+    assert [key[:16] for key in found] == list(keys)
+
+
+def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
+    rubric = load_rubric("critical_thinking")
+    judge = Judge(load_persona("historian"), ScriptedBackend(VOTE))
+    keys = {
+        judge.requests(
+            Brief(rubric, template=load_template(name)),
+            MATTER,
+            secret=b"secret",
+            repeat=0,
+            rung="prompt",
+        ).key()
+        for name in (DEFAULT, FIRST)
+    }
+    assert len(keys) == 2
+    assert Panel().identity() != Panel(template=FIRST).identity()
+
+
+def test_a_folder_of_the_first_version_is_continued_under_its_wording_and_the_refusal_says_so(
+    tmp_path: Path,
+) -> None:
+    def run(**options: Any) -> Any:
+        backend = ScriptedBackend(VOTE)
+        with Panel(backend, ledger=tmp_path / "l.sqlite", personas=["historian"], **options) as p:
+            found = p.score_many(ROWS, tmp_path / "run")
+        return len(backend.requests), found.record
+
+    sent, record = run(template=FIRST)
+    # As the first version wrote it: there was one wording, known by its version alone.
+    assert record["identity"]["template"] == "1"
+    assert record["panel"]["template"]["sha256"] == load_template(FIRST).sha256
+    assert sent == 1
+    with pytest.raises(InputError) as refused:
+        run()
+    assert [fault.field for fault in refused.value.faults] == ["template"]
+    assert "--template areopagus_v1" in str(refused.value)
+    assert run(template=FIRST)[0] == 0
+
+
+async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> None:
+    key = "49b5eca658275c13dc7169b3a8c58ca180e18206ca95009490f07f3ad2a3ac32"
+    ledger = Ledger(tmp_path / "l.sqlite")
+    intent = await ledger.begin(key, backend="openai/gpt-4o-mini")
+    reply = Reply(text=VOTE, finish_reason="stop")
+    await ledger.finish(intent, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
+    model = {"model": "openai/gpt-4o-mini", "structured": "json_schema"}
+    panel = Panel(model, ledger=ledger, personas=["historian"], template=FIRST)
+    verdict = await panel.ascore(MATTER.prompt, MATTER.response)
+    assert [judgment.ledger_key for judgment in verdict.judgments] == [key]
+    assert verdict.judgments[0].from_ledger
+    ledger.close()
+
+
+def test_a_result_records_the_template_by_its_hash(tmp_path: Path) -> None:
+    with Panel(ScriptedBackend(VOTE), ledger=tmp_path / "l.sqlite", personas=["historian"]) as p:
+        record = p.score_many(ROWS, tmp_path / "run").record
+    template = load_template()
+    assert record["identity"]["template"] == {
+        "id": DEFAULT,
+        "version": "2",
+        "sha256": template.sha256,
+    }
+
+
+def test_the_closing_block_of_the_default_carries_the_marker() -> None:
+    brief = Brief(load_rubric("critical_thinking"))
+    closing = brief.closing(load_persona("historian"), "0123456789abcdef")
+    assert "<<<END PANEL 0123456789abcdef>>>" in closing
+    opening = brief.opening("Why?", "Because.", "0123456789abcdef")
+    assert opening.index("<<<PANEL 0123456789abcdef>>>") > opening.index("<<<END RESPONSE")
+
+
+def own(folder: Path, **changes: Any) -> Path:
+    """A template of a user's: the default one with other texts."""
+    import yaml
+
+    content = load_template().model_dump() | {"id": "mine"} | changes
+    path = folder / "mine.yaml"
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return path
+
+
+def test_a_template_of_ones_own_is_what_judges_read(tmp_path: Path) -> None:
+    path = own(tmp_path, persona="You are {label}. {description}", version="mine-3")
+    panel = Panel(template=path, personas=["historian"])
+    user = panel.messages("historian", "Why?", "Because.")[1]["content"]
+    assert f"You are {panel.personas[0].label}." in user
+    assert panel.identity()["template"]["version"] == "mine-3"
+
+
+def test_all_faults_of_a_template_come_together(tmp_path: Path) -> None:
+    path = own(
+        tmp_path,
+        system="{criteria} {form} {nonce}",
+        user="{nonce} {persona} {prompt} {response}",
+        scale="From {low}.",
+        repair="{problem}",
+        criteria={"dimensions": "x", "holistic": "{rubric}", "no_rubric": "{scale}"},
+    )
+    with pytest.raises(InputError) as caught:
+        load_template(path)
+    found = {(fault.field, fault.message.split(",")[0]) for fault in caught.value.faults}
+    assert ("system", "must hold {persona}") in found
+    assert any(name == "system" and "no placeholder but" in rule for name, rule in found)
+    assert ("scale", "must hold {high}") in found
+    assert ("repair", "must hold {shape}") in found
+    assert ("criteria.dimensions", "must hold {rubric}") in found
+    assert any(name == "user" and "after the last" in rule for name, rule in found)
+    assert any(name == "user" and "must hold {persona} after" in rule for name, rule in found)
+    assert all(fault.where.startswith(f"{path}:") for fault in caught.value.faults)
+
+
+@pytest.mark.parametrize(
+    ("user", "rule"),
+    [
+        ("{nonce}\n{prompt}\n{prompt}\n{response}\n{nonce}\n{persona}", "must hold {prompt} once"),
+        ("{nonce}\n  {prompt}\n{response}\n{nonce}\n{persona}", "must not indent {prompt}"),
+        ("{prompt}\n{response}\n{nonce}\n{persona}", "before the first judged text"),
+    ],
+)
+def test_a_user_message_keeps_the_judged_texts_marked_and_unaltered(
+    tmp_path: Path, user: str, rule: str
+) -> None:
+    with pytest.raises(InputError, match="user: ") as caught:
+        load_template(own(tmp_path, user=user))
+    assert rule in str(caught.value)
+
+
+def test_the_embedded_baseline_refuses_markers_that_it_cannot_read(tmp_path: Path) -> None:
+    path = own(tmp_path, user="{nonce}\n{prompt}\n--\n{response}\n{nonce}\n{persona}")
+    with pytest.raises(InputError, match="other markers"):
+        Panel(template=path)
+    assert Panel(ScriptedBackend(VOTE), template=path).template.id == "mine"
+
+
+def test_what_is_put_in_is_not_looked_at_again() -> None:
+    assert fill("{prompt} {nonce}", {"prompt": "{nonce}", "nonce": "7"}) == "{nonce} 7"
+    assert fill('{"a": 1} {shape}', {"shape": '{"b": 2}'}) == '{"a": 1} {"b": 2}'
+    assert fill("x\n  {anchors}", {"anchors": ["1: a", "2: b"]}) == "x\n  1: a\n  2: b"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("a\n\n{x}\n\nb", "a\n\nb"),
+        ("{x}\n\nb", "b"),
+        ("a\n\n{x}", "a"),
+        ("a\n  {x}\nb", "a\nb"),
+        ("a{x} b", "a b"),
+    ],
+)
+def test_a_placeholder_with_nothing_to_say_takes_its_line_with_it(text: str, left: str) -> None:
+    assert without(text, "x") == left
+    assert fill("<\n{response}\n>", {"response": ""}) == "<\n\n>"
+
+
+def test_the_built_in_templates_are_listed_and_their_schema_is_current() -> None:
+    assert {item.name for item in list_templates() if item.is_builtin} == {DEFAULT, FIRST}
+    path, text = next(
+        (path, text) for path, text in schema_files().items() if "judge_template" in path.name
+    )
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_an_unknown_template_is_bad_input() -> None:
+    with pytest.raises(InputError, match="did you mean areopagus_v2"):
+        load_template("areopagus_v22")
