@@ -102,7 +102,7 @@ def test_a_folder_of_the_first_version_is_continued_under_its_wording_and_the_re
 
 async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> None:
     key = "49b5eca658275c13dc7169b3a8c58ca180e18206ca95009490f07f3ad2a3ac32"
-    ledger = Ledger(tmp_path / "l.sqlite")
+    ledger = Ledger.open(tmp_path / "l.sqlite")
     intent = await ledger.begin(key, backend="openai/gpt-4o-mini")
     reply = Reply(text=VOTE, finish_reason="stop")
     await ledger.finish(intent, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
