@@ -18,10 +18,10 @@ from .run_folder import (
     read_run_file,
     replaced,
 )
-from .run_tables import read_judgments
-from .spreadsheets import CsvLines, cut_for_cell, write_text
+from .run_tables import read_judgments, score_cells
+from .spreadsheets import CsvLines, cut_for_cell, spreadsheet_safe, write_text
 
-ExportKind = Literal["csv", "jsonl", "parquet", "scrub", "xlsx"]
+ExportKind = Literal["csv", "jsonl", "parquet", "scores", "scrub", "xlsx"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
 
 SCRUB_RUBRIC = "critical_thinking"
@@ -44,7 +44,6 @@ SCRUB_COLUMNS = (
 
 _OWN_FILES = (RUN_FILE, JUDGMENTS_FILE, SCORES_FILE, REPORT_FILE)
 WORKBOOK_ROWS = 1_048_575
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,8 @@ def export_run(
     Args:
         folder: the run folder.
         kind: one of `EXPORT_KINDS`.
-        out: the file; `judgments.KIND` (or `scrub.csv`) in the folder when left out. Parquet is
-            what the folder holds already, so it needs a place.
+        out: the file; `judgments.KIND` (or `scrub.csv`) in the folder when left out. Parquet and
+            scores are what the folder holds already, so they need a place.
         verbatim: leave CSV text as it is, also where a spreadsheet would take it for a formula.
 
     Raises:
@@ -84,7 +83,7 @@ def export_run(
     record = read_run_file(folder, kind="panel")
     if kind not in EXPORT_KINDS:
         raise InputError(f"must be one of {', '.join(EXPORT_KINDS)}, got {kind!r}")
-    name = "scrub.csv" if kind == "scrub" else f"judgments.{kind}"
+    name = {"scrub": "scrub.csv", "scores": SCORES_FILE}.get(kind, f"judgments.{kind}")
     target = Path(out) if out is not None else folder / name
     if target.resolve() in {(folder / own).resolve() for own in _OWN_FILES}:
         raise InputError(
@@ -102,18 +101,14 @@ def export_run(
         if kind == "parquet":
             part.write_bytes((folder / JUDGMENTS_FILE).read_bytes())
             total = int(record["n_planned"])
+        elif kind == "scores":
+            _write_scores(part, folder, verbatim=verbatim)
+            total = int(record["n_planned"])
         elif kind == "csv":
             total = _write_csv(part, read_judgments(folder), verbatim=verbatim)
         else:
             total = writers[kind](part, read_judgments(folder))
     return Exported(target, total, total)
-
-
-def spreadsheet_safe(value: Any) -> Any:
-    """Text that a spreadsheet would take for a formula, with an apostrophe before it."""
-    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA_STARTS):
-        return f"'{value}"
-    return value
 
 
 def _scrub(folder: Path, record: dict[str, Any], target: Path, *, verbatim: bool) -> Exported:
@@ -177,6 +172,16 @@ def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool = F
             cells = [_plain_number(row[name]) for name in header]
             writer.write(cells if verbatim else [spreadsheet_safe(cell) for cell in cells])
     return count
+
+
+def _write_scores(part: Path, folder: Path, *, verbatim: bool) -> None:
+    if not verbatim:
+        part.write_bytes((folder / SCORES_FILE).read_bytes())
+        return
+    with part.open("w", encoding="utf-8", newline="") as file:
+        writer = CsvLines(file)
+        for cells in score_cells(folder):
+            writer.write(cells)
 
 
 def _write_jsonl(part: Path, rows: Iterable[dict[str, Any]]) -> int:

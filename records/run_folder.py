@@ -86,6 +86,7 @@ class RunFolder:
         is_new = _make(path)
         if not (path / RUN_FILE).exists():
             _refuse_foreign(path)  # before a lock is put among somebody else's files
+        make_private(path)
         folder = cls(path, _locked(path), None, is_new=is_new)
         try:
             # Read under the lock: a process that has just ended here has written its session.
@@ -173,8 +174,9 @@ def replaced(target: Path, *, durable: bool = False) -> Iterator[Path]:
     part: Path | None = None
     try:
         named = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
-        # Made with the rights that the user's umask leaves, as any file of theirs.
-        os.close(os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        # Prompts, responses and human judgments stand in what is written: its owner's alone,
+        # whatever the umask says and whatever stood there before.
+        os.close(os.open(named, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         part = named
         yield part
         if durable:
@@ -188,6 +190,17 @@ def replaced(target: Path, *, durable: bool = False) -> Iterator[Path]:
         if part is not None:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def make_private(folder: Path) -> None:
+    """Takes a folder of results, and the files in it, from everybody but their owner."""
+    if os.name != "posix":
+        return
+    for path in (folder, *folder.rglob("*")):
+        # A file of somebody else's cannot be changed, and is theirs to show.
+        with suppress(OSError):
+            if not path.is_symlink():
+                path.chmod(0o700 if path.is_dir() else 0o600)
 
 
 def _flush(path: Path, flags: int) -> None:
@@ -213,7 +226,7 @@ def _make(path: Path) -> bool:
         raise InputError([InputFault(str(path), "must have a name in UTF-8")])
     try:
         is_new = not path.exists()
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except FileExistsError:
         raise InputError([InputFault(str(path), "is a file; a run needs a folder")]) from None
     except OSError as error:
@@ -226,7 +239,7 @@ def _make(path: Path) -> bool:
 def _locked(path: Path) -> Any:
     from filelock import FileLock, Timeout
 
-    lock = FileLock(path / LOCK_FILE, thread_local=False)
+    lock = FileLock(path / LOCK_FILE, thread_local=False, mode=0o600)
     try:
         lock.acquire(timeout=0)
     except Timeout:

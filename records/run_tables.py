@@ -1,19 +1,32 @@
-"""The two tables of a run, written as verdicts come, in constant memory, and read back."""
+"""The tables of a run, written as verdicts come, in constant memory, and read back.
+
+judgments.parquet holds a row for each planned judgment, scores.csv one for each response, and
+texts.parquet the prompts and responses for the report.
+"""
 
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ..errors import InputError, InputFault
+from ..errors import InputError, InputFault, StoreError
 from .readers.text import allow_long_cells
 from .run_folder import JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE, replaced, unwritable
-from .spreadsheets import CsvLines, carried_names, writable
+from .spreadsheets import (
+    CsvLines,
+    carried_names,
+    spreadsheet_safe,
+    spreadsheet_safe_or_number,
+    spreadsheet_text,
+    writable,
+)
 from .types import Judgment, Verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROW_GROUP = 20_000
 
@@ -90,6 +103,57 @@ SCORE_COLUMNS = (
 axis, model and persona, and last what the input carried."""
 
 
+class _Parts:
+    """Files of a folder that take their places together, when all went well."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._stack = ExitStack()
+
+    def parquet(self, name: str, schema: Any) -> Any:
+        """A writer of a Parquet table."""
+        import pyarrow.parquet as parquet
+
+        part = self._stack.enter_context(replaced(self.folder / name))
+        writer = parquet.ParquetWriter(part, schema, compression="zstd")
+        self._stack.callback(writer.close)
+        return writer
+
+    def csv(self, name: str) -> CsvLines:
+        """A writer of a CSV table."""
+        part = self._stack.enter_context(replaced(self.folder / name))
+        handle = part.open("w", encoding="utf-8", newline="")
+        return CsvLines(self._stack.enter_context(handle))
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Turns errors of the disk into StoreError."""
+        try:
+            yield
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """As `writing`; what was opened is dropped where something goes wrong."""
+        with ExitStack() as stack, self.writing():
+            stack.callback(self.abandon)
+            yield
+            stack.pop_all()
+
+    def close(self) -> None:
+        """Puts the files in place."""
+        with self.writing():
+            self._stack.close()
+
+    def abandon(self) -> None:
+        """Drops what was written; files that were there before stay as they are."""
+        error = _AbandonedError()
+        # The disk may be as full for the last bytes as it was for those before.
+        with suppress(OSError, StoreError):
+            self._stack.__exit__(type(error), error, None)
+
+
 class TableWriter:
     """Writes both tables; they take their places when `close` is called without an error."""
 
@@ -103,31 +167,20 @@ class TableWriter:
         axes: Sequence[str],
         carried: Sequence[str] = (),
     ) -> None:
-        import pyarrow.parquet as parquet
-
         self._criteria = tuple(criteria)
         self._personas, self._models, self._axes = tuple(personas), tuple(models), tuple(axes)
         self._schema = judgment_schema(criteria)
         header = score_header(criteria, personas, models, axes)
         self._carried = tuple(carried)
         header += carried_names(carried, header)
-        self._folder = folder
         self._rows: list[Judgment] = []
-        self._stack = ExitStack()
-        try:
-            with self._told():
-                # Both are closed before either takes its place: the last bytes of one may find the
-                # disk full, and the tables of a folder belong together.
-                table = self._stack.enter_context(replaced(folder / JUDGMENTS_FILE))
-                scores = self._stack.enter_context(replaced(folder / SCORES_FILE))
-                self._parquet = parquet.ParquetWriter(table, self._schema, compression="zstd")
-                self._stack.callback(self._parquet.close)
-                handle = self._stack.enter_context(scores.open("w", encoding="utf-8", newline=""))
-                self._csv = CsvLines(handle)
-                self._csv.write(header)
-        except BaseException as error:
-            self._abandon(error)
-            raise
+        # Both are closed before either takes its place: the last bytes of one may find the disk
+        # full, and the tables of a folder belong together.
+        self._parts = _Parts(folder)
+        with self._parts.opening():
+            self._csv = self._parts.csv(SCORES_FILE)
+            self._parquet = self._parts.parquet(JUDGMENTS_FILE, self._schema)
+            self._csv.write(map(spreadsheet_safe, header))
 
     def add(self, verdict: Verdict, carried: Mapping[str, Any] | None = None) -> None:
         """One response: its judgments and its row.
@@ -137,11 +190,14 @@ class TableWriter:
         """
         self._rows.extend(verdict.judgments)
         extra = carried or {}
-        with self._told():
+        with self._parts.writing():
             if len(self._rows) >= ROW_GROUP:
                 self._flush()
             self._csv.write(
-                [*self._score_row(verdict), *(_cell(extra.get(name)) for name in self._carried)]
+                [
+                    *self._score_row(verdict),
+                    *(spreadsheet_safe_or_number(_cell(extra.get(name))) for name in self._carried),
+                ]
             )
 
     def close(self) -> None:
@@ -150,27 +206,13 @@ class TableWriter:
         Raises:
             StoreError: the folder cannot be written any more; what was there stays as it is.
         """
-        with self._told():
+        with self._parts.writing():
             self._flush()
-            self._stack.close()
+        self._parts.close()
 
     def abandon(self) -> None:
         """Drops what was written; tables that were there before stay as they are."""
-        self._abandon(_AbandonedError())
-
-    def _abandon(self, error: BaseException) -> None:
-        try:
-            self._stack.__exit__(type(error), error, error.__traceback__)
-        except BaseException as raised:
-            if raised is not error:
-                raise
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise unwritable(self._folder, error) from error
+        self._parts.abandon()
 
     def _flush(self) -> None:
         if not self._rows:
@@ -193,18 +235,16 @@ class TableWriter:
         counts = verdict.counts
         low, high = verdict.interval or (None, None)
         row = [
-            verdict.response_id,
-            verdict.prompt_id,
-            verdict.respondent_id,
+            *map(_text_cell, (verdict.response_id, verdict.prompt_id, verdict.respondent_id)),
             verdict.status,
-            verdict.reason,
+            _text_cell(verdict.reason),
             verdict.n_scored,
             verdict.n_planned,
             _shown(verdict.composite),
             _shown(low),
             _shown(high),
-            verdict.interval_method,
-            verdict.interval_reason,
+            _text_cell(verdict.interval_method),
+            _text_cell(verdict.interval_reason),
             _shown(verdict.median),
             _shown(verdict.trimmed_mean),
             _shown(verdict.sd),
@@ -212,7 +252,7 @@ class TableWriter:
             _shown(verdict.share_abstained),
             *(counts[s] for s in ("abstained", "refused", "unreadable", "failed", "not_asked")),
             _shown(verdict.cost_usd, digits=8),
-            " ".join(verdict.flags),
+            _text_cell(" ".join(verdict.flags)),
         ]
         for name in self._criteria:
             limits = verdict.dimension_intervals.get(name) or (None, None)
@@ -260,33 +300,84 @@ def read_judgments(folder: str | Path) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: there is no such table in the folder.
     """
+    with _opened(Path(folder) / JUDGMENTS_FILE) as file:
+        for batch in file.iter_batches(batch_size=4096):
+            yield from batch.to_pylist()
+
+
+def judgment_frame(folder: str | Path, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """judgments.parquet as a DataFrame, one row a planned judgment.
+
+    A million responses by thirty judges have 30 million rows: name the columns that are needed.
+
+    Args:
+        folder: the run folder.
+        columns: those to be read; by default all.
+
+    Raises:
+        InputError: there is no such table in the folder, or no such column in the table.
+    """
+    with _opened(Path(folder) / JUDGMENTS_FILE) as file:
+        known = file.schema_arrow.names
+        wrong = [name for name in columns or () if name not in known]
+        if wrong:
+            raise InputError(f"{JUDGMENTS_FILE} has no column {wrong[0]!r}: {', '.join(known)}")
+        frame: pd.DataFrame = file.read(columns=columns and list(columns)).to_pandas()
+    return frame
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     import pyarrow.parquet as parquet
 
-    path = Path(folder) / JUDGMENTS_FILE
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
     with file:
-        for batch in file.iter_batches(batch_size=4096):
-            yield from batch.to_pylist()
+        yield file
 
 
 def read_scores(folder: str | Path) -> list[dict[str, str]]:
-    """The rows of scores.csv, as text.
+    """The rows of scores.csv, as text and without the apostrophes that keep formulas from running.
 
     Raises:
         InputError: there is no such table in the folder.
     """
+    header, *rows = score_cells(folder)
+    return [dict(zip(header, row, strict=False)) for row in rows]
+
+
+def score_frame(folder: str | Path) -> pd.DataFrame:
+    """scores.csv as a DataFrame, one row a response; ids as text, empty cells missing.
+
+    Raises:
+        InputError: there is no such table in the folder.
+    """
+    import pandas as pd
+
     path = Path(folder) / SCORES_FILE
+    ids = dict.fromkeys(("response_id", "prompt_id", "respondent_id"), str)
+    try:
+        frame = pd.read_csv(path, dtype=ids, keep_default_na=False, na_values=[""])
+    except (OSError, ValueError) as error:
+        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
+    for name in frame.columns:
+        if not pd.api.types.is_numeric_dtype(frame[name]):
+            frame[name] = frame[name].map(spreadsheet_text, na_action="ignore")
+    return frame.rename(columns=spreadsheet_text)
+
+
+def score_cells(folder: str | Path) -> Iterator[list[str]]:
+    """The rows of scores.csv as cells, the header first; raises as `read_scores`."""
+    path = Path(folder) / SCORES_FILE
+    allow_long_cells()
     try:
         with path.open(encoding="utf-8", newline="") as file:  # carriage returns are text
-            text = file.read()
-    except OSError as error:
-        raise InputError([InputFault(str(path), f"cannot be read: {error.strerror}")]) from error
-    # A carried text may be longer than the csv module's own limit, which is one for the process.
-    allow_long_cells()
-    return list(csv.DictReader(io.StringIO(text, newline="")))
+            for cells in csv.reader(file):
+                yield [spreadsheet_text(cell) for cell in cells]
+    except (OSError, ValueError, csv.Error) as error:
+        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
 
 
 class _AbandonedError(Exception):
@@ -299,6 +390,11 @@ def _shown(value: float | None, *, digits: int = 4) -> str:
 
 def _cell(value: Any) -> Any:
     return "" if value is None else writable(value)
+
+
+def _text_cell(value: Any) -> Any:
+    """A cell whose text somebody else wrote: no formula, whatever it begins with."""
+    return spreadsheet_safe(_cell(value))
 
 
 TEXT_COLUMNS: Final = ("response_id", "prompt_text", "response_text")
@@ -320,23 +416,13 @@ class TextWriter:
             StoreError: the folder cannot be written.
         """
         import pyarrow as pa
-        import pyarrow.parquet as parquet
 
-        self._folder = folder
         self._schema = pa.schema([(name, pa.string()) for name in TEXT_COLUMNS])
         self._rows: list[tuple[str, str, str]] = []
         self._chars = 0
-        self._stack = ExitStack()
-        try:
-            part = self._stack.enter_context(replaced(folder / TEXTS_FILE))
-            self._file = parquet.ParquetWriter(part, self._schema, compression="zstd")
-            self._stack.callback(self._file.close)
-        except OSError as error:
-            self._give_up(error)
-            raise unwritable(folder, error) from error
-        except BaseException as error:
-            self._give_up(error)
-            raise
+        self._parts = _Parts(folder)
+        with self._parts.opening():
+            self._file = self._parts.parquet(TEXTS_FILE, self._schema)
 
     def add(self, response_id: str, prompt_text: str, response_text: str) -> None:
         """One more response, in the order of the tables.
@@ -356,37 +442,24 @@ class TextWriter:
             StoreError: the folder cannot be written any more; what was there stays as it is.
         """
         self._flush()
-        try:
-            self._stack.close()
-        except OSError as error:
-            raise unwritable(self._folder, error) from error
+        self._parts.close()
 
     def abandon(self) -> None:
         """Drops what was written; a file that was there before stays as it is."""
-        self._give_up(_AbandonedTextsError())
+        self._parts.abandon()
 
     def _flush(self) -> None:
         if not self._rows:
             return
         import pyarrow as pa
 
-        columns = zip(*self._rows, strict=True)
-        arrays = [[writable(text) for text in column] for column in columns]
-        try:
+        columns = [[writable(text) for text in column] for column in zip(*self._rows, strict=True)]
+        with self._parts.writing():
             self._file.write_table(
-                pa.table(dict(zip(TEXT_COLUMNS, arrays, strict=True)), schema=self._schema)
+                pa.table(dict(zip(TEXT_COLUMNS, columns, strict=True)), schema=self._schema)
             )
-        except OSError as error:
-            raise unwritable(self._folder, error) from error
         self._rows.clear()
         self._chars = 0
-
-    def _give_up(self, error: BaseException) -> None:
-        try:
-            self._stack.__exit__(type(error), error, error.__traceback__)
-        except BaseException as raised:
-            if raised is not error:
-                raise
 
 
 def read_texts(folder: str | Path, wanted: Iterable[str]) -> Mapping[str, tuple[str, str]]:
@@ -395,8 +468,6 @@ def read_texts(folder: str | Path, wanted: Iterable[str]) -> Mapping[str, tuple[
     Raises:
         InputError: the file is there and cannot be read.
     """
-    import pyarrow.parquet as parquet
-
     path = Path(folder) / TEXTS_FILE
     if not path.is_file():
         return {}
@@ -404,7 +475,7 @@ def read_texts(folder: str | Path, wanted: Iterable[str]) -> Mapping[str, tuple[
     found: dict[str, tuple[str, str]] = {}
     prompts: dict[str, str] = {}
     try:
-        with parquet.ParquetFile(path) as file:
+        with _opened(path) as file:
             for batch in file.iter_batches(batch_size=1024, columns=list(TEXT_COLUMNS)):
                 columns: dict[str, list[Any]] = batch.to_pydict()
                 for name, prompt, response in zip(*columns.values(), strict=True):
@@ -414,7 +485,3 @@ def read_texts(folder: str | Path, wanted: Iterable[str]) -> Mapping[str, tuple[
     except (OSError, ValueError, KeyError) as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
     return found
-
-
-class _AbandonedTextsError(Exception):
-    """Unwinds the writer without putting its file in place."""

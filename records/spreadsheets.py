@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
@@ -50,6 +51,35 @@ def writable(value: Any) -> Any:
     if not isinstance(value, str) or value.isascii():
         return value
     return value.encode("utf-8", "replace").decode("utf-8")
+
+
+# A cell beginning with one of these is a formula to Excel, LibreOffice or Google Sheets, also after
+# blanks and in the full-width forms of East Asian keyboards.
+_FORMULA = re.compile(r"[\t\r\n]|\s*[=+\-@＝＋－＠]")
+_GUARDED = re.compile(rf"'+(?:{_FORMULA.pattern})")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+def spreadsheet_safe(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula, with an apostrophe before it.
+
+    Text that begins with apostrophes and then so gets one more, so that `spreadsheet_text` brings
+    all text back. Values that are no text stay as they are.
+    """
+    if not isinstance(value, str):
+        return value
+    return f"'{value}" if _FORMULA.match(value) or _GUARDED.match(value) else value
+
+
+def spreadsheet_safe_or_number(value: Any) -> Any:
+    """As `spreadsheet_safe`, for columns that may hold numbers: -0.5, +3 and 1e-4 are left."""
+    is_number = isinstance(value, str) and _NUMBER.fullmatch(value)
+    return value if is_number else spreadsheet_safe(value)
+
+
+def spreadsheet_text(cell: str) -> str:
+    """The text of a cell that `spreadsheet_safe` wrote."""
+    return cell[1:] if _GUARDED.match(cell) else cell
 
 
 WORKBOOK_TEXT = 32_767

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..errors import InputError, InputFault
 from ..records.readers.text import allow_long_cells
 from ..records.run_folder import JUDGMENTS_FILE, SCORES_FILE, TEXTS_FILE
+from ..records.spreadsheets import spreadsheet_text
 
 MOST_RESPONSES: Final = 50_000
 MOST_JUDGMENTS: Final = 1_500_000
@@ -55,7 +56,7 @@ def _scores(source: Path, target: Path, step: int) -> list[str]:
             writer = csv.writer(written, lineterminator="\n")
             writer.writerow(header)
             for row in islice(rows, 0, None, step):
-                ids.append(row[place])
+                ids.append(spreadsheet_text(row[place]))
                 writer.writerow(row)
     except (OSError, ValueError, StopIteration, csv.Error) as error:
         raise InputError([InputFault(str(source), f"cannot be read: {error}")]) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import StoreError
+from ..records.run_folder import replaced
 from .visible import visible_plain
 
 FigureFormat = Literal["png", "svg"]
@@ -75,7 +76,7 @@ def save(
     metadata: dict[str, Any] = {"png": {"Software": None}, "svg": {"Date": None}}
     paths = []
     try:
-        base.parent.mkdir(parents=True, exist_ok=True)
+        base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with style(), warnings.catch_warnings():
             # Names in scripts that the font lacks: the SVG holds them as text all the same.
             warnings.filterwarnings("ignore", message="Glyph .* missing from", module="matplotlib")
@@ -85,7 +86,8 @@ def save(
             figure.set_layout_engine("none")
             for suffix in formats:
                 paths.append(base.with_name(f"{base.name}.{suffix}"))
-                figure.savefig(paths[-1], metadata=metadata[suffix])
+                with replaced(paths[-1]) as part:
+                    figure.savefig(part, format=suffix, metadata=metadata[suffix])
     except OSError as error:
         raise StoreError(f"{base}: the figure cannot be written ({error.strerror})") from error
     return tuple(paths)

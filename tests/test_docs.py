@@ -274,6 +274,12 @@ def test_no_page_calls_a_command_that_is_not_there_yet() -> None:
         assert named is None or not named.search(page.read_text(encoding="utf-8")), page
 
 
+def test_nothing_that_a_command_writes_lies_in_the_repository() -> None:
+    # `areopagus prompts concepts` writes concepts.csv where it is called; one was committed once.
+    written = ("*.csv", "*.parquet", "*.sqlite", "*.html", "*.jsonl", "run.json")
+    assert [path.name for pattern in written for path in ROOT.glob(pattern)] == []
+
+
 def test_every_page_is_there_and_reached_from_the_readme() -> None:
     assert {page.stem for page in (ROOT / "docs").glob("*.md")} == EXPECTED_PAGES
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

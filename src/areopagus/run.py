@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .records.run_folder import JUDGMENTS_FILE, REPORT_FILE, SCORES_FILE, read_run_file
-from .records.run_tables import read_judgments, read_scores
+from .records.run_folder import REPORT_FILE, read_run_file
+from .records.run_tables import judgment_frame, read_judgments, read_scores, score_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,14 +128,7 @@ class Run:
         """
         if table not in ("scores", "judgments"):
             raise ValueError(f"table must be 'scores' or 'judgments', got {table!r}")
-        import pandas as pd
-
-        if table == "judgments":
-            return pd.read_parquet(self.path / JUDGMENTS_FILE)
-        ids = dict.fromkeys(("response_id", "prompt_id", "respondent_id"), str)
-        return pd.read_csv(
-            self.path / SCORES_FILE, dtype=ids, keep_default_na=False, na_values=[""]
-        )
+        return judgment_frame(self.path) if table == "judgments" else score_frame(self.path)
 
     def report(self) -> Path:
         """Writes report.html anew and returns its path."""

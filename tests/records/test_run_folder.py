@@ -67,14 +67,38 @@ def test_a_fault_in_between_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
-def test_a_new_file_has_the_rights_that_the_users_umask_leaves(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+def test_a_run_folder_and_all_in_it_are_its_owners_alone_also_what_was_there_before(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run"
+    before = os.umask(0o000)
     try:
-        with replaced(tmp_path / "private.csv") as part:
+        RunFolder.open(path, IDENTITY).close()
+        folder = RunFolder.open(path, IDENTITY)
+        folder.write_run_file({"format": 1, "identity": IDENTITY})
+        lock = path / ".lock"
+        assert (rights(path), rights(path / "run.json"), rights(lock)) == (0o700, 0o600, 0o600)
+        folder.close()
+        # As the first version left them: readable by everybody.
+        (path / "figures").mkdir()
+        for name in ("report.html", "figures/a.png"):
+            (path / name).write_text("x")
+        path.chmod(0o755)
+        (path / "run.json").chmod(0o644)
+        RunFolder.open(path, IDENTITY).close()
+        with replaced(path / "scores.csv") as part:
             part.write_text("x")
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "private.csv").stat().st_mode) == 0o600
+    assert {entry.name: rights(entry) for entry in (path, *path.rglob("*"))} == {
+        "run": 0o700, "figures": 0o700, "a.png": 0o600,
+        "run.json": 0o600, "report.html": 0o600, "scores.csv": 0o600,
+    }  # fmt: skip
+
+
+def rights(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])

@@ -6,6 +6,7 @@ import csv
 import errno
 import io
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from areopagus import InputError, Panel, StoreError
+from areopagus.records.export import export_run
 from areopagus.records.run_tables import (
     JUDGMENT_COLUMNS,
     PROVENANCE_COLUMNS,
     SCORE_COLUMNS,
     TableWriter,
+    judgment_frame,
     judgment_schema,
     read_judgments,
     read_scores,
+    score_frame,
     score_header,
 )
 from areopagus.records.spreadsheets import CsvLines, carried_names
@@ -186,6 +190,62 @@ def test_a_hostile_text_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
     first, second, *_ = read_judgments(tmp_path)
     assert (first["response_id"], first["rationale"]) == (text, text)
     assert second["detail"] == text
+
+
+FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", " =1", "\t=1", "\rx", "＝1",
+            "\u3000＋1", "'=1", "''-a", "\xa0=HYPERLINK(0)"]  # fmt: skip
+
+
+def test_no_cell_of_scores_csv_is_a_formula_and_all_text_comes_back(tmp_path: Path) -> None:
+    tables = writer(tmp_path, ("=note",))
+    for text in FORMULAS:
+        tables.add(verdict(text, prompt_id=text, respondent_id=text), {"=note": text})
+    tables.close()
+    with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    live = [
+        cell for cell in cells if cell.strip()[:1] in tuple("=+-@＝＋－＠") or cell[:1] in "\t\r"
+    ]
+    assert [cell for cell in live if cell] == []
+    assert [row["response_id"] for row in read_scores(tmp_path)] == FORMULAS
+    assert [row["=note"] for row in read_scores(tmp_path)] == FORMULAS
+    assert list(score_frame(tmp_path)["respondent_id"]) == FORMULAS
+    assert "=note" in score_frame(tmp_path).columns
+
+
+def test_negative_numbers_stay_numbers(tmp_path: Path) -> None:
+    tables = writer(tmp_path, ("wave", "shift"))
+    low = replace(verdict(), composite=-0.5, interval=(-1.0, 0.0))
+    tables.add(low, {"wave": -3, "shift": "-1e-4"})
+    tables.close()
+    text = (tmp_path / "scores.csv").read_text(encoding="utf-8")
+    assert "'" not in text
+    frame = score_frame(tmp_path)
+    assert (frame["composite"][0], frame["wave"][0], frame["shift"][0]) == (-0.5, -3, -1e-4)
+
+
+def test_verbatim_scores_are_exported_on_demand(tmp_path: Path) -> None:
+    rows = [{"response_id": "=1", "prompt_text": "Why?", "response_text": "Because it binds."}]
+    good = {f"{name}": 5 for name in _dimensions()} | {"abstained": False}
+    with Panel(ScriptedBackend(good)) as panel:
+        run = panel.score_many(rows, tmp_path / "run")
+    for verbatim, shown in ((False, "'=1"), (True, "=1")):
+        out = export_run(run.path, "scores", tmp_path / "out.csv", verbatim=verbatim).path
+        assert out.read_text(encoding="utf-8").splitlines()[1].startswith(f"{shown},")
+    (first, *_) = run.judgments()
+    assert (first["response_id"], run.scores()[0]["response_id"]) == ("=1", "=1")
+
+
+def test_judgments_are_read_by_column_as_a_frame(tmp_path: Path) -> None:
+    tables = writer(tmp_path)
+    tables.add(verdict())
+    tables.close()
+    frame = judgment_frame(tmp_path, ["persona", "clarity"])
+    assert list(frame.columns) == ["persona", "clarity"]
+    assert list(frame["persona"]) == ["historian", "ethicist"]
+    assert list(judgment_frame(tmp_path).columns) == judgment_schema(CRITERIA).names
+    with pytest.raises(InputError, match="has no column 'clearness'"):
+        judgment_frame(tmp_path, ["clearness"])
 
 
 def test_half_a_surrogate_pair_from_an_endpoint_does_not_break_the_tables(tmp_path: Path) -> None:

@@ -174,11 +174,14 @@ def _write_folder(result: Calibration, lines: list[str], folder: Path | None) ->
     from ..calibration import save, write_figures
     from ..calibration.folder import write_numbers
     from ..calibration.page import write_calibration_page
+    from ..errors import StoreError
+    from ..records.run_folder import replaced
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "report.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except OSError as error:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with replaced(folder / "report.txt") as part:
+            part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    except (OSError, StoreError) as error:
         raise InputError([InputFault(str(folder), f"cannot be written: {error}")]) from error
     told = [f"Wrote {folder / 'report.txt'}"]
     for what, write in (

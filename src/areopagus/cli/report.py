@@ -11,14 +11,14 @@ import click
     "--as",
     "kind",
     required=True,
-    type=click.Choice(["csv", "jsonl", "parquet", "scrub", "xlsx"]),
+    type=click.Choice(["csv", "jsonl", "parquet", "scores", "scrub", "xlsx"]),
     help="scrub: the column layout of the paper's released scoring tool.",
 )
 @click.option("--out", metavar="FILE", help="Default: judgments.KIND or scrub.csv in the folder.")
 @click.option(
     "--verbatim",
     is_flag=True,
-    help="csv, scrub: leave text as it is, also where a spreadsheet would see a formula.",
+    help="csv, scores, scrub: leave text as it is, also where a spreadsheet would see a formula.",
 )
 def export(run: str, *, kind: str, out: str | None, verbatim: bool) -> None:
     """Export the judgments of the run folder RUN.

@@ -335,7 +335,7 @@ def draw(
     from ..reports.stress_figures import draw_delta_heatmap, draw_scorecard
 
     found = figures.degradation
-    folder.mkdir(exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
     levels = {(one.target, one.condition, one.dimension): one for one in found.levels}
     shape = (len(found.targets), len(found.conditions), len(found.dimensions))
     mean, error = np.full(shape, np.nan), np.full(shape, np.nan)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault, StoreError
-from ..records.export import spreadsheet_safe
 from ..records.humans import HumanColumns
+from ..records.spreadsheets import spreadsheet_safe
 from .checks import RaterCheck, check_raters
 from .files import (
     STORE_FILE,

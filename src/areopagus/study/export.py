@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault, StoreError, visible_text
-from ..records.export import spreadsheet_safe
 from ..records.run_folder import replaced
-from ..records.spreadsheets import WORKBOOK_TEXT, cell_length, too_long_for_cell, write_text
+from ..records.spreadsheets import (
+    WORKBOOK_TEXT,
+    cell_length,
+    spreadsheet_safe,
+    too_long_for_cell,
+    write_text,
+)
 from ..rubrics import Rubric
 from .export_label_studio import label_studio_config, label_studio_tasks
 from .export_page import printable_page
