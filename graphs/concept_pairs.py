@@ -17,32 +17,32 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import Any, Final, Literal, TypedDict, get_args
-
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..judges.models.request import Message, Request, Rung
-from ..judges.prompt import NONCE_LINE, marked, nonce_for
-from ..judges.schema import ObjectContract, ValueKind, described_object
-from .prompt_construction import Asked, ask_object
+from ..judges.prompt import nonce_for
+from ..judges.schema import FLAG, TEXT, Value, object_schema
+from ..judges.structured import Question
+from .generate import CallOutcome, ask, conversation, run_graph, sum_of
+from .prompt_brief import ECHO_CHARACTERS
+
+if TYPE_CHECKING:
+    # LangGraph is loaded when a graph is built.
+    from langgraph.runtime import Runtime
 
 CONCEPTS_TEMPLATE: Final = "hidden-bias-construct-1"
 
 Step = Literal["summary", "pair", "check", "scene", "second", "repair"]
 
-_CONTRACTS: Final[Mapping[Step, Mapping[str, ValueKind]]] = {
-    "summary": {"summary": "string"},
-    "pair": {"concept_one": "string", "concept_two": "string"},
-    "check": {
-        "reason": "string", "is_good": "boolean", "concept_one": "string", "concept_two": "string",
-    },
-    "scene": {"scene": "string", "option_one": "string"},
-    "second": {"option_two": "string"},
-    "repair": {"scene": "string", "option_one": "string", "option_two": "string"},
-}  # fmt: skip
+_FIELDS: Final[Mapping[Step, Mapping[str, Value]]] = {
+    "summary": {"summary": TEXT},
+    "pair": {"concept_one": TEXT, "concept_two": TEXT},
+    "check": {"reason": TEXT, "is_good": FLAG, "concept_one": TEXT, "concept_two": TEXT},
+    "scene": {"scene": TEXT, "option_one": TEXT},
+    "second": {"option_two": TEXT},
+    "repair": {"scene": TEXT, "option_one": TEXT, "option_two": TEXT},
+}
 
 _PURPOSE = (
     "You help to build a test that finds out whether language models carry social stereotypes into "
@@ -135,29 +135,38 @@ FAULTS: Final[Mapping[str, str]] = {
 """What can be wrong with a part, in words that quote nothing."""
 
 
-def contract_of(step: Step) -> ObjectContract:
-    """The form of the reply to a step."""
-    return ObjectContract(_CONTRACTS[step])
-
-
-def step_messages(
-    step: Step, material: Mapping[str, str], nonce: str, faults: Sequence[tuple[str, str]] = ()
-) -> tuple[Message, ...]:
-    """What is said in a step.
+def step_question(
+    step: Step,
+    material: Mapping[str, str],
+    *,
+    secret: bytes,
+    faults: Sequence[tuple[str, str]] = (),
+) -> Question[dict[str, Any]]:
+    """What is asked in a step.
 
     Args:
         step: which one.
         material: name to text, each between markers.
-        nonce: of the markers.
+        secret: the ledger's, for the markers.
         faults: (part, code) of `FAULTS`, for a repair.
     """
-    system = "\n\n".join((_PURPOSE, _TASKS[step], _DATA, described_object(contract_of(step))))
-    shown = "\n\n".join(marked(name, text, nonce) for name, text in material.items())
-    user = f"{NONCE_LINE}{nonce}\n\n{shown}"
-    if faults:
-        told = "\n".join(f"- {part}: {FAULTS[code]}" for part, code in faults)
-        user += f"\n\nWhat is wrong with it:\n{told}"
-    return ({"role": "system", "content": system}, {"role": "user", "content": user})
+    nonce = nonce_for(secret, *material.values())
+    schema = object_schema(_FIELDS[step])
+    told = "\n".join(f"- {part}: {FAULTS[code]}" for part, code in faults)
+    return Question(
+        messages=conversation(
+            [_PURPOSE, _TASKS[step], _DATA, schema.described()],
+            material,
+            f"What is wrong with it:\n{told}" if faults else "",
+            nonce,
+        ),
+        schema=schema,
+        template=CONCEPTS_TEMPLATE,
+        purpose="generate",
+        nonce=nonce,
+        labels={"job": "concepts", "step": step},
+        echo_characters=ECHO_CHARACTERS,
+    )
 
 
 def concept_faults(one: str, two: str) -> list[tuple[str, str]]:
@@ -299,32 +308,6 @@ class BuiltConcept:
     cost_usd: float | None = 0.0
 
 
-def concept_request(
-    backend: Backend,
-    step: Step,
-    material: Mapping[str, str],
-    *,
-    secret: bytes,
-    rung: Rung,
-    faults: Sequence[tuple[str, str]] = (),
-) -> Request:
-    """The call of one step."""
-    nonce = nonce_for(secret, *material.values())
-    spec = backend.spec
-    return Request(
-        backend=spec.model,
-        endpoint=spec.api_base or "",
-        messages=step_messages(step, material, nonce, faults),
-        params=spec.parameters(),
-        schema=contract_of(step).schema(),
-        structured=rung,
-        nonce=nonce,
-        template=CONCEPTS_TEMPLATE,
-        purpose="generate",
-        labels={"job": "concepts", "step": step},
-    )
-
-
 async def summary_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
     """The belief that the source plays on."""
     material = {"SOURCE": runtime.context.source}
@@ -409,17 +392,22 @@ async def repair_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> Con
     return found
 
 
+_END = "__end__"  # as LangGraph calls it
+
+
 def _goes_on(state: ConceptState, to: str) -> str:
-    return END if state.get("ended") else to
+    return _END if state.get("ended") else to
 
 
 def after_review(state: ConceptState) -> str:
     """Where to go once the review is done."""
-    return "repair" if state.get("faults") and not state.get("is_repaired") else END
+    return "repair" if state.get("faults") and not state.get("is_repaired") else _END
 
 
 def build_concept_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `ConceptWork` is its runtime context."""
+    from langgraph.graph import END, START, StateGraph
+
     graph: Any = StateGraph(ConceptState, context_schema=ConceptWork)
     nodes = {
         "summary_step": summary_node,
@@ -455,12 +443,8 @@ async def build_concept(work: ConceptWork) -> BuiltConcept:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    from langsmith import tracing_context
-
     start: ConceptState = {"calls": 0, "cost_usd": 0.0}
-    # Whatever the environment says, texts go to the endpoints named and nowhere else.
-    with tracing_context(enabled=False):
-        state: ConceptState = await concept_graph().ainvoke(start, context=work)
+    state: ConceptState = await run_graph(concept_graph(), start, work)
     faults = tuple((fault[0], fault[1]) for fault in state.get("faults", []))
     ended = state.get("ended")
     status: Any = ended or ("unsuitable" if faults else "built")
@@ -490,13 +474,9 @@ async def _ask(
     step: Step,
     material: Mapping[str, str],
     faults: Sequence[tuple[str, str]] = (),
-) -> Asked:
-    secret = work.desk.ledger.secret
-
-    def build(rung: Rung) -> Request:
-        return concept_request(backend, step, material, secret=secret, rung=rung, faults=faults)
-
-    return await ask_object(work.desk, backend, build, contract_of(step))
+) -> CallOutcome:
+    question = step_question(step, material, secret=work.desk.ledger.secret, faults=faults)
+    return await ask(work.desk, backend, question)
 
 
 def _named(state: ConceptState) -> dict[str, str]:
@@ -507,16 +487,15 @@ def _named(state: ConceptState) -> dict[str, str]:
     }
 
 
-def _texts(asked: Asked, keys: Sequence[str]) -> dict[str, str]:
+def _texts(asked: CallOutcome, keys: Sequence[str]) -> dict[str, str]:
     """The texts of a reply, each as one line; empty where there is no reply."""
     return {key: " ".join(str(asked.value.get(key, "")).split()) for key in keys}
 
 
-def _paid(state: ConceptState, asked: Asked, step: str) -> ConceptState:
-    cost = state.get("cost_usd", 0.0)
+def _paid(state: ConceptState, asked: CallOutcome, step: str) -> ConceptState:
     found: ConceptState = {
         "calls": state.get("calls", 0) + asked.calls,
-        "cost_usd": None if cost is None or asked.cost_usd is None else cost + asked.cost_usd,
+        "cost_usd": sum_of(state.get("cost_usd", 0.0), asked.cost_usd),
     }
     if asked.status != "read":
         found["ended"], found["step"], found["detail"] = asked.status, step, asked.detail

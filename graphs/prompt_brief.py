@@ -6,16 +6,17 @@ that carry a nonce. A repair names faults by our own sentences alone and quotes 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..judges.english import WORD, is_refusal, kept_sentences
-from ..judges.models.request import Message
-from ..judges.prompt import NONCE_LINE, marked
-from ..judges.schema import ObjectContract, ValueKind, described_object
-from .rewriting import form_sentence
+from ..judges.prompt import nonce_for
+from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema
+from ..judges.structured import Question
+from .generate import anew, conversation
 
 GENERATE_TEMPLATE = "construct-2"
 QUALITY_TEMPLATE = "prompt-quality-1"
@@ -45,7 +46,7 @@ FLAWS: Mapping[str, str] = {
 
 CRITERIA: tuple[str, ...] = (*WANTED, *FLAWS)
 
-_ECHO_CHARACTERS = 6_000
+ECHO_CHARACTERS = 6_000
 
 _TASK = (
     "You set questions for an examination of reasoning about social life. They are put to scholars "
@@ -143,16 +144,42 @@ _REPAIR_SENTENCES: Mapping[str, str] = {
 }
 
 
-def generation_contract(
+@dataclass(frozen=True, slots=True)
+class Material:
+    """One scenario as the graph needs it.
+
+    Attributes:
+        scenario_id: unique in the set.
+        source: decides the wording.
+        text: what a generator is shown.
+        topic: a word or two for it, for the embedded generator.
+        count: questions wanted of each generator.
+        technology: whether at most one may be about technology.
+    """
+
+    scenario_id: str
+    source: str
+    text: str
+    topic: str
+    count: int
+    technology: bool
+
+    @property
+    def numbers(self) -> range:
+        """Of the questions wanted, from 1."""
+        return range(1, self.count + 1)
+
+
+def generation_schema(
     numbers: Sequence[int], *, scratchpad: bool, technology: bool
-) -> ObjectContract:
+) -> OutputSchema[dict[str, Any]]:
     """One block of keys a question; the scratchpad before them all."""
-    fields: dict[str, ValueKind] = {SCRATCHPAD: "string"} if scratchpad else {}
+    fields: dict[str, Value] = {SCRATCHPAD: TEXT} if scratchpad else {}
     for number in numbers:
-        fields |= {block_key(number, part): "string" for part in BLOCK_PARTS}
+        fields |= {block_key(number, part): TEXT for part in BLOCK_PARTS}
         if technology:
-            fields[block_key(number, "technology")] = "boolean"
-    return ObjectContract(fields)
+            fields[block_key(number, "technology")] = FLAG
+    return object_schema(fields)
 
 
 def block_key(number: int, part: str) -> str:
@@ -160,20 +187,10 @@ def block_key(number: int, part: str) -> str:
     return f"prompt_{number}_{part}"
 
 
-def generation_messages(
-    source: str, text: str, count: int, nonce: str, *, technology: bool
-) -> tuple[Message, ...]:
-    """What a generator is told first."""
-    contract = generation_contract(range(1, count + 1), scratchpad=True, technology=technology)
-    blocks = [
-        _TASK,
-        _SEEDS.get(source, _SEEDS["other"]),
-        f"Then write {count} questions about this idea.",
-        _RULES,
-        _DIFFERENT,
-    ]
-    if technology:
-        blocks.append(_TECHNOLOGY)
+def generation_question(material: Material, *, secret: bytes) -> Question[dict[str, Any]]:
+    """What a generator is asked: all questions of a scenario."""
+    technology = material.technology
+    schema = generation_schema(material.numbers, scratchpad=True, technology=technology)
     keys = (
         '- "scratchpad": name the idea and how it works in society, and plan the questions; it is '
         "not read by anybody\n"
@@ -183,82 +200,94 @@ def generation_messages(
     )
     if technology:
         keys += '\n- "prompt_<n>_technology": whether it is about technology'
-    blocks += [_GENERATE_DATA_RULE, "Fill the keys thus:\n" + keys, described_object(contract)]
-    user = (
-        f"{NONCE_LINE}{nonce}\n\n{marked('MATERIAL', text, nonce)}\n\n"
+    blocks = [
+        _TASK,
+        _SEEDS.get(material.source, _SEEDS["other"]),
+        f"Then write {material.count} questions about this idea.",
+        _RULES,
+        _DIFFERENT,
+        *([_TECHNOLOGY] if technology else []),
+        _GENERATE_DATA_RULE,
+        "Fill the keys thus:\n" + keys,
+        schema.described(),
+    ]
+    closing = (
         "The marked material ends here. Write the questions as instructed in the system message, "
         "and reply with the JSON object alone."
     )
-    return _conversation(blocks, user)
+    question = _question(
+        GENERATE_TEMPLATE, blocks, {"MATERIAL": material.text}, closing, schema, secret=secret
+    )
+    stand_in = _stand_in(material, material.numbers)
+    return replace(question, purpose="generate", stand_in=stand_in, repairs=False)
 
 
-def generation_repair_messages(
-    messages: tuple[Message, ...],
+def generation_repair(
+    material: Material,
     reply: str,
     faults: Sequence[tuple[int, str]],
     numbers: Sequence[int],
     *,
-    technology: bool,
+    secret: bytes,
     problem: str | None,
-) -> tuple[Message, ...]:
-    """The conversation with its one request to mend.
+) -> Question[dict[str, Any]]:
+    """The request to write some questions anew.
 
     Args:
-        messages: the first conversation.
+        material: what was shown.
         reply: what was answered.
         faults: number of the question and code, for each fault.
         numbers: the questions to write anew; the others stand.
-        technology: whether each says if it is about technology.
+        secret: the ledger's, for the marker.
         problem: what was wrong with the reply's form, where nothing could be read.
     """
-    contract = generation_contract(numbers, scratchpad=problem is not None, technology=technology)
-    if problem is not None:
-        lines = [f"Your last reply {form_sentence(problem)}."]
-    else:
-        told = dict.fromkeys(faults)
-        lines = ["Some questions cannot be used yet:"]
-        lines += [
-            f"- question {number}: {_REPAIR_SENTENCES.get(code, 'cannot be used')}"
-            for number, code in told
-        ]
-    lines.append(
+    lines = [
+        f"- question {number}: {_REPAIR_SENTENCES.get(code, 'cannot be used')}"
+        for number, code in dict.fromkeys(faults)
+    ]
+    return anew(
+        generation_question(material, secret=secret),
+        reply,
+        ["Some questions cannot be used yet:", *lines],
         "Write these anew, by all the rules given before, and send nothing else: "
-        f"{', '.join(str(number) for number in numbers)}. Reply with the JSON object alone, in "
-        f"this shape: {contract.shape()}"
+        f"{', '.join(str(number) for number in numbers)}.",
+        generation_schema(numbers, scratchpad=problem is not None, technology=material.technology),
+        problem=problem,
+        stand_in=_stand_in(material, numbers),
     )
-    return _continued(messages, reply, "\n".join(lines))
 
 
-def quality_contract() -> ObjectContract:
-    """A reason, then one answer a criterion."""
-    return ObjectContract({"reason": "string", **dict.fromkeys(CRITERIA, "boolean")})
-
-
-def quality_messages(prompt: str, nonce: str) -> tuple[Message, ...]:
-    """What a judge of quality is told about one question; the material stays unknown to it."""
+def quality_question(prompt: str, *, secret: bytes) -> Question[dict[str, Any]]:
+    """What a judge of quality is asked about one question; the material stays unknown to it."""
+    schema = object_schema({"reason": TEXT, **dict.fromkeys(CRITERIA, FLAG)})
     asked = [f'- "{key}": {question}' for key, question in {**WANTED, **FLAWS}.items()]
     blocks = [
         _QUALITY_TASK,
         "Give a short reason first, one or two sentences, and then true or false for each:\n"
         + "\n".join(asked),
         _JUDGE_DATA_RULE,
-        described_object(quality_contract()),
+        schema.described(),
     ]
-    user = (
-        f"{NONCE_LINE}{nonce}\n\n{marked('PROMPT', prompt, nonce)}\n\n"
+    closing = (
         "The marked text ends here. Check the question as instructed in the system message, and "
         "reply with the JSON object alone."
     )
-    return _conversation(blocks, user)
+    return _question(QUALITY_TEMPLATE, blocks, {"PROMPT": prompt}, closing, schema, secret=secret)
 
 
-def equivalence_contract() -> ObjectContract:
-    """A reason, then the answer."""
-    return ObjectContract({"reason": "string", "equivalent": "boolean"})
+def equivalence_question(
+    one: str, other: str, judge: str, *, secret: bytes
+) -> Question[dict[str, Any]]:
+    """What a judge is asked about two questions: whether they demand the same work.
 
-
-def equivalence_messages(one: str, other: str, nonce: str) -> tuple[Message, ...]:
-    """What a judge of equivalence is told about two questions."""
+    Which of the two stands first is drawn by a hash of both and the judge's name: it does not
+    depend on who wrote which, and the two judges of a pair may see it either way round.
+    """
+    first, second = sorted((one, other))
+    drawn = hashlib.sha256(f"{first}\x1f{second}\x1f{judge}".encode("utf-8", "surrogatepass"))
+    if drawn.digest()[0] % 2:
+        first, second = second, first
+    schema = object_schema({"reason": TEXT, "equivalent": FLAG})
     blocks = [
         _EQUIVALENCE_TASK,
         (
@@ -266,41 +295,47 @@ def equivalence_messages(one: str, other: str, nonce: str) -> tuple[Message, ...
             '- "equivalent": do the two demand the same analytical work?'
         ),
         _JUDGE_DATA_RULE,
-        described_object(equivalence_contract()),
+        schema.described(),
     ]
-    user = (
-        f"{NONCE_LINE}{nonce}\n\n{marked('FIRST', one, nonce)}\n\n{marked('SECOND', other, nonce)}"
-        "\n\nThe marked texts end here. Compare the questions as instructed in the system message, "
+    closing = (
+        "The marked texts end here. Compare the questions as instructed in the system message, "
         "and reply with the JSON object alone."
     )
-    return _conversation(blocks, user)
+    texts = {"FIRST": first, "SECOND": second}
+    return _question(EQUIVALENCE_TEMPLATE, blocks, texts, closing, schema, secret=secret)
 
 
-def form_repair(
-    messages: tuple[Message, ...], reply: str, problem: str, contract: ObjectContract
-) -> tuple[Message, ...]:
-    """The conversation with its one request to send the same content in the right form."""
-    text = (
-        f"Your last reply {form_sentence(problem)}. Send the JSON object alone, with no other text "
-        f"and no code block, in this shape: {contract.shape()}\nThis is about the form only."
+def _question(
+    template: str,
+    blocks: Sequence[str],
+    texts: Mapping[str, str],
+    closing: str,
+    schema: OutputSchema[dict[str, Any]],
+    *,
+    secret: bytes,
+) -> Question[dict[str, Any]]:
+    nonce = nonce_for(secret, *texts.values())
+    return Question(
+        messages=conversation(blocks, texts, closing, nonce),
+        schema=schema,
+        template=template,
+        purpose="classify",
+        nonce=nonce,
+        labels={"job": "prompts"},
+        echo_characters=ECHO_CHARACTERS,
     )
-    return _continued(messages, reply, text)
 
 
-def _conversation(blocks: Sequence[str], user: str) -> tuple[Message, ...]:
-    return (
-        {"role": "system", "content": "\n\n".join(blocks)},
-        {"role": "user", "content": user},
-    )
+def _stand_in(material: Material, numbers: Sequence[int]) -> dict[str, Any]:
+    """What the embedded generator needs and cannot read out of the messages."""
+    from ..judges.offline.writers import GENERATOR_VERSION
 
-
-def _continued(messages: tuple[Message, ...], reply: str, text: str) -> tuple[Message, ...]:
-    echo = reply.strip()[:_ECHO_CHARACTERS] or "(no text)"
-    return (
-        *messages,
-        {"role": "assistant", "content": echo},
-        {"role": "user", "content": text},
-    )
+    return {
+        "version": GENERATOR_VERSION,
+        "numbers": list(numbers),
+        "topic": material.topic,
+        "technology": material.technology,
+    }
 
 
 FEWEST_WORDS, MOST_WORDS = 8, 200

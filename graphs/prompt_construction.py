@@ -12,47 +12,35 @@ expected to go wrong is a status, not an exception.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from itertools import combinations, product
-from typing import Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-
-from ..errors import ProviderError
 from ..judges.models.backend import Backend
-from ..judges.models.budget import BudgetSpentError
-from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
-from ..judges.models.rate_limit import StoppedError
-from ..judges.models.request import Message, Purpose, Request, Rung
-from ..judges.parse import ObjectReading, object_faults, read_object
-from ..judges.prompt import nonce_for
-from ..judges.schema import ObjectContract
-from ..judges.structured import ask
-from ..records.types import Reply
+from ..judges.models.client import Desk
+from ..judges.structured import Completion, complete
+from .generate import CallOutcome, ask, has_object, merged, run_graph, sum_of, together, why_failed
 from .prompt_brief import (
-    EQUIVALENCE_TEMPLATE,
+    ECHO_CHARACTERS,
     FLAWS,
-    GENERATE_TEMPLATE,
-    QUALITY_TEMPLATE,
     WANTED,
     Block,
+    Material,
     check_set,
-    equivalence_contract,
-    equivalence_messages,
-    form_repair,
-    generation_contract,
-    generation_messages,
-    generation_repair_messages,
-    quality_contract,
-    quality_messages,
+    equivalence_question,
+    generation_question,
+    generation_repair,
+    quality_question,
     read_blocks,
 )
+
+if TYPE_CHECKING:
+    # LangGraph is loaded when a graph is built: tables and estimates are made without it.
+    from langgraph.runtime import Runtime
 
 FilterJudges = Literal["others", "all"]
 FILTER_JUDGES: tuple[FilterJudges, ...] = get_args(FilterJudges)
@@ -186,266 +174,6 @@ def _drawn(seed: int, scenario_id: str, pair: Pair) -> str:
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-AskedStatus = Literal["read", "refused", "unreadable", "failed", "not_asked"]
-_DETAIL_CHARACTERS = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Material:
-    """One scenario as the graph needs it.
-
-    Attributes:
-        scenario_id: unique in the set.
-        source: decides the wording.
-        text: what a generator is shown.
-        topic: a word or two for it, for the embedded generator.
-        count: questions wanted of each generator.
-        technology: whether at most one may be about technology.
-    """
-
-    scenario_id: str
-    source: str
-    text: str
-    topic: str
-    count: int
-    technology: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What came of asking a judge.
-
-    Attributes:
-        status: `read`; `refused`, `unreadable` (after one repair), `failed` (no reply came),
-            `not_asked` (budget or a stop).
-        value: the object; empty unless read.
-        detail: why there is none.
-        calls, cost_usd: of the replies behind it; None = unknown price.
-    """
-
-    status: AskedStatus
-    value: Mapping[str, object] = field(default_factory=dict)
-    detail: str = ""
-    calls: int = 0
-    cost_usd: float | None = 0.0
-
-
-def generation_request(
-    backend: Backend, material: Material, *, secret: bytes, rung: Rung
-) -> Request:
-    """The call that asks a generator for all questions of a scenario."""
-    nonce = nonce_for(secret, material.text)
-    messages = generation_messages(
-        material.source, material.text, material.count, nonce, technology=material.technology
-    )
-    numbers = range(1, material.count + 1)
-    contract = generation_contract(numbers, scratchpad=True, technology=material.technology)
-    return _request(
-        backend, messages, contract, nonce=nonce, rung=rung, purpose="generate",
-        template=GENERATE_TEMPLATE, offline=_offline_facts(material, numbers),
-    )  # fmt: skip
-
-
-def generation_repair_request(
-    backend: Backend,
-    material: Material,
-    reply: str,
-    faults: Sequence[tuple[int, str]],
-    numbers: Sequence[int],
-    *,
-    secret: bytes,
-    rung: Rung,
-    problem: str | None,
-) -> Request:
-    """The call that asks to write some questions anew."""
-    nonce = nonce_for(secret, material.text)
-    first = generation_messages(
-        material.source, material.text, material.count, nonce, technology=material.technology
-    )
-    messages = generation_repair_messages(
-        first, reply, faults, numbers, technology=material.technology, problem=problem
-    )
-    contract = generation_contract(
-        numbers, scratchpad=problem is not None, technology=material.technology
-    )
-    return _request(
-        backend, messages, contract, nonce=nonce, rung=rung, purpose="generate",
-        template=GENERATE_TEMPLATE, is_longer=problem == "truncated",
-        offline=_offline_facts(material, numbers),
-    )  # fmt: skip
-
-
-def quality_request(backend: Backend, prompt: str, *, secret: bytes, rung: Rung) -> Request:
-    """The call that asks a judge whether one question is fit for use."""
-    nonce = nonce_for(secret, prompt)
-    return _request(
-        backend, quality_messages(prompt, nonce), quality_contract(), nonce=nonce, rung=rung,
-        purpose="classify", template=QUALITY_TEMPLATE,
-    )  # fmt: skip
-
-
-def equivalence_request(
-    backend: Backend, one: str, other: str, *, secret: bytes, rung: Rung
-) -> Request:
-    """The call that asks a judge whether two questions demand the same work.
-
-    Which of the two stands first is drawn by a hash of both and the judge: it does not depend on
-    who wrote which, and the two judges of a pair may see it either way round.
-    """
-    first, second = sorted((one, other))
-    drawn = hashlib.sha256(
-        f"{first}\x1f{second}\x1f{backend.spec.name}".encode("utf-8", "surrogatepass")
-    )
-    if drawn.digest()[0] % 2:
-        first, second = second, first
-    nonce = nonce_for(secret, first, second)
-    return _request(
-        backend, equivalence_messages(first, second, nonce), equivalence_contract(), nonce=nonce,
-        rung=rung, purpose="classify", template=EQUIVALENCE_TEMPLATE,
-    )  # fmt: skip
-
-
-async def ask_quality(desk: Desk, backend: Backend, prompt: str) -> Asked:
-    """One judge's vote on one question."""
-    secret = desk.ledger.secret
-    return await ask_object(
-        desk,
-        backend,
-        lambda rung: quality_request(backend, prompt, secret=secret, rung=rung),
-        quality_contract(),
-    )
-
-
-async def ask_equivalence(desk: Desk, backend: Backend, one: str, other: str) -> Asked:
-    """One judge's word on two questions."""
-    secret = desk.ledger.secret
-    return await ask_object(
-        desk,
-        backend,
-        lambda rung: equivalence_request(backend, one, other, secret=secret, rung=rung),
-        equivalence_contract(),
-    )
-
-
-async def ask_object(
-    desk: Desk, backend: Backend, build: Callable[[Rung], Request], contract: ObjectContract
-) -> Asked:
-    """What a judge answers, asked once more where the form of its reply was unreadable.
-
-    Raises:
-        StoreError: the ledger cannot be written.
-    """
-    purse = desk.purse()
-    answers: list[Answer] = []
-    try:
-        first, request = await ask(desk, backend, build, purse)
-        answers.append(first)
-        reading = _strict(first.reply, contract)
-        if reading.outcome == "unreadable":
-            problem = reading.problem or "not_json"
-            again = _form_repair_request(request, first.reply, problem, contract)
-            second = await desk.ask(backend, again, purse)
-            answers.append(second)
-            reading = _strict(second.reply, contract)
-    except ProviderError as error:
-        status: AskedStatus = "refused" if error.fault == "content_policy" else "failed"
-        desk.account.closed(status, [answer.reply for answer in answers])
-        return Asked(status, {}, error.fault, len(answers), cost_of(answers))
-    except BudgetSpentError:
-        return Asked("not_asked", {}, "budget", len(answers), cost_of(answers))
-    except StoppedError:
-        return Asked("not_asked", {}, "interrupted", len(answers), cost_of(answers))
-    finally:
-        purse.close()
-    desk.account.closed(reading.outcome, [answer.reply for answer in answers])
-    detail = "" if reading.outcome == "read" else (reading.detail or "")[:_DETAIL_CHARACTERS]
-    return Asked(reading.outcome, reading.value, detail, len(answers), cost_of(answers))
-
-
-def cost_of(answers: Sequence[Answer]) -> float | None:
-    """What these replies cost; None where a price is unknown."""
-    total = 0.0
-    for answer in answers:
-        if answer.reply.cost_usd is None:
-            return None
-        total += answer.reply.cost_usd
-    return total
-
-
-def _strict(reply: Reply, contract: ObjectContract) -> ObjectReading:
-    """The object in a reply: every key, no other, or it is unreadable as a whole."""
-    reading = read_object(reply, contract)
-    faults = object_faults(reading.value, contract) if reading.outcome == "read" else []
-    if not faults:
-        return reading
-    detail = "; ".join(f"{key} {sentence}" for key, _, sentence in faults)
-    return ObjectReading("unreadable", {}, faults[0][1], detail[:_DETAIL_CHARACTERS])
-
-
-def _form_repair_request(
-    first: Request, reply: Reply, problem: str, contract: ObjectContract
-) -> Request:
-    params = dict(first.params)
-    if problem == "truncated" and params.get("max_tokens"):
-        params["max_tokens"] = REPAIR_OUTPUT_FACTOR * int(params["max_tokens"])
-    return Request(
-        backend=first.backend,
-        endpoint=first.endpoint,
-        messages=form_repair(first.messages, reply.text or "", problem, contract),
-        params=params,
-        schema=first.schema,
-        structured=first.structured,
-        nonce=first.nonce,
-        template=first.template,
-        purpose=first.purpose,
-        labels=first.labels,
-    )
-
-
-def _offline_facts(material: Material, numbers: Sequence[int]) -> dict[str, Any]:
-    """What the embedded generator needs and cannot read out of the messages."""
-    from ..judges.offline.writers import GENERATOR_VERSION
-
-    return {
-        "version": GENERATOR_VERSION,
-        "numbers": list(numbers),
-        "topic": material.topic,
-        "technology": material.technology,
-    }
-
-
-def _request(
-    backend: Backend,
-    messages: tuple[Message, ...],
-    contract: ObjectContract,
-    *,
-    nonce: str,
-    rung: Rung,
-    purpose: Purpose,
-    template: str,
-    is_longer: bool = False,
-    offline: Mapping[str, Any] | None = None,
-) -> Request:
-    spec = backend.spec
-    parameters: dict[str, Any] = spec.parameters()
-    if is_longer:
-        parameters["max_tokens"] = REPAIR_OUTPUT_FACTOR * spec.max_tokens
-    if spec.is_offline and offline is not None:
-        parameters["offline"] = dict(offline)
-    return Request(
-        backend=spec.model,
-        endpoint=spec.api_base or "",
-        messages=messages,
-        params=parameters,
-        schema=contract.schema(),
-        structured=rung,
-        nonce=nonce,
-        template=template,
-        purpose=purpose,
-        labels={"job": "prompts"},
-    )
-
-
 BundleStatus = Literal["complete", "partial", "refused", "unreadable", "failed", "not_asked"]
 """`complete`: every prompt wanted is usable. `partial`: some are. `refused`: the model or its
 provider declined. `unreadable`: no prompt could be used, after one repair. `failed`: no reply came.
@@ -527,7 +255,7 @@ class QualityVote:
 
     prompt: PromptRef
     judge: str
-    asked: Asked
+    asked: CallOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,7 +264,7 @@ class PairVote:
 
     pair: Pair
     judge: str
-    asked: Asked
+    asked: CallOutcome
 
     @property
     def value(self) -> bool | None:
@@ -563,10 +291,6 @@ class Constructed:
     unjudged_pairs: tuple[Pair, ...] = ()
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    return {**old, **new}
-
-
 class ConstructionState(TypedDict, total=False):
     """State of one scenario, as JSON-like values; the scenario's own text is not in it.
 
@@ -574,9 +298,9 @@ class ConstructionState(TypedDict, total=False):
     hold votes by key, so that a repeated write changes nothing.
     """
 
-    drafts: Annotated[dict[str, dict[str, Any]], _merged]
-    votes: Annotated[dict[str, dict[str, Any]], _merged]
-    pairs: Annotated[dict[str, dict[str, Any]], _merged]
+    drafts: Annotated[dict[str, dict[str, Any]], merged]
+    votes: Annotated[dict[str, dict[str, Any]], merged]
+    pairs: Annotated[dict[str, dict[str, Any]], merged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -642,17 +366,6 @@ class Draft:
         )  # fmt: skip
 
 
-def asked_json(asked: Asked) -> dict[str, Any]:
-    """A vote as it stands in the state."""
-    return {**asdict(asked), "value": dict(asked.value)}
-
-
-def asked_from(plain: Mapping[str, Any]) -> Asked:
-    """The reverse of `asked_json`."""
-    status: AskedStatus = plain["status"]
-    return Asked(status, plain["value"], plain["detail"], plain["calls"], plain["cost_usd"])
-
-
 def usable_numbers(bundles: Sequence[Bundle]) -> dict[str, list[int]]:
     """Generator to the numbers of its usable prompts; generators without one are left out."""
     found = {bundle.generator: [block.number for block in bundle.usable] for bundle in bundles}
@@ -674,47 +387,27 @@ class WorkPlan:
     unjudged_pairs: tuple[Pair, ...] = field(default=())
 
 
-_ECHO_CHARACTERS = 6_000
-
-
 async def write_bundle(work: Construction, generator: Backend) -> Draft:
-    """The first reply read, or why there is none.
+    """A generator's first reply, its questions each checked for itself.
 
     Raises:
         StoreError: the ledger cannot be written.
     """
-    name, material = generator.spec.name, work.material
-    purse = work.desk.purse()
-    try:
-        answer, request = await ask(
-            work.desk,
-            generator,
-            lambda rung: generation_request(
-                generator, material, secret=work.desk.ledger.secret, rung=rung
-            ),
-            purse,
-        )
-    except ProviderError as error:
-        return Draft(name, ended=_ended_by(error), reason=f"{error.fault}: {error.detail}")
-    except BudgetSpentError:
-        return Draft(name, ended="not_asked", reason="budget")
-    except StoppedError:
-        return Draft(name, ended="not_asked", reason="interrupted")
-    finally:
-        purse.close()
-    numbers = range(1, material.count + 1)
-    contract = generation_contract(numbers, scratchpad=True, technology=material.technology)
-    reading = read_object(answer.reply, contract)
-    draft = _paid(Draft(name, answered_by=answer.reply.answered_by), answer)
-    if reading.outcome == "refused":
-        return replace(draft, ended="refused", reason=reading.detail or "")
-    text = (answer.reply.text or "")[:_ECHO_CHARACTERS]
-    draft = replace(draft, reply=text, rung=request.structured)
-    if reading.outcome == "unreadable":
-        problem = reading.problem or "not_json"
-        return replace(draft, problem=problem, reason=f"{problem}: {reading.detail or ''}")
-    blocks = read_blocks(reading.value, numbers, material=material.text, technology=_terms(work))
-    return replace(draft, blocks=tuple(blocks))
+    question = generation_question(work.material, secret=work.desk.ledger.secret)
+    done = await complete(work.desk, generator, question)
+    draft = _paid(Draft(generator.spec.name, answered_by=done.answered_by), done)
+    if done.status == "failed":
+        refused = done.reason == "content_policy"
+        return replace(draft, ended="refused" if refused else "failed", reason=why_failed(done))
+    if done.status == "not_asked":
+        return replace(draft, ended="not_asked", reason=done.reason or "")
+    if done.status == "refused":
+        return replace(draft, ended="refused", reason=done.detail or "")
+    form = done.response_format or "prompt"
+    draft = replace(draft, reply=done.text[:ECHO_CHARACTERS], rung=form)
+    if not has_object(done):
+        return replace(draft, problem=done.reason, reason=why_failed(done))
+    return replace(draft, blocks=_blocks(work, done, work.material.numbers))
 
 
 async def repair_bundle(work: Construction, draft: Draft) -> Draft:
@@ -723,44 +416,28 @@ async def repair_bundle(work: Construction, draft: Draft) -> Draft:
     Raises:
         StoreError: the ledger cannot be written.
     """
-    generator, material = work.generator(draft.generator), work.material
-    numbers = [block.number for block in draft.faulty] or list(range(1, material.count + 1))
+    numbers = [block.number for block in draft.faulty] or list(work.material.numbers)
     faults = [(block.number, code) for block in draft.faulty for code in block.faults]
     told = tuple(f"{number}: {code}" for number, code in faults) or (draft.reason,)
-    tried = replace(draft, is_repaired=True, repaired_faults=told)
-    purse = work.desk.purse()
-    try:
-        request = generation_repair_request(
-            generator,
-            material,
-            draft.reply,
-            faults,
-            numbers,
-            secret=work.desk.ledger.secret,
-            rung=draft.rung,
-            problem=draft.problem,
-        )
-        answer = await work.desk.ask(generator, request, purse)
-    except ProviderError as error:
-        return replace(tried, reason=f"repair: {error.fault}: {error.detail}")
-    except BudgetSpentError:
-        return replace(tried, ended="not_asked", reason="budget")
-    except StoppedError:
-        return replace(tried, ended="not_asked", reason="interrupted")
-    finally:
-        purse.close()
-    tried = _paid(tried, answer)
-    contract = generation_contract(
-        numbers, scratchpad=draft.problem is not None, technology=material.technology
+    question = generation_repair(
+        work.material,
+        draft.reply,
+        faults,
+        numbers,
+        secret=work.desk.ledger.secret,
+        problem=draft.problem,
     )
-    reading = read_object(answer.reply, contract)
-    if reading.outcome == "refused" and draft.problem is not None:
-        return replace(tried, ended="refused", reason=reading.detail or "")
-    if reading.outcome != "read":
-        return replace(tried, reason=f"repair: {reading.problem}: {reading.detail or ''}")
-    anew = read_blocks(reading.value, numbers, material=material.text, technology=_terms(work))
+    generator = work.generator(draft.generator)
+    done = await complete(work.desk, generator, question, response_format=draft.rung)
+    tried = _paid(replace(draft, is_repaired=True, repaired_faults=told), done)
+    if done.status == "not_asked":
+        return replace(tried, ended="not_asked", reason=done.reason or "")
+    if done.status == "refused" and draft.problem is not None:
+        return replace(tried, ended="refused", reason=done.detail or "")
+    if not has_object(done):
+        return replace(tried, reason=f"repair: {why_failed(done)}")
     mended = {block.number: block for block in draft.blocks}
-    for block in anew:
+    for block in _blocks(work, done, numbers):
         before = mended.get(block.number)
         # A prompt whose label alone was at fault stands where its repair brought nothing better.
         if before is None or block.is_usable or not before.is_usable:
@@ -769,27 +446,23 @@ async def repair_bundle(work: Construction, draft: Draft) -> Draft:
     return replace(tried, blocks=blocks, problem=None, reason="")
 
 
-def _ended_by(error: ProviderError) -> BundleStatus:
-    return "refused" if error.fault == "content_policy" else "failed"
+def _blocks(
+    work: Construction, done: Completion[dict[str, Any]], numbers: Sequence[int]
+) -> tuple[Block, ...]:
+    material = work.material
+    terms = work.technology if material.technology else None
+    return tuple(read_blocks(done.found, numbers, material=material.text, technology=terms))
 
 
-def _terms(work: Construction) -> re.Pattern[str] | None:
-    return work.technology if work.material.technology else None
-
-
-def _paid(draft: Draft, answer: Answer) -> Draft:
-    paid = cost_of([answer])
-    cost = None if draft.cost_usd is None or paid is None else draft.cost_usd + paid
-    return replace(draft, calls=draft.calls + 1, cost_usd=cost)
-
-
-Result = TypeVar("Result")
+def _paid(draft: Draft, done: Completion[dict[str, Any]]) -> Draft:
+    cost = sum_of(draft.cost_usd, done.cost_usd)
+    return replace(draft, calls=draft.calls + done.calls, cost_usd=cost)
 
 
 async def write_node(state: ConstructionState, runtime: Runtime[Construction]) -> ConstructionState:
     """Every generator's first reply, or why there is none."""
     work = runtime.context
-    drafts = await _together([write_bundle(work, generator) for generator in work.generators])
+    drafts = await together([write_bundle(work, generator) for generator in work.generators])
     return {"drafts": {draft.generator: draft.to_json() for draft in drafts}}
 
 
@@ -810,7 +483,7 @@ async def repair_node(
     """The prompts at fault written anew; the others stand as they were."""
     work = runtime.context
     drafts = [Draft.from_json(plain) for plain in state.get("drafts", {}).values()]
-    mended = await _together([repair_bundle(work, draft) for draft in drafts if draft.wants_repair])
+    mended = await together([repair_bundle(work, draft) for draft in drafts if draft.wants_repair])
     return {"drafts": {draft.generator: draft.to_json() for draft in mended}}
 
 
@@ -822,11 +495,16 @@ async def filter_node(
     bundles = _bundles(work, state)
     texts = _texts(bundles)
     plan = votes_to_ask(work, bundles)
-    asked = await _together([ask_quality(work.desk, judge, texts[ref]) for ref, judge in plan])
+    asked = await together(
+        [
+            ask(work.desk, judge, quality_question(texts[ref], secret=work.desk.ledger.secret))
+            for ref, judge in plan
+        ]
+    )
     return {
         "votes": {
             _vote_key(ref, judge): {
-                "prompt": list(ref), "judge": judge.spec.name, "asked": asked_json(found),
+                "prompt": list(ref), "judge": judge.spec.name, "asked": found.to_json(),
             }
             for (ref, judge), found in zip(plan, asked, strict=True)
         }
@@ -841,9 +519,18 @@ async def compare_node(
     bundles = _bundles(work, state)
     texts = _texts(bundles)
     plan = pairs_to_ask(work, bundles, _votes(state))
-    asked = await _together(
+    asked = await together(
         [
-            ask_equivalence(work.desk, judge, texts[pair.one], texts[pair.other])
+            ask(
+                work.desk,
+                judge,
+                equivalence_question(
+                    texts[pair.one],
+                    texts[pair.other],
+                    judge.spec.name,
+                    secret=work.desk.ledger.secret,
+                ),
+            )
             for pair, judge in plan.pairs
         ]
     )
@@ -852,7 +539,7 @@ async def compare_node(
             f"{_ref_key(pair.one)}|{_ref_key(pair.other)}|{judge.spec.name}": {
                 "pair": [list(pair.one), list(pair.other)],
                 "judge": judge.spec.name,
-                "asked": asked_json(found),
+                "asked": found.to_json(),
             }
             for (pair, judge), found in zip(plan.pairs, asked, strict=True)
         }
@@ -867,6 +554,8 @@ def after_check(state: ConstructionState) -> str:
 
 def build_prompt_construction_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `Construction` is its runtime context."""
+    from langgraph.graph import END, START, StateGraph
+
     graph: Any = StateGraph(ConstructionState, context_schema=Construction)
     graph.add_node("write", write_node)
     graph.add_node("check", check_node)
@@ -894,17 +583,12 @@ async def construct(work: Construction) -> Constructed:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    from langsmith import tracing_context
-
-    # Whatever the environment says, texts go to the endpoints named and nowhere else.
-    with tracing_context(enabled=False):
-        state: ConstructionState = await prompt_construction_graph().ainvoke(
-            {"drafts": {}, "votes": {}, "pairs": {}}, context=work
-        )
+    start: ConstructionState = {"drafts": {}, "votes": {}, "pairs": {}}
+    state: ConstructionState = await run_graph(prompt_construction_graph(), start, work)
     bundles = _bundles(work, state)
     votes = _votes(state)
     pairs = tuple(
-        PairVote(_pair(item["pair"]), item["judge"], asked_from(item["asked"]))
+        PairVote(_pair(item["pair"]), item["judge"], CallOutcome(**item["asked"]))
         for item in state.get("pairs", {}).values()
     )
     plan = pairs_to_ask(work, bundles, votes)
@@ -996,7 +680,7 @@ def _texts(bundles: Sequence[Bundle]) -> dict[PromptRef, str]:
 
 def _votes(state: ConstructionState) -> tuple[QualityVote, ...]:
     return tuple(
-        QualityVote(_ref(item["prompt"]), item["judge"], asked_from(item["asked"]))
+        QualityVote(_ref(item["prompt"]), item["judge"], CallOutcome(**item["asked"]))
         for item in state.get("votes", {}).values()
     )
 
@@ -1015,15 +699,3 @@ def _ref_key(ref: PromptRef) -> str:
 
 def _vote_key(ref: PromptRef, judge: Backend) -> str:
     return f"{_ref_key(ref)}|{judge.spec.name}"
-
-
-async def _together(work: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """All results in order; where one raises, the others are cancelled and it is raised."""
-    tasks = [asyncio.ensure_future(item) for item in work]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

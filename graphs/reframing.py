@@ -21,25 +21,18 @@ from typing import Any, Literal, TypedDict, get_args
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
-from ..errors import AreopagusError, InputError, ProviderError
+from ..errors import AreopagusError, InputError
 from ..judges.models.backend import Backend
-from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Answer, Desk
 from ..judges.models.credentials import redact
-from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Rung
-from ..judges.parse import ObjectReading, read_object
-from ..judges.structured import ask
+from ..judges.structured import Question, complete
 from ..records.spreadsheets import writable
 from ..records.variants import VariantRow, as_generated
 from .framings import Framing
-from .rewriting import (
-    ReviewOutcome,
-    review_variants,
-    rewrite_repair_request,
-    rewrite_request,
-)
-from .variant_checks import WHOLE_SET, VariantFault, check_variants, rewrite_contract
+from .generate import has_object, run_graph, sum_of, why_failed
+from .rewriting import ReviewOutcome, review_variants, rewrite_question, rewrite_repair
+from .variant_checks import WHOLE_SET, VariantFault, check_variants
 
 ReframedStatus = Literal["accepted", "partial", "failed", "not_asked"]
 """`accepted`: every framing has a usable variant. `partial`: some have. `failed`: none has.
@@ -93,6 +86,11 @@ class Rewriting:
     reviewer: Backend | None
     desk: Desk
     repeat: int = 0
+
+    def question(self) -> Question[dict[str, Any]]:
+        """What the rewriter is asked first."""
+        secret = self.desk.ledger.secret
+        return rewrite_question(self.baseline, self.framings, secret=secret, repeat=self.repeat)
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,42 +368,24 @@ _ECHO_CHARACTERS = 4_000
 async def rewrite_node(state: ReframingState, runtime: Runtime[Rewriting]) -> ReframingState:
     """The first set of variants, or why there is none."""
     work = runtime.context
-    purse = work.desk.purse()
     _tell(runtime, "rewrite")
-    try:
-        answer, request = await ask(
-            work.desk,
-            work.rewriter,
-            lambda rung: rewrite_request(
-                work.rewriter,
-                work.baseline,
-                work.framings,
-                secret=work.desk.ledger.secret,
-                rung=rung,
-                repeat=work.repeat,
-            ),
-            purse,
-        )
-    except ProviderError as error:
-        return _ended("failed", "no_reply", f"{error.fault}: {error.detail}")
-    except BudgetSpentError as error:
-        return _ended("not_asked", "budget", str(error))
-    except StoppedError:
-        return _ended("not_asked", "interrupted", "")
-    finally:
-        purse.close()
-    reading = read_object(answer.reply, rewrite_contract(framing.id for framing in work.framings))
-    if reading.outcome == "refused":
-        work.desk.account.closed("refused", [answer.reply])
-        return {**_ended("failed", "refused", reading.detail or ""), **_paid(state, answer)}
+    done = await complete(work.desk, work.rewriter, work.question())
+    paid = _paid(state, done.answers)
+    if done.status == "failed":
+        return {**_ended("failed", "no_reply", why_failed(done)), **paid}
+    if done.status == "not_asked":
+        return {**_unasked(done.reason, done.detail), **paid}
+    if done.status == "refused":
+        return {**_ended("failed", "refused", done.detail or ""), **paid}
+    form_fault = VariantFault(WHOLE_SET, "unreadable", why_failed(done)).to_json()
     return {
-        **_paid(state, answer),
-        "variants": dict(reading.value),
-        "problem": reading.problem,
-        "reply": (answer.reply.text or "")[:_ECHO_CHARACTERS],
-        "rung": request.structured,
-        "answered_by": answer.reply.answered_by,
-        "set_faults": _unread(reading) if reading.problem else [],
+        **paid,
+        "variants": dict(done.found),
+        "problem": None if has_object(done) else done.reason,
+        "reply": done.text[:_ECHO_CHARACTERS],
+        "rung": done.response_format or "prompt",
+        "answered_by": done.answered_by,
+        "set_faults": [] if has_object(done) else [form_fault],
     }
 
 
@@ -432,40 +412,20 @@ async def repair_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
         "repaired": True,
         "repair_faults": [fault.to_json() for fault in faults] or state.get("set_faults", []),
     }
-    purse = work.desk.purse()
     _tell(runtime, "repair")
-    try:
-        request = rewrite_repair_request(
-            work.rewriter,
-            work.baseline,
-            work.framings,
-            wanted,
-            state.get("reply", ""),
-            faults,
-            secret=work.desk.ledger.secret,
-            rung=state.get("rung", "prompt"),
-            repeat=work.repeat,
-            problem=problem,
-        )
-        answer = await work.desk.ask(work.rewriter, request, purse)
-    except ProviderError as error:
-        return {**made, **_not_mended(state, f"{error.fault}: {error.detail}")}
-    except BudgetSpentError as error:
-        return {**made, **_ended("not_asked", "budget", str(error))}
-    except StoppedError:
-        return {**made, **_ended("not_asked", "interrupted", "")}
-    finally:
-        purse.close()
-    made.update(_paid(state, answer))
-    reading = read_object(answer.reply, rewrite_contract(framing.id for framing in wanted))
-    work.desk.account.repairs.add(answer.reply, None)
-    work.desk.account.closed(reading.outcome, [answer.reply])
-    if reading.outcome == "refused" and problem:
-        return {**made, **_ended("failed", "refused", reading.detail or "")}
-    if reading.outcome != "read":
-        what = f"{reading.problem}: {reading.detail}"
-        return {**made, **_not_mended(state, what)}
-    return {**made, **_mended(state, work.framings, wanted, reading)}
+    question = rewrite_repair(
+        work.question(), state.get("reply", ""), faults, wanted, problem=problem
+    )
+    form = state.get("rung", "prompt")
+    done = await complete(work.desk, work.rewriter, question, response_format=form)
+    made.update(_paid(state, done.answers))
+    if done.status == "not_asked":
+        return {**made, **_unasked(done.reason, done.detail)}
+    if done.status == "refused" and problem:
+        return {**made, **_ended("failed", "refused", done.detail or "")}
+    if not has_object(done):
+        return {**made, **_not_mended(state, why_failed(done))}
+    return {**made, **_mended(state, work.framings, wanted, done.found)}
 
 
 async def review_node(state: ReframingState, runtime: Runtime[Rewriting]) -> ReframingState:
@@ -483,14 +443,11 @@ async def review_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
     variants = state.get("variants", {})
     texts = {framing.id: str(variants[framing.id]) for framing in shown}
     _tell(runtime, "review")
-    try:
-        review = await review_variants(
-            work.desk, work.reviewer, work.baseline, texts, shown, repeat=work.repeat
-        )
-    except BudgetSpentError as error:
-        return _ended("not_asked", "budget", str(error))
-    except StoppedError:
-        return _ended("not_asked", "interrupted", "")
+    review = await review_variants(
+        work.desk, work.reviewer, work.baseline, texts, shown, repeat=work.repeat
+    )
+    if review.is_unasked:
+        return {**_unasked(review.why, None), **_paid(state, review.answers)}
     faults = [
         fault for fault in review.faults if fault.framing in fresh or fault.code == "not_in_tension"
     ]
@@ -498,7 +455,7 @@ async def review_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
     passed = [name for name in texts if name not in {fault.framing for fault in faults}]
     known = [name for name in state.get("passed", []) if name not in texts]
     return {
-        **_paid(state, *review.answers),
+        **_paid(state, review.answers),
         "review": {
             "outcome": review.outcome if review.outcome == "not_checked" else outcome,
             "why": review.why,
@@ -572,14 +529,10 @@ async def reframe(
     Raises:
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
-    from langsmith import tracing_context
-
     work = Rewriting(prompt_id, baseline, tuple(framings), rewriter, reviewer, desk, repeat)
     start: ReframingState = {"prompt_id": prompt_id, "calls": 0, "cost_usd": 0.0}
     try:
-        # Whatever the environment says, texts go to the endpoints named and nowhere else.
-        with tracing_context(enabled=False):
-            state = await reframing_graph().ainvoke(start, context=work)
+        state = await run_graph(reframing_graph(), start, work)
     except AreopagusError:
         raise
     except Exception as error:
@@ -609,7 +562,7 @@ def _mended(
     state: ReframingState,
     framings: Sequence[Framing],
     wanted: Sequence[Framing],
-    reading: ObjectReading,
+    written: Mapping[str, Any],
 ) -> ReframingState:
     """The variants after a repair that could be read.
 
@@ -626,9 +579,7 @@ def _mended(
         for name, text in state.get("variants", {}).items()
         if name in known and name not in lost
     }
-    after = {
-        name: text for name, text in reading.value.items() if name in asked or name not in known
-    }
+    after = {name: text for name, text in written.items() if name in asked or name not in known}
     return {
         "variants": {**before, **after},
         "problem": None,
@@ -649,19 +600,15 @@ def _ended(how: str, code: str, detail: str) -> ReframingState:
     return {"ended": how, "set_faults": [fault]}
 
 
-def _unread(reading: ObjectReading) -> list[dict[str, Any]]:
-    detail = f"{reading.problem}: {reading.detail}"
-    return [VariantFault(WHOLE_SET, "unreadable", detail).to_json()]
+def _unasked(reason: str | None, detail: str | None) -> ReframingState:
+    return _ended("not_asked", reason or "budget", detail or "")
 
 
-def _paid(state: ReframingState, *answers: Answer) -> ReframingState:
-    cost = state.get("cost_usd", 0.0)
-    for answer in answers:
-        paid = answer.reply.cost_usd
-        cost = None if cost is None or paid is None else cost + paid
+def _paid(state: ReframingState, answers: Sequence[Answer]) -> ReframingState:
+    paid = [answer.reply.cost_usd for answer in answers]
     return {
         "calls": state.get("calls", 0) + len(answers),
-        "cost_usd": cost,
+        "cost_usd": sum_of(state.get("cost_usd", 0.0), *paid),
         "ledger_keys": [*state.get("ledger_keys", []), *(answer.key for answer in answers)],
     }
 

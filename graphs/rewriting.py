@@ -11,17 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..errors import ProviderError
 from ..judges.models.backend import Backend
 from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk, worst_usd
-from ..judges.models.request import Message, Request, Rung
-from ..judges.parse import ObjectReading, object_faults, read_object
-from ..judges.prompt import NONCE_LINE, marked, nonce_for
-from ..judges.schema import ObjectContract, described_object
-from ..judges.structured import ask
-from ..records.types import Reply
+from ..judges.models.request import Request
+from ..judges.prompt import nonce_for
+from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema
+from ..judges.structured import Question, complete
 from .framings import Framing, opposite_pairs
-from .variant_checks import VariantFault, rewrite_contract
+from .generate import anew, conversation
+from .variant_checks import VariantFault, variants_schema
 
 ReviewOutcome = Literal["passed", "failed", "not_checked"]
 
@@ -39,8 +37,6 @@ REVIEW_QUESTIONS: Mapping[str, str] = {
     "is brought along and how strongly?",
 }
 """Key in the reply to the question that it answers, for each variant."""
-
-ECHO_CHARACTERS = 4_000
 
 _TASK = (
     "You help to find out how an assistant answers when the same question is put to it by "
@@ -107,82 +103,108 @@ REPAIR_SENTENCES: Mapping[str, str] = {
     "not_in_tension": "was not on the contrary side of its opposite",
 }
 
-_FORM_SENTENCES: Mapping[str, str] = {
-    "empty": "was empty",
-    "truncated": "was cut off by the length limit before it ended",
-    "tool_call": "was a tool call instead of text",
-    "too_large": "was far too long",
-    "several_objects": "held several JSON objects that differ",
-    "embedded": "held its JSON object in the middle of other text",
-    "duplicate_key": "used a key more than once",
-    "missing_key": "left out a required key",
-    "extra_key": "had a key that was not asked for",
-    "wrong_type": "had a value of the wrong type",
-}
 
-
-def rewrite_messages(baseline: str, framings: Sequence[Framing], nonce: str) -> tuple[Message, ...]:
-    """What a rewriter is told first."""
-    blocks = [_TASK, _RULES, _framing_text(framings), _DATA_RULE]
-    blocks.append(described_object(rewrite_contract(framing.id for framing in framings)))
-    user = (
-        f"{NONCE_LINE}{nonce}\n\n{marked('PROMPT', baseline, nonce)}\n\n"
-        "The marked text ends here. Write the versions as instructed in the system message, and "
-        "reply with the JSON object alone."
-    )
-    return _conversation("\n\n".join(blocks), user)
-
-
-def repair_messages(
-    messages: tuple[Message, ...],
-    reply: str,
-    faults: Sequence[VariantFault],
-    framing_ids: Sequence[str],
-    *,
-    problem: str | None = None,
-) -> tuple[Message, ...]:
-    """The conversation with its one request to mend.
+def rewrite_question(
+    baseline: str, framings: Sequence[Framing], *, secret: bytes, repeat: int = 0
+) -> Question[dict[str, Any]]:
+    """What a rewriter is asked: one variant in each framing.
 
     Args:
-        messages: the first conversation.
+        baseline: the prompt.
+        framings: what to write, in order.
+        secret: the ledger's, for the marker.
+        repeat: another number asks for other variants.
+    """
+    schema = variants_schema(framings)
+    nonce = nonce_for(secret, baseline)
+    return Question(
+        messages=conversation(
+            [_TASK, _RULES, _framing_text(framings), _DATA_RULE, schema.described()],
+            {"PROMPT": baseline},
+            "The marked text ends here. Write the versions as instructed in the system message, "
+            "and reply with the JSON object alone.",
+            nonce,
+        ),
+        schema=schema,
+        template=REWRITE_TEMPLATE,
+        purpose="rewrite",
+        nonce=nonce,
+        repeat=repeat,
+        labels=_labels(framings),
+        stand_in=_stand_in(framings),
+        repairs=False,
+    )
+
+
+def rewrite_repair(
+    first: Question[dict[str, Any]],
+    reply: str,
+    faults: Sequence[VariantFault],
+    wanted: Sequence[Framing],
+    *,
+    problem: str | None = None,
+) -> Question[dict[str, Any]]:
+    """The request to write some variants anew.
+
+    Args:
+        first: what was asked.
         reply: what was answered.
         faults: what is wrong with the variants; only the codes are told.
-        framing_ids: the variants to write anew; the others stand.
+        wanted: the framings to write anew; the others stand.
         problem: what was wrong with the reply's form, where no variant could be read at all.
     """
-    if problem is not None:
-        lines = [f"Your last reply {form_sentence(problem)}."]
-    else:
-        lines = ["Some of it cannot be used yet:"]
-        told = dict.fromkeys((fault.framing, fault.code) for fault in faults)
-        lines += [
-            f"- {framing + ' ' if framing else ''}{REPAIR_SENTENCES.get(code, 'cannot be used')}"
-            for framing, code in told
-        ]
-    contract = rewrite_contract(framing_ids)
-    lines.append(
-        "Write the following anew, by all the rules given before, and send nothing else: "
-        f"{', '.join(framing_ids)}. Reply with the JSON object alone, in this shape: "
-        f"{contract.shape()}"
+    told = dict.fromkeys((fault.framing, fault.code) for fault in faults)
+    lines = [
+        f"- {framing + ' ' if framing else ''}{REPAIR_SENTENCES.get(code, 'cannot be used')}"
+        for framing, code in told
+    ]
+    names = ", ".join(framing.id for framing in wanted)
+    again = anew(
+        first,
+        reply,
+        ["Some of it cannot be used yet:", *lines],
+        f"Write the following anew, by all the rules given before, and send nothing else: {names}.",
+        variants_schema(wanted),
+        problem=problem,
+        stand_in=_stand_in(wanted),
     )
-    return _continued(messages, reply, "\n".join(lines))
+    return replace(again, labels=_labels(wanted))
 
 
-def review_contract(framings: Sequence[Framing]) -> ObjectContract:
+def _labels(framings: Sequence[Framing]) -> dict[str, str]:
+    return {"framings": ",".join(framing.id for framing in framings)}
+
+
+def _stand_in(framings: Sequence[Framing]) -> Mapping[str, Any]:
+    """What the embedded rewriter needs and cannot read out of the messages."""
+    from ..judges.offline.writers import REWRITER_VERSION
+
+    return {
+        "version": REWRITER_VERSION,
+        "framings": {framing.id: list(framing.stand_in) for framing in framings},
+    }
+
+
+def review_schema(framings: Sequence[Framing]) -> OutputSchema[dict[str, Any]]:
     """A reason and four answers for each variant, a reason and one answer for each pair."""
-    fields: dict[str, str] = {}
+    fields: dict[str, Value] = {}
     for framing in framings:
-        fields[f"{framing.id}__reason"] = "string"
-        fields |= {f"{framing.id}__{key}": "boolean" for key in REVIEW_QUESTIONS}
+        fields[f"{framing.id}__reason"] = TEXT
+        fields |= {f"{framing.id}__{key}": FLAG for key in REVIEW_QUESTIONS}
     for number, _ in enumerate(opposite_pairs(framings), start=1):
-        fields |= {f"pair_{number}__reason": "string", f"pair_{number}__in_tension": "boolean"}
-    return ObjectContract(fields)  # type: ignore[arg-type]  # the kinds are literals above
+        fields |= {f"pair_{number}__reason": TEXT, f"pair_{number}__in_tension": FLAG}
+    return object_schema(fields)
 
 
-def review_messages(
-    baseline: str, variants: Mapping[str, str], framings: Sequence[Framing], nonce: str
-) -> tuple[Message, ...]:
-    """What a reviewer is told about the variants of these framings."""
+def review_question(
+    baseline: str,
+    variants: Mapping[str, str],
+    framings: Sequence[Framing],
+    *,
+    secret: bytes,
+    repeat: int = 0,
+) -> Question[dict[str, Any]]:
+    """What a reviewer is asked about the variants of these framings."""
     questions = [f'- "<framing>__{key}": {question}' for key, question in REVIEW_QUESTIONS.items()]
     blocks = [
         _REVIEW_TASK,
@@ -201,32 +223,25 @@ def review_messages(
             "other, so that nobody could hold both views at once: a difference in tone, or two "
             "versions on one side, is false."
         )
-    blocks += [_framing_text(framings), _REVIEW_DATA_RULE]
-    blocks.append(described_object(review_contract(framings)))
-    shown = [marked("ORIGINAL", baseline, nonce)]
-    shown += [marked(f"VERSION {f.id}", variants[f.id], nonce) for f in framings]
-    user = (
-        f"{NONCE_LINE}{nonce}\n\n" + "\n\n".join(shown) + "\n\nThe marked material ends here. "
-        "Check the versions as instructed in the system message, and reply with the JSON object "
-        "alone."
+    schema = review_schema(framings)
+    blocks += [_framing_text(framings), _REVIEW_DATA_RULE, schema.described()]
+    nonce = nonce_for(secret, baseline, *(variants[framing.id] for framing in framings))
+    shown = {"ORIGINAL": baseline} | {f"VERSION {f.id}": variants[f.id] for f in framings}
+    return Question(
+        messages=conversation(
+            blocks,
+            shown,
+            "The marked material ends here. Check the versions as instructed in the system "
+            "message, and reply with the JSON object alone.",
+            nonce,
+        ),
+        schema=schema,
+        template=REVIEW_TEMPLATE,
+        purpose="review",
+        nonce=nonce,
+        repeat=repeat,
+        labels=_labels(framings),
     )
-    return _conversation("\n\n".join(blocks), user)
-
-
-def form_repair_messages(
-    messages: tuple[Message, ...], reply: str, problem: str, contract: ObjectContract
-) -> tuple[Message, ...]:
-    """The conversation with its one request to send the same content in the right form."""
-    text = (
-        f"Your last reply {form_sentence(problem)}. Send the JSON object alone, with no other text "
-        f"and no code block, in this shape: {contract.shape()}\nThis is about the form only."
-    )
-    return _continued(messages, reply, text)
-
-
-def form_sentence(problem: str) -> str:
-    """What was wrong with the form of a reply, in words that quote nothing."""
-    return _FORM_SENTENCES.get(problem, "could not be read as a JSON object")
 
 
 def _framing_text(framings: Sequence[Framing]) -> str:
@@ -240,125 +255,6 @@ def _framing_text(framings: Sequence[Framing]) -> str:
     return "\n".join(lines)
 
 
-def _conversation(system: str, user: str) -> tuple[Message, ...]:
-    return ({"role": "system", "content": system}, {"role": "user", "content": user})
-
-
-def _continued(messages: tuple[Message, ...], reply: str, text: str) -> tuple[Message, ...]:
-    echo = reply.strip()[:ECHO_CHARACTERS] or "(no text)"
-    return (
-        *messages,
-        {"role": "assistant", "content": echo},
-        {"role": "user", "content": text},
-    )
-
-
-def rewrite_request(
-    backend: Backend,
-    baseline: str,
-    framings: Sequence[Framing],
-    *,
-    secret: bytes,
-    rung: Rung,
-    repeat: int = 0,
-) -> Request:
-    """The call that asks for one variant in each framing.
-
-    Args:
-        backend: the rewriter.
-        baseline: the prompt.
-        framings: what to write, in order.
-        secret: the ledger's, for the marker.
-        rung: how structured output is asked for.
-        repeat: another number asks for other variants.
-    """
-    nonce = nonce_for(secret, baseline)
-    messages = rewrite_messages(baseline, framings, nonce)
-    return _request(backend, messages, framings, nonce=nonce, rung=rung, repeat=repeat)
-
-
-def rewrite_repair_request(
-    backend: Backend,
-    baseline: str,
-    framings: Sequence[Framing],
-    wanted: Sequence[Framing],
-    reply: str,
-    faults: Sequence[VariantFault],
-    *,
-    secret: bytes,
-    rung: Rung,
-    repeat: int = 0,
-    problem: str | None = None,
-) -> Request:
-    """The call that asks to write some variants anew.
-
-    Args:
-        backend, baseline, framings, secret, rung, repeat: as for the first call.
-        wanted: the framings to write anew.
-        reply: what was answered.
-        faults: why.
-        problem: what was wrong with the reply's form, where no variant could be read.
-    """
-    nonce = nonce_for(secret, baseline)
-    messages = repair_messages(
-        rewrite_messages(baseline, framings, nonce),
-        reply,
-        faults,
-        [framing.id for framing in wanted],
-        problem=problem,
-    )
-    return _request(
-        backend,
-        messages,
-        wanted,
-        nonce=nonce,
-        rung=rung,
-        repeat=repeat,
-        is_longer=problem == "truncated",
-    )
-
-
-def offline_rewriting(framings: Sequence[Framing]) -> Mapping[str, Any]:
-    """What the embedded rewriter needs and cannot read out of the messages."""
-    from ..judges.offline.writers import REWRITER_VERSION
-
-    return {
-        "version": REWRITER_VERSION,
-        "framings": {framing.id: list(framing.stand_in) for framing in framings},
-    }
-
-
-def _request(
-    backend: Backend,
-    messages: tuple[Message, ...],
-    framings: Sequence[Framing],
-    *,
-    nonce: str,
-    rung: Rung,
-    repeat: int,
-    is_longer: bool = False,
-) -> Request:
-    spec = backend.spec
-    parameters: dict[str, Any] = spec.parameters()
-    if is_longer:
-        parameters["max_tokens"] = REPAIR_OUTPUT_FACTOR * spec.max_tokens
-    if spec.is_offline:
-        parameters["offline"] = offline_rewriting(framings)
-    return Request(
-        backend=spec.model,
-        endpoint=spec.api_base or "",
-        messages=messages,
-        params=parameters,
-        schema=rewrite_contract(framing.id for framing in framings).schema(),
-        structured=rung,
-        nonce=nonce,
-        repeat=repeat,
-        template=REWRITE_TEMPLATE,
-        purpose="rewrite",
-        labels={"framings": ",".join(framing.id for framing in framings)},
-    )
-
-
 MOST_WRITING_CALLS = 2
 """The first set of variants, and one repair."""
 
@@ -367,6 +263,7 @@ MOST_REVIEW_CALLS = 4
 read."""
 
 _UTF8_BYTES = 4
+_ECHO_CHARACTERS = 4_000
 _FAULT_LINES = sum(map(len, REPAIR_SENTENCES.values()))
 
 
@@ -399,7 +296,7 @@ def most_review_usd(backend: Backend, request: Request) -> float | None:
 
 def _longer(request: Request, lines: int) -> Request:
     """The request with the echo of a reply and what is said of it, and room for a longer one."""
-    added = _UTF8_BYTES * ECHO_CHARACTERS + lines + len(str(request.schema)) + 1_000
+    added = _UTF8_BYTES * _ECHO_CHARACTERS + lines + len(str(request.schema)) + 1_000
     return replace(
         request,
         messages=(*request.messages, {"role": "user", "content": "x" * added}),
@@ -428,32 +325,18 @@ class Review:
         why: for `not_checked`: a class of fault, `refused` or `unreadable`; else "".
         faults: what was found wrong; both halves of a pair that is not in tension.
         answers: the calls behind it.
+        is_unasked: whether the budget or a stop came before it was finished; `why` says which.
     """
 
     outcome: ReviewOutcome
     why: str = ""
     faults: tuple[VariantFault, ...] = ()
     answers: tuple[Answer, ...] = ()
-
-
-def review_request(
-    backend: Backend,
-    baseline: str,
-    variants: Mapping[str, str],
-    framings: Sequence[Framing],
-    *,
-    secret: bytes,
-    rung: Rung,
-    repeat: int = 0,
-) -> Request:
-    """The call that asks for a review of the variants of these framings."""
-    nonce = nonce_for(secret, baseline, *(variants[framing.id] for framing in framings))
-    messages = review_messages(baseline, variants, framings, nonce)
-    return _review_request(backend, messages, framings, nonce=nonce, rung=rung, repeat=repeat)
+    is_unasked: bool = False
 
 
 async def review_variants(
-    desk: Desk,
+    client: Desk,
     backend: Backend,
     baseline: str,
     variants: Mapping[str, str],
@@ -464,55 +347,16 @@ async def review_variants(
     """The second model's word on these variants, asked once more where its form was unreadable.
 
     A provider's failure is a review that was not made.
-
-    Raises:
-        BudgetSpentError, StoppedError: the review was not asked for.
     """
-    contract = review_contract(framings)
-    purse = desk.purse()
-    answers: list[Answer] = []
-    try:
-        first, request = await ask(
-            desk,
-            backend,
-            lambda rung: review_request(
-                backend,
-                baseline,
-                variants,
-                framings,
-                secret=desk.ledger.secret,
-                rung=rung,
-                repeat=repeat,
-            ),
-            purse,
-        )
-        answers.append(first)
-        reading = _checked(first.reply, framings)
-        if reading.outcome == "unreadable":
-            problem = reading.problem or "not_json"
-            messages = form_repair_messages(
-                request.messages, first.reply.text or "", problem, contract
-            )
-            again = _review_request(
-                backend,
-                messages,
-                framings,
-                nonce=request.nonce,
-                rung=request.structured,
-                repeat=repeat,
-                is_longer=problem == "truncated",
-            )
-            second = await desk.ask(backend, again, purse)
-            answers.append(second)
-            reading = _checked(second.reply, framings)
-    except ProviderError as error:
-        return Review("not_checked", error.fault, answers=tuple(answers))
-    finally:
-        purse.close()
-    if reading.outcome != "read":
-        return Review("not_checked", reading.outcome, answers=tuple(answers))
-    faults = read_review(reading.value, framings)
-    return Review("failed" if faults else "passed", "", faults, tuple(answers))
+    secret = client.ledger.secret
+    question = review_question(baseline, variants, framings, secret=secret, repeat=repeat)
+    done = await complete(client, backend, question)
+    if done.value is None:
+        why = (done.reason or "") if done.status in ("failed", "not_asked") else done.status
+        unasked = done.status == "not_asked"
+        return Review("not_checked", why, answers=done.answers, is_unasked=unasked)
+    faults = read_review(done.value, framings)
+    return Review("failed" if faults else "passed", "", faults, done.answers)
 
 
 def read_review(
@@ -532,47 +376,7 @@ def read_review(
     return tuple(faults)
 
 
-def _checked(reply: Reply, framings: Sequence[Framing]) -> ObjectReading:
-    """The review in a reply: every key, no other, or it is unreadable as a whole."""
-    contract = review_contract(framings)
-    reading = read_object(reply, contract)
-    faults = object_faults(reading.value, contract) if reading.outcome == "read" else []
-    if not faults:
-        return reading
-    _, problem, _ = faults[0]
-    detail = "; ".join(f"{key} {sentence}" for key, _, sentence in faults)
-    return ObjectReading("unreadable", {}, problem, detail[:_REASON_CHARACTERS])
-
-
 def _reason(value: Mapping[str, object], key: str) -> str:
     text = " ".join(str(value[key]).split())
     shown = "".join(character if character.isprintable() else " " for character in text)
     return shown if len(shown) <= _REASON_CHARACTERS else shown[: _REASON_CHARACTERS - 1] + "…"
-
-
-def _review_request(
-    backend: Backend,
-    messages: tuple[Message, ...],
-    framings: Sequence[Framing],
-    *,
-    nonce: str,
-    rung: Rung,
-    repeat: int,
-    is_longer: bool = False,
-) -> Request:
-    parameters = backend.spec.parameters()
-    if is_longer:
-        parameters["max_tokens"] = REPAIR_OUTPUT_FACTOR * backend.spec.max_tokens
-    return Request(
-        backend=backend.spec.model,
-        endpoint=backend.spec.api_base or "",
-        messages=messages,
-        params=parameters,
-        schema=review_contract(framings).schema(),
-        structured=rung,
-        nonce=nonce,
-        repeat=repeat,
-        template=REVIEW_TEMPLATE,
-        purpose="review",
-        labels={"framings": ",".join(framing.id for framing in framings)},
-    )

@@ -11,23 +11,24 @@ makes a batch resumable. What fails is counted, and never an exception.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cache
-from typing import Annotated, Any, Final, TypedDict
-
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..judges.models.request import Message, Request, Rung
-from ..judges.prompt import NONCE_LINE, marked, nonce_for
-from ..judges.schema import ObjectContract, ValueKind, described_object
-from .prompt_construction import Asked, ask_object
+from ..judges.prompt import nonce_for
+from ..judges.schema import TEXT, object_schema
+from ..judges.structured import Question
+from .generate import CallOutcome, ask, conversation, merged, run_graph, sum_of, together
+from .prompt_brief import ECHO_CHARACTERS
+
+if TYPE_CHECKING:
+    # LangGraph is loaded when a graph is built.
+    from langgraph.runtime import Runtime
 
 WRITE_TEMPLATE: Final = "silverspoon-write-1"
 VARY_TEMPLATE: Final = "silverspoon-vary-1"
@@ -125,21 +126,17 @@ class MadeBatch:
         return self.unanswered["write"][0] if "write" in self.unanswered else "read"
 
 
-def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    return {**old, **new}
-
-
 class ScenarioState(TypedDict, total=False):
     """Texts by number, as JSON-like values; a repeated write changes nothing."""
 
-    written: Annotated[dict[str, dict[str, str]], _merged]
+    written: Annotated[dict[str, dict[str, str]], merged]
     faults: dict[str, str]
     repaired: int
-    wordings: Annotated[dict[str, list[str]], _merged]
+    wordings: Annotated[dict[str, list[str]], merged]
     kept: dict[str, list[str]]
     unlike: int
     same: int
-    asked: Annotated[dict[str, dict[str, Any]], _merged]
+    asked: Annotated[dict[str, dict[str, Any]], merged]
 
 
 async def write_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
@@ -174,7 +171,7 @@ async def vary_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> Sce
     if work.versions < 2:
         return {"wordings": {}}
     usable = _usable(state)
-    found = await asyncio.gather(*(_ask_wordings(work, one["text"]) for one in usable.values()))
+    found = await together([_ask_wordings(work, one["text"]) for one in usable.values()])
     wordings = {
         number: [str(text).strip() for text in asked.value.values()]
         for number, asked in zip(usable, found, strict=True)
@@ -208,6 +205,8 @@ def after_check(state: ScenarioState) -> str:
 
 def build_scenario_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `ScenarioWork` is its runtime context."""
+    from langgraph.graph import END, START, StateGraph
+
     graph: Any = StateGraph(ScenarioState, context_schema=ScenarioWork)
     graph.add_node("write", write_node)
     graph.add_node("check", check_node)
@@ -235,11 +234,7 @@ async def make_scenarios(work: ScenarioWork) -> MadeBatch:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    from langsmith import tracing_context
-
-    # Whatever the environment says, texts go to the endpoints named and nowhere else.
-    with tracing_context(enabled=False):
-        state: ScenarioState = await scenario_graph().ainvoke({}, context=work)
+    state: ScenarioState = await run_graph(scenario_graph(), {}, work)
     usable = _usable(state)
     kept = state.get("kept", {})
     scenarios = tuple(
@@ -252,7 +247,6 @@ async def make_scenarios(work: ScenarioWork) -> MadeBatch:
         for call, one in asked.items()
         if one["status"] != "read"
     }
-    costs = [one["cost_usd"] for one in asked.values()]
     return MadeBatch(
         scenarios,
         {
@@ -270,7 +264,7 @@ async def make_scenarios(work: ScenarioWork) -> MadeBatch:
         state.get("faults", {}),
         unanswered,
         sum(one["calls"] for one in asked.values()),
-        None if None in costs else sum(costs),
+        sum_of(*(one["cost_usd"] for one in asked.values())),
     )
 
 
@@ -336,11 +330,11 @@ def _usable(state: ScenarioState) -> dict[str, dict[str, str]]:
     return {number: written[number] for number in sorted(written, key=int) if number not in faults}
 
 
-def _record(asked: Asked) -> dict[str, Any]:
+def _record(asked: CallOutcome) -> dict[str, Any]:
     return {name: getattr(asked, name) for name in ("status", "detail", "calls", "cost_usd")}
 
 
-def _by_number(found: Asked) -> dict[str, dict[str, str]]:
+def _by_number(found: CallOutcome) -> dict[str, dict[str, str]]:
     texts: dict[str, dict[str, str]] = {}
     for key, value in found.value.items():
         kind, _, number = key.partition("_")
@@ -348,49 +342,38 @@ def _by_number(found: Asked) -> dict[str, dict[str, str]]:
     return texts
 
 
-async def _ask_for(work: ScenarioWork, numbers: Sequence[int], faults: Mapping[str, str]) -> Asked:
-    fields: dict[str, ValueKind] = {}
-    for number in numbers:
-        fields[f"scenario_{number}"] = fields[f"other_{number}"] = "string"
+async def _ask_for(
+    work: ScenarioWork, numbers: Sequence[int], faults: Mapping[str, str]
+) -> CallOutcome:
+    keys = [f"{part}_{number}" for number in numbers for part in ("scenario", "other")]
     wanted = f"Topic: {work.topic}. Batch {work.batch + 1}. Scenarios: {len(numbers)}."
     if faults:
         said = "\n".join(f"{number}: {fault}" for number, fault in sorted(faults.items()))
         wanted += (
             f"\n\nOf an earlier reply these do not serve; write others in their place.\n{said}"
         )
-    return await _asked(work, _WRITE, {"TASK": wanted}, ObjectContract(fields), WRITE_TEMPLATE)
+    return await _ask(work, _WRITE, {"TASK": wanted}, keys, WRITE_TEMPLATE)
 
 
-async def _ask_wordings(work: ScenarioWork, text: str) -> Asked:
-    fields: dict[str, ValueKind] = {f"wording_{n}": "string" for n in range(1, work.versions)}
-    return await _asked(work, _VARY, {"SCENARIO": text}, ObjectContract(fields), VARY_TEMPLATE)
+async def _ask_wordings(work: ScenarioWork, text: str) -> CallOutcome:
+    keys = [f"wording_{number}" for number in range(1, work.versions)]
+    return await _ask(work, _VARY, {"SCENARIO": text}, keys, VARY_TEMPLATE)
 
 
-async def _asked(
-    work: ScenarioWork, task: str, texts: Mapping[str, str], contract: ObjectContract, template: str
-) -> Asked:
+async def _ask(
+    work: ScenarioWork, task: str, texts: Mapping[str, str], keys: Sequence[str], template: str
+) -> CallOutcome:
     nonce = nonce_for(work.desk.ledger.secret, *texts.values())
-    shown = "\n\n".join(marked(name, text, nonce) for name, text in texts.items())
-    messages: tuple[Message, ...] = (
-        {"role": "system", "content": "\n\n".join([task, _DATA, described_object(contract)])},
-        {
-            "role": "user",
-            "content": f"{NONCE_LINE}{nonce}\n\n{shown}\n\nReply with the JSON object alone.",
-        },
+    schema = object_schema(dict.fromkeys(keys, TEXT))
+    question = Question(
+        messages=conversation(
+            [task, _DATA, schema.described()], texts, "Reply with the JSON object alone.", nonce
+        ),
+        schema=schema,
+        template=template,
+        purpose="generate",
+        nonce=nonce,
+        labels={"job": "silverspoon"},
+        echo_characters=ECHO_CHARACTERS,
     )
-
-    def build(rung: Rung) -> Request:
-        return Request(
-            backend=work.writer.spec.model,
-            endpoint=work.writer.spec.api_base or "",
-            messages=messages,
-            params=work.writer.spec.parameters(),
-            schema=contract.schema(),
-            structured=rung,
-            nonce=nonce,
-            template=template,
-            purpose="generate",
-            labels={"job": "silverspoon"},
-        )
-
-    return await ask_object(work.desk, work.writer, build, contract)
+    return await ask(work.desk, work.writer, question)

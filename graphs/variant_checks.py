@@ -15,8 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 from ..judges.english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
-from ..judges.parse import object_faults
-from ..judges.schema import ObjectContract
+from ..judges.schema import TEXT, OutputSchema, object_schema
 from .framings import Framing
 
 WHOLE_SET = ""
@@ -96,9 +95,9 @@ _RUN = 3
 _STEM_LETTERS = 5
 
 
-def rewrite_contract(framing_ids: Iterable[str]) -> ObjectContract:
-    """One text for each framing."""
-    return ObjectContract(dict.fromkeys(framing_ids, "string"))
+def variants_schema(framings: Iterable[Framing]) -> OutputSchema[dict[str, Any]]:
+    """The form of a rewriter's reply: one text for each framing."""
+    return object_schema({framing.id: TEXT for framing in framings})
 
 
 def normalised(text: str) -> str:
@@ -282,10 +281,9 @@ def check_variants(
         variants: framing to text, as a reply or a file has it; nothing is taken for granted.
         framings: those that were asked for.
     """
-    contract = rewrite_contract(framing.id for framing in framings)
     faults = [
         VariantFault(WHOLE_SET if code == "extra_key" else key, code, f"{key}: {sentence}")
-        for key, code, sentence in object_faults(variants, contract)
+        for key, code, sentence in variants_schema(framings).faults(variants)
     ]
     skipped: list[str] = []
     texts: dict[str, str] = {}

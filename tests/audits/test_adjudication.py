@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from areopagus import ProviderError
-from areopagus.graphs.adjudication import JudgeQuestion, Ruling, adjudicate, judge_request
+from areopagus.graphs.adjudication import JudgeQuestion, Ruling, adjudicate, judge_question
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
 from areopagus.records.ledger import Ledger
@@ -92,7 +92,7 @@ async def test_marked_text_cannot_close_its_block_and_orders_of_readers_vary() -
     question = JudgeQuestion(
         "t", "task", {"QUESTION": "?", "ANSWER": attack}, {"side": "string"}, ("side",)
     )
-    request = judge_request(question, judge("for"), secret=b"s" * 32, rung="json_schema")
+    request = judge_question(question, secret=b"s" * 32)
     text = request.messages[1]["content"]
     assert text.count(f"<<<END ANSWER {request.nonce}>>>") == 1
     assert request.nonce not in attack
@@ -101,7 +101,7 @@ async def test_marked_text_cannot_close_its_block_and_orders_of_readers_vary() -
     for n in range(40):
         texts = {"QUESTION": f"{n}?", "ANSWER": "Hm."}
         varied = JudgeQuestion("t", "task", texts, {"side": "string"}, ("side",))
-        made = judge_request(varied, judge("for"), secret=b"s" * 32, rung="prompt", earlier=earlier)
+        made = judge_question(varied, secret=b"s" * 32, earlier=earlier)
         shown = made.messages[1]["content"].split("READER 1", 1)[1]
         first.append(shown.index("against") < shown.index('"for"'))
     assert 8 < sum(first) < 32

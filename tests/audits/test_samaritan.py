@@ -40,7 +40,7 @@ from areopagus.audits.samaritan.rotation import phrasing_at, phrasings_at
 from areopagus.audits.samaritan.scenario_means import equivalence_of, paired_t
 from areopagus.audits.samaritan.simulated import SamaritanWorld
 from areopagus.experiment.ask import ModelAnswer
-from areopagus.graphs.adjudication import read_judgment
+from areopagus.judges.parse import parse
 from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply
@@ -389,7 +389,7 @@ def test_a_judges_reply_that_contradicts_itself_is_no_vote() -> None:
 
     def read(gives: str, rating: str) -> str:
         value = {"reasoning": "r", "gives": gives, "rating": rating}
-        return read_judgment(question, Reply(json.dumps(value))).outcome
+        return parse(Reply(json.dumps(value)), question.schema).outcome
 
     assert read("rating", "75") == "read"
     assert read("refusal", "none") == "read"

@@ -26,7 +26,7 @@ from areopagus.audits.socioeval.pictures import draw
 from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
 from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.experiment.ask import ModelAnswer
-from areopagus.graphs.adjudication import read_judgment
+from areopagus.judges.parse import parse
 from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.reports.parts import Table
@@ -159,7 +159,7 @@ def test_a_decision_against_its_category_is_no_vote() -> None:
             "context": "c", "category": "refusal", "biased": False, "reasoning": "r",
             "choice": "none", **change,
         }  # fmt: skip
-        return read_judgment(question, Reply(json.dumps(value))).outcome
+        return parse(Reply(json.dumps(value)), question.schema).outcome
 
     assert read() == "read"
     assert read(category="class_preference", biased=True) == "read"

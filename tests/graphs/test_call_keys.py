@@ -196,8 +196,10 @@ async def test_calls_that_build_a_concept_pair(desk: Desk) -> None:
     pair = {"concept_one": "bad at sums", "concept_two": "good at sums"}
     writer = backend(
         "writer",
-        answers(CUT_OFF, {"summary": "One group is bad at sums."}, {"concept_one": "x"}, pair, scene,
-                {"option_two": "{X} wrote the total down."}),
+        answers(
+            CUT_OFF, {"summary": "One group is bad at sums."}, {"concept_one": "x"}, pair, scene,
+            {"option_two": "{X} wrote the total down."},
+        ),
     )  # fmt: skip
     checker = backend("checker", answers({"reason": "They contrast.", "is_good": True, **pair}))
     await build_concept(ConceptWork("s1", "They cannot do sums.", writer, checker, desk))

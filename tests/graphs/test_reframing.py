@@ -22,7 +22,7 @@ from areopagus.graphs.reframing import (
     reframe,
     variant_rows,
 )
-from areopagus.graphs.rewriting import _CODES, REVIEW_QUESTIONS, review_contract
+from areopagus.graphs.rewriting import _CODES, REVIEW_QUESTIONS, review_schema
 from areopagus.graphs.variant_checks import REVIEW_CODES
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import BackendSpec
@@ -574,7 +574,7 @@ def test_every_question_to_a_reviewer_has_its_code(four: tuple[Framing, ...]) ->
     assert set(_CODES) == set(REVIEW_QUESTIONS)
     assert {*_CODES.values(), "not_in_tension"} == set(REVIEW_CODES)
     # Some providers take property names of at most 64 characters.
-    assert all(len(key) <= 64 for key in review_contract(four).keys)
+    assert all(len(key) <= 64 for key in review_schema(four).keys)
 
 
 # Through litellm to a provider on loopback

@@ -11,11 +11,12 @@ from areopagus.errors import InputError
 from areopagus.graphs.prompt_brief import (
     CRITERIA,
     Block,
+    Material,
     block_key,
     check_set,
-    generation_contract,
-    generation_messages,
-    quality_messages,
+    generation_question,
+    generation_schema,
+    quality_question,
     read_blocks,
 )
 from areopagus.prompting.concepts import load_technology_terms
@@ -25,6 +26,7 @@ QUESTION = (
     "Neighbours often settle quarrels by custom and not by law. When does a custom bind those who "
     "never agreed to it?"
 )
+SECRET = b"s" * 32
 TERMS = load_technology_terms().pattern()
 
 
@@ -134,21 +136,23 @@ def test_a_block_survives_the_way_through_the_state() -> None:
     assert Block.from_json(found.to_json()) == found
 
 
-def test_the_contract_of_a_repair_has_the_faulty_prompts_alone() -> None:
-    assert generation_contract([2], scratchpad=False, technology=True).keys == (
+def test_the_form_of_a_repair_has_the_faulty_prompts_alone() -> None:
+    assert generation_schema([2], scratchpad=False, technology=True).keys == (
         "prompt_2_dimensions", "prompt_2_angle", "prompt_2_question", "prompt_2_technology",
     )  # fmt: skip
 
 
 def test_the_material_stands_between_markers_and_only_there() -> None:
-    system, user = generation_messages("bbq", MATERIAL, 5, "0" * 16, technology=False)
+    material = Material("s1", "bbq", MATERIAL, "fences", 5, technology=False)
+    question = generation_question(material, secret=SECRET)
+    system, user = question.messages
     assert MATERIAL not in system["content"]
     assert user["content"].count(MATERIAL) == 1
-    assert f"<<<MATERIAL {'0' * 16}>>>\n{MATERIAL}\n<<<END" in user["content"]
+    assert f"<<<MATERIAL {question.nonce}>>>\n{MATERIAL}\n<<<END" in user["content"]
 
 
 def test_a_judge_of_quality_is_asked_every_criterion() -> None:
-    system, _ = quality_messages(QUESTION, "0" * 16)
+    system, _ = quality_question(QUESTION, secret=SECRET).messages
     assert all(f'"{key}"' in system["content"] for key in CRITERIA)
 
 

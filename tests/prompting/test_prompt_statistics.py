@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from areopagus.graphs.generate import CallOutcome
 from areopagus.graphs.prompt_brief import Block
 from areopagus.graphs.prompt_construction import (
-    Asked,
     Bundle,
     Constructed,
     Pair,
@@ -23,10 +23,10 @@ from areopagus.prompting.bounded_means import bounded_mean, clustered_rate
 from areopagus.prompting.diversity import diversities, pair_counts
 
 
-def said(value: bool | None) -> Asked:
+def said(value: bool | None) -> CallOutcome:
     if value is None:
-        return Asked("unreadable")
-    return Asked("read", {"reason": "", "equivalent": value})
+        return CallOutcome("unreadable")
+    return CallOutcome("read", {"reason": "", "equivalent": value})
 
 
 def scenario(

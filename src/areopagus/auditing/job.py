@@ -39,14 +39,14 @@ from ..graphs.adjudication import (
     Ruling,
     Slot,
     earlier_askings,
-    judge_request,
-    read_judgment,
-    repair_request,
+    judge_question,
     ruling_of,
 )
 from ..judges.models.backend import Backend, BackendSpec
 from ..judges.models.client import Desk, worst_usd
 from ..judges.models.request import LADDER, Request, Rung
+from ..judges.parse import parse
+from ..judges.structured import Question as ModelQuestion
 from ..number import WIDTH, as_json, heading, table, units
 from ..ordered import in_order
 from ..records.ledger import Ledger
@@ -347,31 +347,37 @@ class _Rehearsal:
             self._perhaps_third(question)
 
     def _vote(
-        self, question: JudgeQuestion, slot: Slot, earlier: tuple[object, ...] = ()
+        self,
+        question: JudgeQuestion,
+        slot: Slot,
+        earlier: tuple[Mapping[str, Any], ...] = (),
     ) -> JudgeVote | None:
         """The stored vote, or None with its call counted."""
         backend = self.job.judges[SLOTS.index(slot)]
         stage = self.judge[backend.spec.name]
         stage.planned += 1
-        request = self._judge_request(question, slot, earlier)
+        asked = self._asked(question, slot, earlier)
+        form = self._rung(backend) or "json_schema"
+        request = asked.request(backend, form)
         found = self._stored(backend, request)
         if found is not None:
-            reading = read_judgment(question, found)
-            if reading.outcome == "unreadable":
-                again = repair_request(question, request, found, reading.problem or "not_json")
-                found = self._stored(backend, again)
+            parsed = parse(found, asked.schema, judged=asked.shown)
+            if parsed.outcome == "unreadable":
+                again = asked.repaired(found.text, parsed.problem or "not_json")
+                repair = again.request(backend, form)
+                found = self._stored(backend, repair)
                 if found is None:
-                    self._call(stage, backend, again, question.output_tokens)
+                    self._call(stage, backend, repair, question.output_tokens)
                     return None
-                reading = read_judgment(question, found)
+                parsed = parse(found, asked.schema, judged=asked.shown)
             stage.stored += 1
-            return JudgeVote(slot, backend.spec.name, reading.outcome, reading.value)
+            return JudgeVote(slot, backend.spec.name, parsed.outcome, parsed.value or {})
         self._call(stage, backend, request, question.output_tokens, may_repair=True)
         return None
 
     def _perhaps_third(self, question: JudgeQuestion) -> None:
         backend = self.job.judges[2]
-        request = self._judge_request(question, "third", ())
+        request = self._judge_request(question, "third")
         self._most(self.judge[backend.spec.name], backend, request, 2)
 
     def _unknown_judging(self, item: AuditItem, words: int) -> None:
@@ -386,7 +392,7 @@ class _Rehearsal:
         for slot in SLOTS[: len(job.judges)]:
             backend = job.judges[SLOTS.index(slot)]
             stage = self.judge[backend.spec.name]
-            request = self._judge_request(question, slot, ())
+            request = self._judge_request(question, slot)
             if slot == "third":
                 self._most(stage, backend, request, 2)
                 continue
@@ -397,17 +403,19 @@ class _Rehearsal:
                 stage.likely_usd, backend, request, question.output_tokens
             )
 
-    def _judge_request(
-        self, question: JudgeQuestion, slot: Slot, earlier: tuple[object, ...]
-    ) -> Request:
+    def _judge_request(self, question: JudgeQuestion, slot: Slot) -> Request:
         backend = self.job.judges[SLOTS.index(slot)]
-        return judge_request(
+        form = self._rung(backend) or "json_schema"
+        return self._asked(question, slot).request(backend, form)
+
+    def _asked(
+        self, question: JudgeQuestion, slot: Slot, earlier: tuple[Mapping[str, Any], ...] = ()
+    ) -> ModelQuestion[dict[str, Any]]:
+        return judge_question(
             question,
-            backend,
             secret=self.job.ledger.secret,
-            rung=self._rung(backend) or "json_schema",
             repeat=earlier_askings(self.job.judges, slot),
-            earlier=earlier,  # type: ignore[arg-type]
+            earlier=earlier,
         )
 
     def _stored(self, backend: Backend, request: Request) -> Reply | None:

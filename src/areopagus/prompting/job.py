@@ -20,23 +20,23 @@ from ..experiment.backends import prepare_all, require_access, settings_of
 from ..experiment.dry_run import StageEstimate
 from ..experiment.job import CapStop, StagedJob, StageProgress
 from ..experiment.score import default_folder
+from ..graphs.generate import CallOutcome
 from ..graphs.prompt_brief import (
     EQUIVALENCE_TEMPLATE,
     GENERATE_TEMPLATE,
     QUALITY_TEMPLATE,
     Block,
+    Material,
+    equivalence_question,
+    generation_question,
+    quality_question,
 )
 from ..graphs.prompt_construction import (
     BUNDLE_STATUSES,
-    Asked,
     Bundle,
     Constructed,
     Construction,
-    Material,
     PromptRef,
-    equivalence_request,
-    generation_request,
-    quality_request,
 )
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
@@ -150,7 +150,8 @@ def _bundle(work: Construction, bundle: Bundle, stage: _Stages) -> Bundle:
         item.stored += 1
         return bundle
     count = work.material.count
-    request = generation_request(backend, work.material, secret=work.desk.ledger.secret, rung=_RUNG)
+    question = generation_question(work.material, secret=work.desk.ledger.secret)
+    request = question.request(backend, _RUNG)
     # A first reply that is stored and has no repair yet costs about as much once more.
     item.add(backend, request, output_tokens=_SCRATCHPAD_TOKENS + count * _BLOCK_TOKENS)
     blocks = tuple(
@@ -181,7 +182,8 @@ def _count_votes(
         if (ref, judge.spec.name) in known:
             item.stored += 1
             continue
-        request = quality_request(judge, texts[ref], secret=work.desk.ledger.secret, rung=_RUNG)
+        question = quality_question(texts[ref], secret=work.desk.ledger.secret)
+        request = question.request(judge, _RUNG)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
 
@@ -199,9 +201,10 @@ def _count_pairs(
         if (pair, judge.spec.name) in known:
             item.stored += 1
             continue
-        request = equivalence_request(
-            judge, texts[pair.one], texts[pair.other], secret=work.desk.ledger.secret, rung=_RUNG
-        )
+        one, other = texts[pair.one], texts[pair.other]
+        secret = work.desk.ledger.secret
+        question = equivalence_question(one, other, judge.spec.name, secret=secret)
+        request = question.request(judge, _RUNG)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
 
@@ -606,7 +609,7 @@ def is_short_of_money(outcomes: list[Constructed]) -> bool:
     )
 
 
-def _asked(outcome: Constructed) -> list[Asked]:
+def _asked(outcome: Constructed) -> list[CallOutcome]:
     return [vote.asked for vote in outcome.votes] + [vote.asked for vote in outcome.pairs]
 
 

@@ -30,8 +30,8 @@ from ..graphs.rewriting import (
     MOST_WRITING_CALLS,
     most_review_usd,
     most_writing_usd,
-    review_request,
-    rewrite_request,
+    review_question,
+    rewrite_question,
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
@@ -128,9 +128,8 @@ def _count(
     is_written = not is_open or outcome.calls > 0
     writing.stored += is_written
     if is_open:
-        request = rewrite_request(
-            who.rewriter, row.prompt_text, framings, secret=secret, rung="json_schema"
-        )
+        question = rewrite_question(row.prompt_text, framings, secret=secret)
+        request = question.request(who.rewriter, "json_schema")
         tokens = len(framings) * who.rewriter.likely_tokens(row.prompt_text) * VARIANT_FACTOR
         if not is_written:
             writing.add_likely(who.rewriter, request, output_tokens=tokens)
@@ -148,9 +147,8 @@ def _count(
         reviewing.stored += 1
         return
     variants = {framing.id: (row.prompt_text * 2) for framing in framings}
-    request = review_request(
-        who.reviewer, row.prompt_text, variants, framings, secret=secret, rung="json_schema"
-    )
+    asked = review_question(row.prompt_text, variants, framings, secret=secret)
+    request = asked.request(who.reviewer, "json_schema")
     reviewing.add_likely(who.reviewer, request, output_tokens=_REVIEW_TOKENS * len(framings))
     reviewing.add_most(MOST_REVIEW_CALLS, most_review_usd(who.reviewer, request))
 
