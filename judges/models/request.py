@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-from ...kept_writer import kept_writer
 
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
@@ -104,7 +103,7 @@ class Request:
         schema = _written(self.schema).quoted if self.schema else "null"
         rest = (
             f'{",".join(said)}],"order":{_quoted(self.order)},'
-            f'"params":{_SETTINGS(self.params)},"repeat":{self.repeat:d},'
+            f'"params":{_CANONICAL(self.params)},"repeat":{self.repeat:d},'
             f'"schema":{schema},"structured":{_quoted(self.structured)},'
             f'"template":{_quoted(self.template)}}}'
         )
@@ -119,8 +118,7 @@ class Request:
 
 
 # One writer for all: `json.dumps` with settings makes a new one at every call.
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
-_SETTINGS = kept_writer(_CANONICAL, most=256)
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=dict).encode
 
 
 def _said(message: Message, nonce: str) -> str:
