@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
-
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
@@ -103,7 +102,7 @@ class Request:
         schema = _written(self.schema).quoted if self.schema else "null"
         rest = (
             f'{",".join(said)}],"order":{_quoted(self.order)},'
-            f'"params":{_CANONICAL(self.params)},"repeat":{self.repeat:d},'
+            f'"params":{_CANONICAL(dict(self.params))},"repeat":{self.repeat:d},'
             f'"schema":{schema},"structured":{_quoted(self.structured)},'
             f'"template":{_quoted(self.template)}}}'
         )
@@ -118,7 +117,7 @@ class Request:
 
 
 # One writer for all: `json.dumps` with settings makes a new one at every call.
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=dict).encode
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def _said(message: Message, nonce: str) -> str:

@@ -130,7 +130,7 @@ def opened_before_fork(place: str) -> StoreError:
 
 DEFLATE_ABOVE_BYTES = 2048
 
-_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=dict).encode
+_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _REPLY_FIELDS = tuple(field.name for field in fields(Reply) if field.name not in ("text", "usage"))
 _USAGE_FIELDS = tuple(field.name for field in fields(Usage))
 
@@ -164,7 +164,7 @@ def decode_reply(stored: bytes) -> Reply:
 
 def encode_request(request: Mapping[str, Any]) -> tuple[str, str]:
     """A name for the request's metadata, and these as compact JSON text that a database takes."""
-    text = plain_text(_encode_json(request))
+    text = plain_text(_encode_json(dict(request)))
     return _name_of(text), text
 
 
