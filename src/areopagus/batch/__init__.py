@@ -1,7 +1,7 @@
 """Batch endpoints: a stage before the ordinary run that asks at the providers' lower price."""
 
 from .engine import BatchEngine
-from .price import batch_costs, batch_prices
+from .providers import batch_costs, batch_prices
 from .settings import BatchProgress, BatchSettings, batch_sentence
 from .store import BatchRecord, open_batches
 

@@ -25,8 +25,7 @@ from ..judges.models.request import Rung
 from ..records.readers.responses import ResponseRow
 from .collect import Collected, Collector
 from .eligible import Member, Planned, eligible_backends, planned_judgments
-from .price import batch_prices
-from .providers import BatchProvider, BatchResults, BatchState
+from .providers import BatchProvider, BatchResults, BatchState, batch_prices
 from .settings import BatchProgress, BatchSettings
 from .store import BatchFile, BatchRecord, BatchStore, now
 
@@ -48,7 +47,7 @@ class BatchPoller:
 
     def __init__(
         self,
-        book: BatchStore,
+        store: BatchStore,
         desk: Desk,
         collector: Collector,
         progress: BatchProgress,
@@ -60,7 +59,7 @@ class BatchPoller:
         """Takes what there is to work with.
 
         Args:
-            book: the run's batches.
+            store: the run's batches.
             desk: budget and stop of the run.
             collector: takes results in.
             progress: kept up to date.
@@ -70,7 +69,7 @@ class BatchPoller:
         """
         self.tried: set[str] = set()
         self.queue_was_full = False
-        self._book = book
+        self._store = store
         self._desk = desk
         self._collector = collector
         self._progress = progress
@@ -114,7 +113,7 @@ class BatchPoller:
         done = ended = 0
         trouble: str | None = None
         stuck: InputError | None = None
-        for record in self._book.of_status("open"):
+        for record in self._store.of_status("open"):
             if self._desk.stopped:
                 raise StoppedError
             try:
@@ -159,7 +158,7 @@ class BatchPoller:
             self._doubted.add(record.number)  # it was paid: one look does not end it
             raise ProviderError("bad_reply", "the batch or its results are not there, or not whole")
         if state.status != record.provider_status:
-            record = self._book.change(record, provider_status=state.status)
+            record = self._store.change(record, provider_status=state.status)
         if results is None:
             self._give_up(record)
         elif state.is_ended:
@@ -173,9 +172,9 @@ class BatchPoller:
             f"{record.backend}: the provider knows no batch {record.batch_id} any more; its "
             f"{record.requests} requests may have been paid. {self._what_then}"
         )
-        self.tried.update(self._book.ids(record))
+        self.tried.update(self._store.ids(record))
         self._close(record)
-        self._book.change(record, status="lost", ended=now())
+        self._store.change(record, status="lost", ended=now())
 
     async def _collect(self, record: BatchRecord, state: BatchState, results: BatchResults) -> None:
         answered, failed = self._progress.answered, self._progress.failed
@@ -185,7 +184,7 @@ class BatchPoller:
             self._progress.failed = failed + found.failed
             self._tell("collecting")
 
-        ids = self._book.ids(record)
+        ids = self._store.ids(record)
         if state.is_full:
             self.queue_was_full = True  # asked again when others have ended
         else:
@@ -193,7 +192,7 @@ class BatchPoller:
         purse = self._purses[record.number]
         found = await self._collector.collect(record, ids, results, purse, on_step)
         self._close(record)
-        self._book.change(
+        self._store.change(
             record,
             status="collected",
             ended=now(),
@@ -245,12 +244,12 @@ Result = TypeVar("Result")
 class Submitter:
     """Submits the batches of one run."""
 
-    def __init__(self, book: BatchStore, desk: Desk, on_notice: Callable[[str], None]) -> None:
-        self._book = book
+    def __init__(self, store: BatchStore, desk: Desk, on_notice: Callable[[str], None]) -> None:
+        self._store = store
         self._desk = desk
         self._notice = on_notice
 
-    async def submit(self, backend: Backend, rung: Rung, parcel: BatchFile) -> BatchRecord:
+    async def submit(self, backend: Backend, rung: Rung, file: BatchFile) -> BatchRecord:
         """The record of the batch, which is with the provider when this returns.
 
         Raises:
@@ -259,46 +258,44 @@ class Submitter:
             StoppedError: the run is stopping; there is no batch.
             StoreError: the folder cannot be written; nothing was asked.
         """
-        record = self._book.add(
+        record = self._store.add(
             BatchRecord(
                 number=1,
                 backend=backend.spec.name,
-                provider=parcel.provider.kind,
+                provider=file.provider.kind,
                 structured=rung,
                 status="uploading",
-                requests=len(parcel.ids),
-                first_row=parcel.first_row,
-                last_row=parcel.last_row,
+                requests=len(file.ids),
+                first_row=file.first_row,
+                last_row=file.last_row,
                 ids_sha256="",
-                worst_usd=parcel.worst_usd,
+                worst_usd=file.worst_usd,
                 created=now(),
             ),
-            parcel.ids,
+            file.ids,
         )
-        provider = parcel.provider
+        provider = file.provider
         try:
-            file_id = await self._patiently(
-                backend, lambda: provider.upload(parcel.path), asks=False
-            )
-            record = self._book.change(record, status="creating", file_id=file_id)
+            file_id = await self._patiently(backend, lambda: provider.upload(file.path), asks=False)
+            record = self._store.change(record, status="creating", file_id=file_id)
             batch_id = await self._patiently(
-                backend, lambda: provider.create(parcel.path, file_id), asks=True
+                backend, lambda: provider.create(file.path, file_id), asks=True
             )
         except StoppedError:
-            self._book.change(record, status="dropped", ended=now())
+            self._store.change(record, status="dropped", ended=now())
             raise
         except ProviderError as error:
             if record.status == "creating" and error.may_be_billed:
                 batch_id = await self._made_after_all(backend, provider, record, error)
             else:
-                self._book.change(record, status="dropped", ended=now())
+                self._store.change(record, status="dropped", ended=now())
                 raise _unpaid(error) from error
         counts = self._desk.counts
-        counts.sent += len(parcel.ids)
-        counts.attempts += len(parcel.ids)
-        counts.in_batches += len(parcel.ids)
+        counts.sent += len(file.ids)
+        counts.attempts += len(file.ids)
+        counts.in_batches += len(file.ids)
         counts.batches += 1
-        return self._book.change(record, status="open", batch_id=batch_id)
+        return self._store.change(record, status="open", batch_id=batch_id)
 
     async def settle(self, record: BatchRecord, member: Member | None) -> None:
         """Finds out what became of a submission during which the process ended.
@@ -308,17 +305,17 @@ class Submitter:
             StoppedError: the run is stopping; the next one has to find out.
         """
         if record.status == "uploading":
-            self._book.change(record, status="dropped", ended=now())
+            self._store.change(record, status="dropped", ended=now())
             return
         is_told, batch_id = False, None
         if member is not None:
             is_told, batch_id = await self._found(member.backend, member.provider, record)
         if batch_id is not None:
-            self._book.change(record, status="open", batch_id=batch_id)
+            self._store.change(record, status="open", batch_id=batch_id)
         elif is_told:
-            self._book.change(record, status="dropped", ended=now())
+            self._store.change(record, status="dropped", ended=now())
         else:
-            self._book.change(record, status="lost", ended=now())
+            self._store.change(record, status="lost", ended=now())
             self._desk.counts.repeated += record.requests
             self._desk.purse().write_off(record.worst_usd)
             self._notice(
@@ -346,7 +343,7 @@ class Submitter:
             is_told, batch_id = False, None
         if batch_id is not None:
             return batch_id
-        self._book.change(record, status="dropped" if is_told else "lost", ended=now())
+        self._store.change(record, status="dropped" if is_told else "lost", ended=now())
         raise _unpaid(error) if is_told else error
 
     async def _found(
@@ -463,14 +460,14 @@ class BatchRunner:
         self._settings = settings
         self._on_progress = on_progress or (lambda progress: None)
         self._notice = on_notice or (lambda sentence: None)
-        self._book = BatchStore.open(folder)
+        self._store = BatchStore.open(folder)
         self._members: dict[str, Member] = {}
         self._rungs: dict[str, Rung] = {}  # of those that still take batches
         self._began = time.monotonic()
         self._collector = Collector(panel, desk, rows, self.leftovers.errors)
-        self._submitter = Submitter(self._book, desk, self._notice)
+        self._submitter = Submitter(self._store, desk, self._notice)
         self._open = BatchPoller(
-            self._book,
+            self._store,
             desk,
             self._collector,
             self.progress,
@@ -521,12 +518,12 @@ class BatchRunner:
                     f"{name}: nobody says what it costs in a batch; its cost stays unknown. "
                     "State it with --batch-discount, such as 0.5 for half the price."
                 )
-        for record in self._book.of_status("uploading", "creating"):
+        for record in self._store.of_status("uploading", "creating"):
             try:
                 await self._submitter.settle(record, self._members.get(record.backend))
             except ProviderError as error:
                 raise cannot_look(record, error) from error
-        for record in self._book.of_status("open"):
+        for record in self._store.of_status("open"):
             # It was bought under the cap of an earlier session; here it leaves less room.
             self._open.take(record, self._desk.purse())
             self._notice(
@@ -535,16 +532,16 @@ class BatchRunner:
             )
 
     def _unfinished(self) -> list[BatchRecord]:
-        return self._book.of_status("open", "creating")
+        return self._store.of_status("open", "creating")
 
     async def _submit_all(self) -> None:
         """Puts everything that is open into batches, as far as the cap goes."""
         self._tell("planning")
         self.leftovers.capped = self._open.queue_was_full = False
         taken = set(self._open.tried)
-        for record in self._book.of_status("open"):
-            taken.update(self._book.ids(record))
-        parcels: dict[str, BatchFile] = {}
+        for record in self._store.of_status("open"):
+            taken.update(self._store.ids(record))
+        files: dict[str, BatchFile] = {}
         try:
             for planned in planned_judgments(self._panel, self._rows(), dict(self._rungs)):
                 await asyncio.sleep(0)  # a stop may be waiting for its turn
@@ -554,24 +551,24 @@ class BatchRunner:
                 for item in planned:
                     if item.key in stored or item.custom_id in taken:
                         continue
-                    if await self._pack(item, parcels):
+                    if await self._pack(item, files):
                         taken.add(item.custom_id)
-            for name in list(parcels):
-                await self._submit(parcels.pop(name), self._members[name])
+            for name in list(files):
+                await self._submit(files.pop(name), self._members[name])
         finally:
-            for parcel in parcels.values():
-                parcel.remove()
+            for file in files.values():
+                file.remove()
         if self.leftovers.capped:
             self._notice("The cost cap leaves no room for every request at its worst at once.")
 
-    async def _pack(self, item: Planned, parcels: dict[str, BatchFile]) -> bool:
+    async def _pack(self, item: Planned, files: dict[str, BatchFile]) -> bool:
         """Puts a request into the batch that is being gathered; False where it is left out."""
         name = item.judge.model
         if name not in self._rungs:
             return False  # it was found meanwhile that it takes no batches
         member = self._members[name]
         worst = reserve_usd(member.backend, item.request)
-        if not self._fits(worst, parcels):
+        if not self._fits(worst, files):
             self.leftovers.capped = True
             return False
         try:
@@ -580,46 +577,46 @@ class BatchRunner:
         except ProviderError as error:
             self.leftovers.errors[item.key] = error
             return False
-        if name in parcels and not parcels[name].has_room_for(line):
-            await self._submit(parcels.pop(name), member)
+        if name in files and not files[name].has_room_for(line):
+            await self._submit(files.pop(name), member)
             if name not in self._rungs:
                 return False
-        if name not in parcels:
+        if name not in files:
             number = list(self._members).index(name)
-            parcels[name] = BatchFile(self._book.input_path(number), member.provider)
-        parcels[name].add(item, line, worst)
+            files[name] = BatchFile(self._store.input_path(number), member.provider)
+        files[name].add(item, line, worst)
         return True
 
-    def _fits(self, worst: float | None, parcels: dict[str, BatchFile]) -> bool:
+    def _fits(self, worst: float | None, files: dict[str, BatchFile]) -> bool:
         budget = self._desk.budget
         if budget.cap is None:
             return True
         if worst is None or budget.closed:
             return False
-        packed = sum(parcel.worst_usd or 0.0 for parcel in parcels.values())
+        packed = sum(file.worst_usd or 0.0 for file in files.values())
         bound = budget.spent + budget.possibly_spent + self._open.held_usd + packed + worst
         return bound + _ROUNDING <= budget.cap
 
-    async def _submit(self, parcel: BatchFile, member: Member) -> None:
+    async def _submit(self, file: BatchFile, member: Member) -> None:
         name = member.backend.spec.name
         self._tell("submitting")
         purse = self._desk.purse()
         try:
-            parcel.seal()
-            await purse.need(parcel.worst_usd)
-            record = await self._submitter.submit(member.backend, member.rung, parcel)
+            file.seal()
+            await purse.need(file.worst_usd)
+            record = await self._submitter.submit(member.backend, member.rung, file)
         except ProviderError as error:
             if error.may_be_billed:
-                purse.write_off(parcel.worst_usd)
+                purse.write_off(file.worst_usd)
             purse.close()
-            self._open.tried.update(parcel.ids)
+            self._open.tried.update(file.ids)
             self._fall_back(name, error)
             return
         except BaseException:
             purse.close()
             raise
         finally:
-            parcel.remove()
+            file.remove()
         self._open.take(record, purse)
         self._tell("submitting")
 
@@ -634,7 +631,7 @@ class BatchRunner:
 
     async def _wait_and_collect(self) -> None:
         looks = 0
-        while waiting := self._book.of_status("open"):
+        while waiting := self._store.of_status("open"):
             self._tell("waiting")
             if await self._open.look(self._members, self.leftovers.by_backend):
                 looks = 0
@@ -644,7 +641,7 @@ class BatchRunner:
             looks += 1
 
     def _say_how_to_go_on(self) -> None:
-        waiting = self._book.of_status("open")
+        waiting = self._store.of_status("open")
         if waiting:
             number = sum(record.requests for record in waiting)
             self._notice(
@@ -653,7 +650,7 @@ class BatchRunner:
             )
 
     def _tell(self, phase: str) -> None:
-        waiting = self._book.of_status("open")
+        waiting = self._store.of_status("open")
         self.progress.phase = phase
         self.progress.open_batches = len(waiting)
         self.progress.requests = sum(record.requests for record in waiting)

@@ -75,7 +75,7 @@ class BatchStore:
 
     @classmethod
     def open(cls, folder: Path) -> BatchStore:
-        """The book of a folder, empty where it has none; sweeps what a killed run left of texts.
+        """The store of a folder, empty where it has none; sweeps what a killed run left of texts.
 
         Raises:
             InputError: it cannot be read.
