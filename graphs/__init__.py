@@ -1,4 +1,4 @@
-"""The LangGraph state machines; `graphs.panel` and `graphs.served` load LangGraph when imported."""
+"""The LangGraph state machines: panel, reframing, adjudication, and those that write prompts."""
 
 from .screening import Screening, screen
 from .state import Bench, PanelState, Sitting, judge_id

@@ -207,7 +207,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Hearing:
+class AdjudicationContext:
     """The runtime context of one run: texts and judges, which are never part of the state.
 
     Attributes:
@@ -229,22 +229,30 @@ class AdjudicationState(TypedDict, total=False):
     votes: Annotated[dict[str, dict[str, Any]], merged]
 
 
-async def first_node(state: AdjudicationState, runtime: Runtime[Hearing]) -> AdjudicationState:
+async def first_node(
+    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
+) -> AdjudicationState:
     """The first judge's vote."""
     return await _vote(runtime.context, "first")
 
 
-async def second_node(state: AdjudicationState, runtime: Runtime[Hearing]) -> AdjudicationState:
+async def second_node(
+    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
+) -> AdjudicationState:
     """The second judge's vote, without the first one's."""
     return await _vote(runtime.context, "second")
 
 
-async def compare_node(state: AdjudicationState, runtime: Runtime[Hearing]) -> AdjudicationState:
+async def compare_node(
+    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
+) -> AdjudicationState:
     """Waits for both; where to go is the route's to say."""
     return {}
 
 
-async def third_node(state: AdjudicationState, runtime: Runtime[Hearing]) -> AdjudicationState:
+async def third_node(
+    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
+) -> AdjudicationState:
     """The third judge's vote, with the readable ones before it."""
     votes = state.get("votes", {})
     earlier = tuple(votes[slot]["value"] for slot in SLOTS[:2] if votes[slot]["status"] == "read")
@@ -262,20 +270,20 @@ def after_start(state: AdjudicationState, runtime: Any) -> list[str]:
 
 def after_compare(state: AdjudicationState, runtime: Any) -> str:
     """To the third judge where two differ, or one of them said nothing that can be read."""
-    hearing = runtime.context
-    votes = [state.get("votes", {})[slot] for slot in SLOTS[: min(2, len(hearing.judges))]]
-    if len(hearing.judges) < 3 or any(vote["status"] == "not_asked" for vote in votes):
+    context = runtime.context
+    votes = [state.get("votes", {})[slot] for slot in SLOTS[: min(2, len(context.judges))]]
+    if len(context.judges) < 3 or any(vote["status"] == "not_asked" for vote in votes):
         return _END
     readable = [vote["value"] for vote in votes if vote["status"] == "read"]
-    decided = {hearing.question.decided(value) for value in readable}
+    decided = {context.question.decided(value) for value in readable}
     return _END if len(readable) == 2 and len(decided) == 1 else "third"
 
 
 def build_adjudication_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `Hearing` is its runtime context."""
+    """The compiled graph; `AdjudicationContext` is its runtime context."""
     from langgraph.graph import END, START, StateGraph
 
-    graph: Any = StateGraph(AdjudicationState, context_schema=Hearing)
+    graph: Any = StateGraph(AdjudicationState, context_schema=AdjudicationContext)
     graph.add_node("first", first_node)
     graph.add_node("second", second_node)
     graph.add_node("compare", compare_node, defer=True)
@@ -310,7 +318,7 @@ async def adjudicate(desk: Desk, question: JudgeQuestion, judges: Sequence[Backe
         names = zip(SLOTS, (judge.spec.name for judge in judges[:2]), strict=False)
         return ruling_of(question, [JudgeVote(*one, "not_asked", {}, "budget") for one in names])
     try:
-        context = Hearing(question, judges, desk, purses)
+        context = AdjudicationContext(question, judges, desk, purses)
         state = await run_graph(adjudication_graph(), {"votes": {}}, context)
     finally:
         for purse in purses.values():
@@ -377,17 +385,17 @@ def ruling_of(question: JudgeQuestion, votes: Sequence[JudgeVote]) -> Ruling:
 
 
 async def _vote(
-    hearing: Hearing, slot: Slot, earlier: tuple[Mapping[str, object], ...] = ()
+    context: AdjudicationContext, slot: Slot, earlier: tuple[Mapping[str, object], ...] = ()
 ) -> AdjudicationState:
-    client = hearing.desk
-    backend = hearing.judges[SLOTS.index(slot)]
+    client = context.desk
+    backend = context.judges[SLOTS.index(slot)]
     asked = judge_question(
-        hearing.question,
+        context.question,
         secret=client.ledger.secret,
-        repeat=earlier_askings(hearing.judges, slot),
+        repeat=earlier_askings(context.judges, slot),
         earlier=earlier,
     )
-    done = await complete(client, backend, asked, purse=hearing.purses.get(slot))
+    done = await complete(client, backend, asked, purse=context.purses.get(slot))
     why = done.reason if done.status in ("failed", "not_asked") else done.detail
     vote = JudgeVote(
         slot, backend.spec.name, done.status, done.value or {}, why or "", done.calls, done.cost_usd

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Literal
 
 from ..records.types import Reply
-from .schema import Fault, NumberAsWritten, ObjectContract, OutputSchema, Problem, T, shown
+from .schema import Fault, NumberAsWritten, OutputSchema, Problem, T, shown
 
 MAX_REPLY_CHARS = 65_536
 """A longer text is not searched: a vote with a rationale takes some hundreds of characters."""
@@ -409,28 +409,3 @@ def _without(
     if len(safe) > MAX_DETAIL_CHARS:
         safe = safe[: MAX_DETAIL_CHARS - 1] + "…"
     return Parsed(outcome, None, found or {}, faults, problem, safe)
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectReading:
-    """What `read_object` found; `value` is the object, its keys not yet checked."""
-
-    outcome: Outcome
-    value: Mapping[str, object] = field(default_factory=dict)
-    problem: Problem | None = None
-    detail: str | None = None
-
-
-def read_object(
-    reply: Reply, contract: ObjectContract, *, judged: Sequence[str] = ()
-) -> ObjectReading:
-    """The object in a reply, its keys not yet checked."""
-    parsed = parse(reply, contract.output, judged=judged)
-    if parsed.outcome == "read" or parsed.faults:
-        return ObjectReading("read", parsed.found)
-    return ObjectReading(parsed.outcome, {}, parsed.problem, parsed.detail)
-
-
-def object_faults(value: Mapping[str, object], contract: ObjectContract) -> list[Fault]:
-    """Every departure from the contract, as (key, problem, sentence)."""
-    return contract.output.faults(value)

@@ -352,36 +352,3 @@ def form_repair(problem: str, schema: OutputSchema[Any]) -> str:
         f"Your last reply {what_was_wrong(problem)}. Send the JSON object alone, with no other "
         f"text and no code block, in this shape: {schema.shape()}\nThis is about the form only."
     )
-
-
-ValueKind = Literal["string", "boolean"]
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectContract:
-    """An `object_schema` by JSON types, for callers that send their own requests."""
-
-    fields: Mapping[str, ValueKind]
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """Every key, in the order asked for."""
-        return tuple(self.fields)
-
-    @property
-    def output(self) -> OutputSchema[dict[str, Any]]:
-        """The same as a schema."""
-        return object_schema({key: Value(kind) for key, kind in self.fields.items()})
-
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema."""
-        return self.output.json_schema
-
-    def shape(self) -> str:
-        """The object with placeholders to fill in."""
-        return self.output.shape()
-
-
-def described_object(contract: ObjectContract) -> str:
-    """The contract in words, for the system message."""
-    return contract.output.described()

@@ -9,7 +9,7 @@ import pytest
 from prompt_world import PromptWorld, model
 
 from areopagus.errors import InputError
-from areopagus.graphs.served import prompts, served_panel
+from areopagus.served import prompts, served_panel
 from areopagus.testing import ProviderServer
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from areopagus.errors import InputError
 from areopagus.graphs.framings import BUILTIN
-from areopagus.graphs.served import served_panel
+from areopagus.served import served_panel
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)

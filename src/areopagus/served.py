@@ -19,13 +19,13 @@ from typing import Any, TypedDict
 
 from langgraph.graph import END, START, StateGraph
 
-from ..errors import InputError, InputFault
+from .errors import InputError, InputFault
 
 
 @cache
 def served_panel() -> Any:
     """The panel that the environment names, put together once a process."""
-    from ..panel import Panel
+    from .panel import Panel
 
     path = os.environ.get("AREOPAGUS_PANEL")
     return Panel.from_file(path) if path else Panel()
@@ -89,7 +89,7 @@ async def reframe_node(state: PromptState) -> dict[str, Any]:
     """The variants of the prompt in the state, with statuses and reasons."""
     text = state.get("prompt_text") or ""
     _require(["prompt_text"] if not text.strip() else [])
-    from ..stressing.rewriting import reframe_one
+    from .stressing.rewriting import reframe_one
 
     outcome = await reframe_one(served_panel(), state.get("prompt_id", "prompt"), text)
     return {"reframed": outcome.to_json()}
@@ -99,8 +99,8 @@ async def construct_node(state: ScenarioState) -> dict[str, Any]:
     """The prompts for the scenario in the state, with all votes."""
     text = state.get("scenario_text") or ""
     _require(["scenario_text"] if not text.strip() else [])
-    from ..prompting.one_scenario import construct_one
-    from ..prompting.scenarios import OTHER, Scenario
+    from .prompting.one_scenario import construct_one
+    from .prompting.scenarios import OTHER, Scenario
 
     scenario = Scenario(
         state.get("scenario_id", "scenario"),
