@@ -110,7 +110,7 @@ def table_target() -> Callable[[bytes], None]:
     from areopagus.records.readers.responses import open_responses
 
     folder = Path(_scratch())
-    suffixes = (".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz")
+    suffixes = (".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz", ".json")
 
     def one(data: bytes) -> None:
         if not data:

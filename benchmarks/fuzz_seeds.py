@@ -64,8 +64,9 @@ def seeds(target: str) -> Iterator[bytes]:
         yield b"\x00" + TABLE.encode()
         yield b"\x01" + TABLE.replace(",", "\t").encode()
         yield b"\x02" + f"{rows}\n{rows}\n".encode()
-        yield b"\x83" + TABLE.encode()
-        yield b"\x84" + rows.encode()
+        yield b"\x81" + TABLE.encode()  # 0x81 % 6 is .csv.gz, packed here
+        yield b"\x82" + rows.encode()
+        yield b"\x05" + f"[{rows}]".encode()
         yield b"\x03" + gzip.compress(TABLE.encode())
     elif target == "binary_tables":
         yield from _binary_tables()

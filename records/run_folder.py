@@ -84,9 +84,12 @@ class RunFolder:
                 hint="Leave --resume out to start one.",
             )
         is_new = _make(path)
-        if not (path / RUN_FILE).exists():
+        is_run = (path / RUN_FILE).exists()
+        if not is_run:
             _refuse_foreign(path)  # before a lock is put among somebody else's files
-        make_private(path)
+        # What an earlier version left open to others in a run is closed as well.
+        for entry in (path, *(path.rglob("*") if is_run else ())):
+            _close_to_others(entry)
         folder = cls(path, _locked(path), None, is_new=is_new)
         try:
             # Read under the lock: a process that has just ended here has written its session.
@@ -192,15 +195,12 @@ def replaced(target: Path, *, durable: bool = False) -> Iterator[Path]:
                 part.unlink(missing_ok=True)
 
 
-def make_private(folder: Path) -> None:
-    """Takes a folder of results, and the files in it, from everybody but their owner."""
-    if os.name != "posix":
-        return
-    for path in (folder, *folder.rglob("*")):
-        # A file of somebody else's cannot be changed, and is theirs to show.
-        with suppress(OSError):
-            if not path.is_symlink():
-                path.chmod(0o700 if path.is_dir() else 0o600)
+def _close_to_others(path: Path) -> None:
+    """Takes group and others their rights to a file or folder of ours."""
+    # What belongs to somebody else cannot be changed, and is theirs to show.
+    with suppress(OSError):
+        if os.name == "posix" and not path.is_symlink():
+            path.chmod(path.stat().st_mode & 0o700)
 
 
 def _flush(path: Path, flags: int) -> None:

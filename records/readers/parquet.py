@@ -39,6 +39,8 @@ def read_parquet(path: Path, sink: FaultSink) -> Iterator[Row]:
     number = 0
     try:
         for batch in _batches(path, sink):
+            # A damaged file may point beyond its dictionary, where Arrow reads whatever lies there.
+            batch.validate(full=True)
             for part in _slices(batch, number, sink):
                 if part is None:
                     number += 1

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 from ...errors import InputError, InputFault
 from .cells import ColumnMap, is_missing, read_id, read_text
 from .dispatch import Table, open_table
+from .rows import FAULT_LIMIT
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -143,9 +144,6 @@ def _later_of_groups(
     pairs = zip(lines[order[later]].tolist(), lines[order[first_of[later]]].tolist(), strict=True)
     return sorted(pairs)
 
-
-FAULT_LIMIT = 1000
-"""After so many faults a pass stops: a wrong file would fill the memory with one a row."""
 
 _CARRIED_LIMIT = 1000
 

@@ -232,6 +232,22 @@ def test_damaged_parquet(tmp_path: Path, place: float, change: bytes) -> None:
     only_input_errors(read, path)
 
 
+def test_no_byte_of_a_parquet_page_points_beyond_its_dictionary(tmp_path: Path) -> None:
+    # Found by fuzzing: an index beyond the dictionary was followed to wherever it led.
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    path = tmp_path / "table.parquet"
+    row = {"response_id": ["r1"], "prompt_text": ["Why?"], "response_text": ["Because."]}
+    parquet.write_table(pa.table(row), path, compression="none")
+    sound = path.read_bytes()
+    size = int.from_bytes(sound[-8:-4], "little")
+    for at in range(4, len(sound) - 8 - size):
+        for byte in (b"\x32", b"\xff"):
+            path.write_bytes(sound[:at] + byte + sound[at + 1 :])
+            only_input_errors(read, path)
+
+
 def test_no_byte_of_a_parquet_footer_ends_the_process(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as parquet

@@ -97,6 +97,16 @@ def test_a_run_folder_and_all_in_it_are_its_owners_alone_also_what_was_there_bef
     }  # fmt: skip
 
 
+@pytest.mark.skipif(os.name != "posix", reason="rights of POSIX")
+def test_a_new_run_in_a_folder_closes_the_folder_and_no_hidden_file_of_its_owners(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".profile").write_text("x")
+    (tmp_path / ".profile").chmod(0o755)
+    RunFolder.open(tmp_path, IDENTITY).close()
+    assert (rights(tmp_path), rights(tmp_path / ".profile")) == (0o700, 0o755)
+
+
 def rights(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from ..number import units
-from ..records.readers.responses import FAULT_LIMIT
+from ..records.readers.rows import FAULT_LIMIT
 from .panel_rows import repeat_of
 from .plan import StressPlan
 from .source import StressResponse, StressSource

@@ -1,4 +1,4 @@
-"""Texts in cells: none is cut off unseen, and none amid a character."""
+"""Texts in cells of a spreadsheet: none is cut off unseen, and none amid a character."""
 
 from __future__ import annotations
 
