@@ -33,6 +33,8 @@ _jitter = random.Random()  # noqa: S311 - nothing secret
 _BACKOFF_FIRST_S = 0.5
 _BACKOFF_MOST_S = 30.0
 RETRY_AFTER_MOST_S = 60.0
+_LOOK_AGAIN_FIRST_S, _LOOK_AGAIN_MOST_S = 0.05, 1.0
+"""Pauses between two looks at whether a call of another process is answered."""
 _ENVELOPE_TOKENS = 600
 """Tokens that a provider may add around the texts: roles, tool wrappers, schema preambles."""
 _USUAL_OUTPUT_TOKENS = 120
@@ -40,6 +42,10 @@ REPAIR_BYTES = 6_000
 """Most bytes that the one repair ask adds: the echo of the unreadable reply and the request."""
 REPAIR_OUTPUT_FACTOR = 2
 """A repair of a reply that was cut off may use this many times the tokens."""
+
+
+class _InFlightElsewhereError(Exception):
+    """Another process has answered this call, or has it in flight."""
 
 
 @dataclass(slots=True)
@@ -50,6 +56,7 @@ class Call:
     request: Request
     key: str
     purse: Purse
+    is_claim: bool = True
     intent: Intent | None = None
     attempts: int = 0
     hard_failures: int = 0
@@ -199,6 +206,8 @@ class Desk:
     async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
         """The reply to this request, from the ledger or from the backend.
 
+        A call that another process has in flight is waited for, like one of this process.
+
         Raises:
             ProviderError: no reply came, after the retries that made sense.
             BudgetSpentError: the cost cap does not allow the call.
@@ -210,19 +219,43 @@ class Desk:
             # money, which the other may be waiting for.
             purse.close()
             await asyncio.wait([running])
-        # From here on this call is the only one that asks for the key: what the ledger says of it
-        # stays true.
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = mine
+        is_claim = True
         try:
-            stored = await self.ledger.find(key)
-            if stored is not None:
-                return self._found(key, stored)
-            reply = await self._send(backend, request, key, purse)
+            while True:
+                stored = await self.ledger.find(key)
+                if stored is not None:
+                    return self._found(key, stored)
+                try:
+                    reply = await self._send(backend, request, key, purse, is_claim=is_claim)
+                    return Answer(reply, key, from_ledger=False)
+                except _InFlightElsewhereError:
+                    purse.close()
+                    is_claim = await self._wait_for_others(backend, key)
         finally:
             del self._in_flight[key]
             mine.cancel()  # wakes those who wait; they look into the ledger again
-        return Answer(reply, key, from_ledger=False)
+
+    async def _wait_for_others(self, backend: Backend, key: str) -> bool:
+        """Returns when nobody else has this call in flight; False when that takes too long.
+
+        Too long is the time in which a call ends, whatever the endpoint does: a process that has
+        had it in flight for longer was stopped and is not gone.
+
+        Raises:
+            StoppedError: the run is stopping.
+        """
+        spec, limiter = backend.spec, self.limiter(backend)
+        clock = asyncio.get_running_loop().time
+        patience_ends = clock() + spec.max_wait_s + spec.max_attempts * spec.timeout_s
+        pause = _LOOK_AGAIN_FIRST_S
+        while await self.ledger.in_flight(key):
+            if clock() > patience_ends:
+                return False
+            await limiter.pause(pause)
+            pause = min(2 * pause, _LOOK_AGAIN_MOST_S)
+        return True
 
     def brought(
         self, key: str, reply: Reply, prices: UnitPrices | None, usual: UnitPrices | None
@@ -256,10 +289,12 @@ class Desk:
             self.account.found(stored)
         return Answer(stored, key, from_ledger=True)
 
-    async def _send(self, backend: Backend, request: Request, key: str, purse: Purse) -> Reply:
+    async def _send(
+        self, backend: Backend, request: Request, key: str, purse: Purse, *, is_claim: bool
+    ) -> Reply:
         spec = backend.spec
         limiter = self.limiter(backend)
-        call = Call(backend, request, key, purse)
+        call = Call(backend, request, key, purse, is_claim)
         try:
             try:
                 return await self._attempt(call, limiter)
@@ -356,7 +391,10 @@ class Desk:
     async def _note(self, call: Call, *, soon: bool = True) -> Intent:
         if call.intent is None:
             backend = call.backend.spec.name
-            call.intent = await self.ledger.begin(call.key, backend=backend, soon=soon)
+            note = self.ledger.claim if call.is_claim else self.ledger.begin
+            call.intent = await note(call.key, backend=backend, soon=soon)
+            if call.intent is None:
+                raise _InFlightElsewhereError
         return call.intent
 
     async def _sent(self, call: Call, limiter: Limiter) -> Reply:

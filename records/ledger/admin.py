@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, InputFault, StoreError
+from ..types import Reply
 from .ledger import store_at
-from .store import UNANSWERED, StoreConnection, decode_reply, of_the_dead
+from .store import UNANSWERED, StoreConnection, decode_reply, of_the_dead, stored_replies
 
 _CALL_COLUMNS = (
     "key",
@@ -35,7 +36,7 @@ class StoredCall:
         created_at: seconds since the epoch.
         input_tokens, output_tokens, cost_usd: None where unknown.
         finish_reason, answered_by: as the endpoint gave them.
-        text: the reply's text.
+        text: the reply's text; None where the stored reply cannot be read any more.
     """
 
     key: str
@@ -48,7 +49,7 @@ class StoredCall:
     cost_usd: float | None
     finish_reason: str | None
     answered_by: str | None
-    text: str
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,17 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
     with _reading(location) as (connection, _):
         rows = connection.rows(
             "SELECT key, backend, endpoint, purpose, created_at, input_tokens, output_tokens,"
-            " cost_usd, finish_reason, answered_by, reply FROM calls ORDER BY id DESC LIMIT :most",
+            " cost_usd, finish_reason, answered_by FROM calls ORDER BY id DESC LIMIT :most",
             most=limit,
         )
-    return [_stored_call(row) for row in rows]
+        replies = _replies(connection, [row[0] for row in rows])
+    return [StoredCall(*row, _text(replies.get(row[0]))) for row in rows]
 
 
 def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
     """Everything stored of the one call whose key begins so.
+
+    `reply` is None where the stored reply cannot be read any more.
 
     Raises:
         InputError: no call, or several, begin so.
@@ -121,20 +125,22 @@ def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
         raise InputError([InputFault(prefix, "must be the first hex digits of a key")])
     with _reading(location) as (connection, place):
         rows = connection.rows(
-            f"SELECT {', '.join(_CALL_COLUMNS)}, request, reply FROM calls"  # noqa: S608
+            f"SELECT {', '.join(_CALL_COLUMNS)}, request FROM calls"  # noqa: S608
             " WHERE key >= :first AND key < :beyond ORDER BY key LIMIT 2",
             first=wanted,
             beyond=f"{wanted}g",
         )
-        described = {request: _description(connection, place, request) for *_, request, _ in rows}
+        described = {request: _description(connection, place, request) for *_, request in rows}
+        replies = _replies(connection, [row[0] for row in rows])
     if len(rows) != 1:
         found = "no call" if not rows else "more than one call"
         raise InputError([InputFault(place, f"holds {found} whose key begins with {prefix}")])
-    *plain, request, reply = rows[0]
+    *plain, request = rows[0]
+    reply = replies[plain[0]]
     return {
         **dict(zip(_CALL_COLUMNS, plain, strict=True)),
         "request": json.loads(described[request]),
-        "reply": decode_reply(reply).to_json(),
+        "reply": None if reply is None else reply.to_json(),
     }
 
 
@@ -241,21 +247,19 @@ def _description(connection: StoreConnection, place: str, request: str) -> str:
     return str(text)
 
 
-def _stored_call(row: Sequence[Any]) -> StoredCall:
-    key, backend, endpoint, purpose, created, tokens_in, tokens_out, cost, finish, by, reply = row
-    return StoredCall(
-        key=key,
-        backend=backend,
-        endpoint=endpoint,
-        purpose=purpose,
-        created_at=created,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        cost_usd=cost,
-        finish_reason=finish,
-        answered_by=by,
-        text=decode_reply(reply).text or "",
-    )
+def _replies(connection: StoreConnection, keys: Sequence[str]) -> dict[str, Reply | None]:
+    """The stored replies of these calls; None for those that cannot be read."""
+    found: dict[str, Reply | None] = {}
+    for key, stored, expected in stored_replies(connection, keys):
+        try:
+            found[key] = decode_reply(key, stored, expected)
+        except ValueError:
+            found[key] = None
+    return found
+
+
+def _text(reply: Reply | None) -> str | None:
+    return None if reply is None else reply.text or ""
 
 
 def _totals(row: Sequence[Any]) -> BackendTotals:

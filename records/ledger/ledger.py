@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import os
 import threading
 import time
@@ -26,14 +27,18 @@ from .store import (
     UNANSWERED,
     Store,
     StoreConnection,
+    checksum,
     decode_reply,
     encode_reply,
     encode_request,
     of_the_dead,
     opened_before_fork,
     plain_text,
+    stored_replies,
 )
 from .writer import LedgerWriter
+
+log = logging.getLogger("areopagus.ledger")
 
 __all__ = ["CallRecord", "Intent", "Ledger", "default_path"]
 
@@ -130,9 +135,11 @@ class Ledger:
         self._reading = threading.Lock()
         self._lookups = GatheredLookups(self.lookup, aside=store.path is None)
         self._forms = GatheredLookups(self._learned, aside=store.path is None)
+        self._notes = GatheredLookups(self._noted, aside=store.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
-        self._cut_off: dict[str, tuple[int, ...]] = {}
+        self._in_flight: dict[str, int] = {}
+        self._unreadable: set[str] = set()
         self._descriptions: set[str] = set()
         if writer is not None:
             writer.start()
@@ -185,20 +192,21 @@ class Ledger:
     def lookup(self, keys: Sequence[str]) -> dict[str, Reply]:
         """The stored replies of these keys; those without one are left out.
 
+        So are those whose stored reply cannot be read any more; a warning names each of these once.
+        Whoever asks again for such a call puts the new reply in its place.
+
         Raises:
             StoreError: the ledger cannot be read.
         """
         self._refuse_if_parents()
         with self._reading:
-            rows = self._reader.rows_among("SELECT key, reply FROM calls WHERE key", keys)
+            rows = stored_replies(self._reader, keys)
         found: dict[str, Reply] = {}
-        for key, stored in rows:
+        for key, stored, expected in rows:
             try:
-                found[key] = decode_reply(stored)
+                found[key] = decode_reply(key, stored, expected)
             except ValueError as error:
-                raise StoreError(
-                    f"{self.place}: the stored reply {key[:12]} cannot be read ({error})"
-                ) from error
+                self._tell_unreadable(key, error)
         return found
 
     async def find(self, key: str) -> Reply | None:
@@ -209,8 +217,16 @@ class Ledger:
         """
         return await self._lookups.find(key)
 
+    async def in_flight(self, key: str) -> bool:
+        """Whether a call is in flight in a session that lives, this one or another.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        return key in self._in_flight or bool(await self._notes.find(key))
+
     async def begin(self, key: str, *, backend: str, soon: bool = True) -> Intent:
-        """Notes durably that a call is about to be sent.
+        """Notes durably that a call is about to be sent, whoever else is sending it too.
 
         Args:
             key: the key of its request.
@@ -220,17 +236,42 @@ class Ledger:
         Raises:
             StoreError: it cannot be stored, so the call must not be sent.
         """
+        noted = await self._note(key, backend, is_claim=False, soon=soon)
+        assert noted is not None  # noqa: S101 - only claims are turned down
+        return noted
+
+    async def claim(self, key: str, *, backend: str, soon: bool = True) -> Intent | None:
+        """As `begin`, but None where the call is answered meanwhile, or in flight already.
+
+        Of all who claim a call, in whatever process, one gets it.
+
+        Raises:
+            StoreError: it cannot be stored, so the call must not be sent.
+        """
+        return await self._note(key, backend, is_claim=True, soon=soon)
+
+    async def _note(self, key: str, backend: str, *, is_claim: bool, soon: bool) -> Intent | None:
         writer = self._writable()
+        if key in self._unreadable:
+            self._unreadable.discard(key)
+            writer.post("forget", key)
         number = (writer.session << SESSION_SHIFT) | next(self._numbers)
-        row = (number, key, plain_text(backend), time.time())
+        if self._in_flight.setdefault(key, number) != number and is_claim:
+            return None
+        row = (number, key, plain_text(backend), time.time(), is_claim)
         try:
             orphans = await writer.write("begin", row, soon=soon)
-        except asyncio.CancelledError:
-            # The note is handed over already, and nobody will ever know its number: nothing was
-            # sent, so it must not look like a call in flight.
-            writer.post("fail", (None, [number]))
+        except BaseException as error:
+            self._ended(key)
+            if isinstance(error, asyncio.CancelledError):
+                # The note is handed over already, and nobody will ever know its number: nothing
+                # was sent, so it must not look like a call in flight.
+                writer.post("fail", (None, [number]))
             raise
-        return Intent(number, key, backend, (*orphans, *self._cut_off.get(key, ())))
+        if orphans is None:
+            self._ended(key)
+            return None
+        return Intent(number, key, backend, orphans)
 
     def cut_off(self, intent: Intent) -> None:
         """Says that a call was given up while it was sent.
@@ -238,7 +279,8 @@ class Ledger:
         Its note stays, since the call may have been paid: whoever asks for the key next, in this
         session or a later one, repeats it.
         """
-        self._cut_off[intent.key] = (*self._cut_off.get(intent.key, ()), intent.id)
+        self._writable().post("abandon", intent.id)
+        self._ended(intent.key)
 
     def hurry(self) -> None:
         """What was handed over and not stored yet is wanted now."""
@@ -275,11 +317,10 @@ class Ledger:
             _plain(reply.answered_by),
             intent.repeats,
             self._described(record.request),
-            encode_reply(reply),
+            stored := encode_reply(reply),
+            checksum(record.key, stored),
         )
-        storing = self._writable().write("finish", (row, [intent.id, *intent.orphans]))
-        self._cut_off.pop(record.key, None)
-        return storing
+        return self._end("finish", intent, (row, [intent.id, *intent.orphans]))
 
     async def fail(
         self,
@@ -307,11 +348,11 @@ class Ledger:
             attempts,
             int(may_be_billed),
         )
-        await self._writable().write("fail", (row, [intent.id]))
+        await self._end("fail", intent, (row, [intent.id]))
 
     async def withdraw(self, intent: Intent) -> None:
         """Ends the note of a call that was not sent after all."""
-        await self._writable().write("fail", (None, [intent.id]))
+        await self._end("fail", intent, (None, [intent.id]))
 
     def capability(self, backend: str) -> str | None:
         """The form of structured output that was learned for a backend, or None.
@@ -375,6 +416,32 @@ class Ledger:
             self._writable().post("describe", (name, text))
             self._descriptions.add(name)  # not before: nobody may refer to it earlier
         return name
+
+    def _end(self, kind: str, intent: Intent, row: Any) -> asyncio.Future[Any]:
+        storing = self._writable().write(kind, row)
+        storing.add_done_callback(lambda _: self._ended(intent.key))
+        return storing
+
+    def _ended(self, key: str) -> None:
+        self._in_flight.pop(key, None)
+
+    def _noted(self, keys: Sequence[str]) -> dict[str, bool]:
+        self._refuse_if_parents()
+        with self._reading:
+            rows = self._reader.rows_among("SELECT id, key FROM intents WHERE key", keys)
+            dead = of_the_dead(self._reader, [number for number, _ in rows], None)
+        return {key: True for number, key in rows if number not in dead}
+
+    def _tell_unreadable(self, key: str, error: ValueError) -> None:
+        if key in self._unreadable:
+            return
+        self._unreadable.add(key)
+        log.warning(
+            "%s: the stored reply of call %s cannot be read (%s); it counts as not stored",
+            self.place,
+            key[:12],
+            error,
+        )
 
     def _learned(self, backends: Sequence[str]) -> dict[str, str]:
         self._refuse_if_parents()

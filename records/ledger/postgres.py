@@ -47,6 +47,7 @@ _TYPES = {
     "status": "bigint",
     "attempts": "bigint",
     "may_be_billed": "bigint",
+    "checksum": "bigint",
 }
 
 
@@ -266,6 +267,7 @@ def _plain(value: Any) -> Any:
 APPLICATION = b"areopagus ledger"
 _TABLES = {"meta", "sessions", "intents", "calls", "failures", "capabilities"}
 _SINCE_2 = 'CREATE TABLE requests(name text COLLATE "C" PRIMARY KEY, description text NOT NULL)'
+_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum bigint"
 _SCHEMA = """
 CREATE TABLE meta(name text PRIMARY KEY, value bytea NOT NULL);
 CREATE TABLE sessions(
@@ -282,7 +284,7 @@ CREATE TABLE calls(
     created_at float8 NOT NULL, input_tokens bigint, output_tokens bigint, cost_usd float8,
     finish_reason text, answered_by text, repeats bigint NOT NULL,
     duplicates bigint NOT NULL DEFAULT 0, duplicate_cost_usd float8,
-    request text NOT NULL, reply bytea NOT NULL);
+    request text NOT NULL, reply bytea NOT NULL, checksum bigint);
 CREATE TABLE failures(
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, backend text NOT NULL,
     session bigint NOT NULL, failed_at float8 NOT NULL, fault text NOT NULL, detail text NOT NULL,
@@ -365,8 +367,10 @@ def bring_up_to_date(link: Link, address: PostgresAddress) -> None:
                 ("created_at", str(time.time()).encode()),
             ):
                 link.run("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
-        elif version == 1:
-            link.run(_SINCE_2)
+        else:
+            for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
+                if version < number:
+                    link.run(statement)
             link.run(
                 "UPDATE meta SET value = :value WHERE name = 'version'",
                 value=str(SCHEMA_VERSION).encode(),
@@ -385,6 +389,12 @@ _TURNS = 20
 _CLAIM = (
     "UPDATE sessions SET batch = :batch, heartbeat_at = extract(epoch FROM clock_timestamp())"
     " WHERE id = :session AND batch < :batch RETURNING id"
+)
+# Whoever notes calls of the same keys waits in line, so that one of them sees the other's notes. A
+# hash of few bits bounds the number of locks; ordered, so that two never wait for each other.
+_LOCK_KEYS = (
+    "SELECT pg_advisory_xact_lock(CAST(:space AS int), lock) FROM (SELECT DISTINCT"
+    " hashtext(key) & 1023 AS lock FROM unnest(CAST(:keys AS text[])) AS key ORDER BY 1) AS ordered"
 )
 _HOLDERS = (
     "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"
@@ -484,7 +494,8 @@ class PostgresReader:
 
     def _greet(self, link: Link) -> None:
         """Looks whether there is a ledger that can be read."""
-        if not version_of(link, self._address):
+        self.version = version_of(link, self._address)
+        if not self.version:
             raise StoreError(
                 f"{self._address.shown}: there is no ledger here; the first run that makes a call "
                 "makes it"
@@ -561,12 +572,13 @@ class PostgresWriter(PostgresReader):
         """Inserts the rows."""
         self._link.insert(table, columns, rows, tail=tail)
 
-    def delete_among(self, statement: str, chosen: Sequence[Any]) -> None:
-        """A statement like that of `rows_among`, which takes rows away."""
+    def change_among(self, statement: str, chosen: Sequence[Any]) -> None:
+        """A statement like that of `rows_among`, which changes rows or takes them away."""
         self.rows_among(statement, sorted(chosen))
 
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
         """Number and key of the notes on these keys that other sessions made."""
+        self.rows(_LOCK_KEYS, space=~self._space, keys=_array(keys))
         found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
         return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
 
@@ -615,6 +627,7 @@ class PostgresWriter(PostgresReader):
         """Makes the ledger where there is none, and takes the lock of this session."""
         if version_of(link, self._address) < SCHEMA_VERSION:
             bring_up_to_date(link, self._address)
+        self.version = SCHEMA_VERSION
         if not self.session:
             me = this_process()
             ((self.session,),) = link.run(

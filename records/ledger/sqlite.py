@@ -4,10 +4,12 @@
     sessions(id, host, pid, process_started, started_at, heartbeat_at, ended_at)
                                    one row for each opening for writing
     intents(id, key, backend, begun_at)
-                                   calls in flight; the id holds the session in its upper half
+                                   calls in flight; the id holds the session in its upper half,
+                                   and is negative where the call was given up while it was sent
     calls(id, key, backend, endpoint, purpose, session, created_at, input_tokens, output_tokens,
           cost_usd, finish_reason, answered_by, repeats, duplicates, duplicate_cost_usd,
-          request, reply)          one row for each paid reply. `request` names a row of `requests`
+          request, reply, checksum)
+                                   one row for each paid reply. `request` names a row of `requests`
                                    (version 1: is its text). `reply` is the JSON of `Reply`,
                                    deflated when above 2 kB; the columns from input_tokens to
                                    answered_by repeat it, so that totals need not unpack it.
@@ -15,6 +17,8 @@
                                    been paid too. duplicates: replies to the same key that another
                                    process paid at the same time (the first one was kept), and
                                    their cost, NULL where one of them had no known price.
+                                   checksum: CRC-32 of key and reply, NULL where the row was written
+                                   before version 3.
     requests(name, description)    what is kept of requests beside their texts, as JSON: alike for
                                    all calls of a persona, and as long as most replies
     failures(id, key, backend, session, failed_at, fault, detail, status, attempts, may_be_billed)
@@ -55,6 +59,7 @@ PAGE_BYTES = 2048
 _ELSEWHERE = "or name another ledger with --ledger"
 
 _SINCE_2 = "CREATE TABLE requests(name TEXT PRIMARY KEY, description TEXT NOT NULL) WITHOUT ROWID"
+_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum INTEGER"
 _SCHEMA = f"""
 {_SINCE_2};
 CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -70,7 +75,7 @@ CREATE TABLE calls(
     created_at REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL,
     finish_reason TEXT, answered_by TEXT, repeats INTEGER NOT NULL,
     duplicates INTEGER NOT NULL DEFAULT 0, duplicate_cost_usd REAL,
-    request TEXT NOT NULL, reply BLOB NOT NULL);
+    request TEXT NOT NULL, reply BLOB NOT NULL, checksum INTEGER);
 CREATE TABLE failures(
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, backend TEXT NOT NULL, session INTEGER NOT NULL,
     failed_at REAL NOT NULL, fault TEXT NOT NULL, detail TEXT NOT NULL, status INTEGER,
@@ -303,8 +308,10 @@ def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
         made = [("secret", secrets.token_bytes(32)), ("created_at", time.time())]
         connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-    elif version == 1:
-        connection.execute(_SINCE_2)
+    else:
+        for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
+            if version < number:
+                connection.execute(statement)
     connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")
 
@@ -442,6 +449,7 @@ class SqliteReader:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
         self._connection = connection
+        ((self.version,),) = self.rows("PRAGMA user_version")
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """The rows of a statement with named parameters."""
@@ -532,8 +540,8 @@ class SqliteWriter(SqliteReader):
                 )
                 start += size
 
-    def delete_among(self, statement: str, chosen: Sequence[Any]) -> None:
-        """A statement like that of `rows_among`, which takes rows away."""
+    def change_among(self, statement: str, chosen: Sequence[Any]) -> None:
+        """A statement like that of `rows_among`, which changes rows or takes them away."""
         self.rows_among(statement, chosen)
 
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:

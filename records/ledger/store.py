@@ -21,15 +21,24 @@ from ..types import Reply, Usage
 
 Outcome = TypeVar("Outcome")
 
-SCHEMA_VERSION = 2
-"""Of the tables; since version 2 what requests have in common has one of its own."""
+SCHEMA_VERSION = 3
+"""Of the tables. Since version 2 what requests have in common has a table of its own; since version
+3 each reply has a checksum. Older ledgers are read as they are and brought up to date when they are
+opened for writing; the replies that they hold have no checksum."""
 
 SESSION_SHIFT = 32
-"""A note's number holds the session that made it in its upper half."""
+"""A note's number holds the session that made it in its upper half. The note of a call that was
+given up while it was sent gets the negative of its number: of no session that lives."""
 
 
 class StoreConnection(Protocol):
-    """A connection that looks. Used by one thread at a time; every failure is a `StoreError`."""
+    """A connection that looks. Used by one thread at a time; every failure is a `StoreError`.
+
+    Attributes:
+        version: of the ledger's tables, when it was opened.
+    """
+
+    version: int
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
         """The rows of a statement with named parameters."""
@@ -75,12 +84,15 @@ class WritingConnection(StoreConnection, Protocol):
         """Inserts the rows; `tail` is the conflict clause."""
         ...
 
-    def delete_among(self, statement: str, chosen: Sequence[Any]) -> None:
-        """A statement like that of `rows_among`, which takes rows away."""
+    def change_among(self, statement: str, chosen: Sequence[Any]) -> None:
+        """A statement like that of `rows_among`, which changes rows or takes them away."""
         ...
 
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """Number and key of the notes on these keys that other sessions made."""
+        """Number and key of the notes on these keys that other sessions made.
+
+        Until the transaction ends, nobody else gets an answer to this about the same keys.
+        """
         ...
 
     def beat(self) -> None:
@@ -153,13 +165,38 @@ def encode_reply(reply: Reply) -> bytes:
     return zlib.compress(packed, 6) if len(packed) > DEFLATE_ABOVE_BYTES else packed
 
 
-def decode_reply(stored: bytes) -> Reply:
-    """The reverse of `encode_reply`. Raises ValueError for bytes it did not write."""
+def checksum(key: str, stored: bytes) -> int:
+    """CRC-32 of a call's key and its stored reply, from 0 to 2**32 - 1."""
+    return zlib.crc32(stored, zlib.crc32(key.encode()))
+
+
+def decode_reply(key: str, stored: bytes, expected: int | None) -> Reply:
+    """The reverse of `encode_reply`.
+
+    Args:
+        key: the call's key.
+        stored: what the ledger holds.
+        expected: its checksum; None where it was stored before there were any.
+
+    Raises:
+        ValueError: it is not what was once stored.
+    """
     try:
+        if expected is not None and checksum(key, stored) != expected:
+            raise ValueError("its checksum is wrong")
         packed = stored if stored[:1] == b"{" else zlib.decompress(stored)
-        return Reply.from_json(json.loads(packed))
-    except (zlib.error, TypeError, AttributeError) as error:
-        raise ValueError("not a stored reply") from error
+        reply = Reply.from_json(json.loads(packed))
+    except (zlib.error, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("it is no stored reply") from error
+    if not isinstance(reply.text, str | None) or not isinstance(reply.cost_usd, float | int | None):
+        raise ValueError("it is no stored reply")
+    return reply
+
+
+def stored_replies(connection: StoreConnection, keys: Sequence[str]) -> list[Any]:
+    """Key, stored reply and checksum of those of these calls that the ledger holds."""
+    sums = "checksum" if connection.version >= 3 else "NULL"
+    return connection.rows_among(f"SELECT key, reply, {sums} FROM calls WHERE key", keys)  # noqa: S608
 
 
 def encode_request(request: Mapping[str, Any]) -> tuple[str, str]:
@@ -197,6 +234,7 @@ _CALL_COLUMNS = (
     "repeats",
     "request",
     "reply",
+    "checksum",
 )
 _FAILURE_COLUMNS = (
     "key",
@@ -234,17 +272,50 @@ def _describe(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[An
     return [None] * len(rows)
 
 
+def _forget_unreadable(connection: WritingConnection, keys: Sequence[Any]) -> Sequence[Any]:
+    """Takes the calls away whose replies cannot be read, unless somebody has put them right."""
+    lost: list[str] = []
+    for key, stored, expected in stored_replies(connection, keys):
+        try:
+            decode_reply(key, stored, expected)
+        except ValueError:
+            lost.append(key)
+    connection.change_among("DELETE FROM calls WHERE key", lost)
+    return [None] * len(keys)
+
+
+def _abandon(connection: WritingConnection, numbers: Sequence[Any]) -> Sequence[Any]:
+    connection.change_among("UPDATE intents SET id = -id WHERE id", numbers)
+    return [None] * len(numbers)
+
+
 def _begin(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    """Returns, for each row, the notes on its key that a killed process has left."""
-    found: dict[str, list[int]] = {}
+    """Notes the calls.
+
+    Returns:
+        For each row, the notes on its key that killed processes, or calls that were given up, have
+        left. None where nothing was noted, because the row is a claim and the call is answered, or
+        in flight in another session that lives.
+    """
+    others: dict[str, list[int]] = {}
     for number, key in connection.notes_of_others(list({row[1] for row in rows})):
-        found.setdefault(key, []).append(number)
-    if found:
-        numbers = [number for ids in found.values() for number in ids]
-        dead = set(of_the_dead(connection, numbers, connection.session))
-        found = {key: [n for n in ids if n in dead] for key, ids in found.items()}
-    connection.insert("intents", ("id", "key", "backend", "begun_at"), rows)
-    return [tuple(found.get(row[1], ())) for row in rows]
+        others.setdefault(key, []).append(number)
+    numbers = [number for ids in others.values() for number in ids]
+    dead = set(of_the_dead(connection, numbers, connection.session))
+    taken = {key for key, ids in others.items() if not dead.issuperset(ids)}
+    claimed = list({row[1] for row in rows if row[-1]} - taken)
+    taken |= {key for (key,) in connection.rows_among("SELECT key FROM calls WHERE key", claimed)}
+    noted: list[Any] = []
+    results: list[tuple[int, ...] | None] = []
+    for *note, is_claim in rows:
+        key = note[1]
+        if is_claim and key in taken:
+            results.append(None)
+        else:
+            noted.append(note)
+            results.append(tuple(number for number in others.get(key, ()) if number in dead))
+    connection.insert("intents", ("id", "key", "backend", "begun_at"), noted)
+    return results
 
 
 def _finish(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
@@ -278,11 +349,13 @@ def _learn(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
 
 def _end(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
     ended = [number for _, numbers in rows for number in numbers]
-    connection.delete_among("DELETE FROM intents WHERE id", ended)
+    connection.change_among("DELETE FROM intents WHERE id", ended)
     return [None] * len(rows)
 
 
 _KINDS: dict[str, Callable[[WritingConnection, Sequence[Any]], Sequence[Any]]] = {
+    "forget": _forget_unreadable,
+    "abandon": _abandon,
     "describe": _describe,
     "begin": _begin,
     "finish": _finish,

@@ -46,7 +46,7 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
             visible(call.backend, width=18),
             visible(call.purpose),
             dollars(call.cost_usd),
-            visible(call.text, width=room),
+            visible(call.text, width=room) if call.text is not None else "(cannot be read)",
         )
     out.print(rows)
 

@@ -509,20 +509,19 @@ def _rows(place: Place, statement: str) -> list[Any]:
         writer.end()
 
 
-def _made_by_the_first_version(place: Place) -> None:
-    """Puts a ledger's file or tables back to where requests were described in each row."""
-    described = "(SELECT description FROM requests WHERE name = calls.request)"
-    version = (
-        "PRAGMA user_version = 1"
+def _made_by(version: int, place: Place) -> None:
+    """Puts a ledger's file or tables back to what an earlier version made."""
+    statements = ["ALTER TABLE calls DROP COLUMN checksum"]
+    if version == 1:  # requests were described in each row
+        described = "(SELECT description FROM requests WHERE name = calls.request)"
+        statements += [f"UPDATE calls SET request = {described}", "DROP TABLE requests"]
+    statements.append(
+        f"PRAGMA user_version = {version}"
         if isinstance(place, Path)
-        else "UPDATE meta SET value = '1' WHERE name = 'version'"
+        else f"UPDATE meta SET value = '{version}' WHERE name = 'version'"
     )
     writer = store_at(place).writer()
-    for statement in (
-        f"UPDATE calls SET request = {described}",
-        "DROP TABLE requests",
-        version,
-    ):
+    for statement in statements:
         writer.rows(statement)
     writer.end()
 
@@ -542,11 +541,14 @@ async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None
     assert [request["persona"] for request in said] == ["historian", "ethicist"] * 3 + ["historian"]
 
 
-async def test_a_ledger_of_the_first_version_is_read_and_brought_up_to_date(place: Place) -> None:
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_ledger_of_an_earlier_version_is_read_and_brought_up_to_date(
+    place: Place, version: int
+) -> None:
     with Ledger.open(place) as ledger:
         await pay(ledger, 1)
     before = whole_call(place, key(1))
-    _made_by_the_first_version(place)
+    _made_by(version, place)
     with Ledger.open(place, read_only=True) as ledger:
         assert set(ledger.lookup([key(1)])) == {key(1)}
     assert whole_call(place, key(1)) == before

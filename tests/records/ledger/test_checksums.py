@@ -1,0 +1,201 @@
+"""A stored reply that cannot be read counts as not stored, is named once, and is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from areopagus import Panel
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger.admin import recent_calls, whole_call
+from areopagus.records.ledger.ledger import store_at
+from areopagus.records.ledger.store import checksum, decode_reply
+from areopagus.records.types import Reply
+from areopagus.testing import ScriptedBackend
+
+Place = Path | str
+Damage = Callable[[bytes], bytes]
+_schemas = itertools.count(1)
+LONG = "because promises bind " * 400
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "sqlite":
+        return tmp_path / "ledger.sqlite"
+    server = request.getfixturevalue("postgres")
+    return str(server.address(f"checksums_{next(_schemas)}"))
+
+
+def key(number: int) -> str:
+    return f"{number:064x}"
+
+
+async def pay(ledger: Ledger, number: int, text: str) -> None:
+    intent = await ledger.claim(key(number), backend="b")
+    assert intent is not None
+    reply = Reply(text=text, cost_usd=0.5, created_at=1.0)
+    await ledger.finish(intent, CallRecord(key(number), "b", "", "judge", {}, reply))
+
+
+def stored(place: Place, number: int) -> bytes:
+    reader = store_at(place).reader()
+    try:
+        ((found,),) = reader.rows("SELECT reply FROM calls WHERE key = :key", key=key(number))
+    finally:
+        reader.close()
+    return bytes(found)
+
+
+def damage(place: Place, number: int, change: Damage) -> None:
+    changed = change(stored(place, number)).hex()
+    value = f"x'{changed}'" if isinstance(place, Path) else f"decode('{changed}', 'hex')"
+    writer = store_at(place).writer()
+    writer.rows(f"UPDATE calls SET reply = {value} WHERE key = :key", key=key(number))
+    writer.end()
+
+
+def without_checksums(place: Place) -> None:
+    writer = store_at(place).writer()
+    writer.rows("UPDATE calls SET checksum = NULL")
+    writer.end()
+
+
+def _one_bit(reply: bytes) -> bytes:
+    # Inside the text, where what it says would change and nothing else would tell.
+    middle = len(reply) // 2
+    return reply[:middle] + bytes([reply[middle] ^ 1]) + reply[middle + 1 :]
+
+
+def _cut(reply: bytes) -> bytes:
+    return reply[: len(reply) // 2]
+
+
+def _other_json(reply: bytes) -> bytes:
+    return b'{"text": 5}'
+
+
+def _other_packed(reply: bytes) -> bytes:
+    return zlib.compress(b"[1, 2, 3]" * 300)
+
+
+def _nothing(reply: bytes) -> bytes:
+    return b""
+
+
+DAMAGES = [_one_bit, _cut, _other_json, _other_packed, _nothing]
+
+
+@pytest.mark.parametrize("change", DAMAGES)
+async def test_a_damaged_reply_is_named_once_and_the_next_one_takes_its_place(
+    place: Place, change: Damage, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Ledger.open(place) as ledger:
+        for number in (1, 2, 3):
+            await pay(ledger, number, f"{number} {LONG if number > 1 else 'short'}")
+    damage(place, 2, change)
+    with Ledger.open(place, read_only=True) as ledger, caplog.at_level(logging.WARNING):
+        for _ in range(2):
+            assert set(ledger.lookup([key(n) for n in (1, 2, 3)])) == {key(1), key(3)}
+        assert await ledger.find(key(2)) is None
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert key(2)[:12] in said
+    assert ledger.place in said
+    with Ledger.open(place) as ledger:
+        assert await ledger.find(key(2)) is None
+        await pay(ledger, 2, "anew")
+        replies = ledger.lookup([key(n) for n in (1, 2, 3)])
+    assert {k: (r.text or "").split()[0] for k, r in replies.items()} == {
+        key(1): "1",
+        key(2): "anew",
+        key(3): "3",
+    }
+    assert recent_calls(place)[0].text == "anew"
+    assert whole_call(place, key(2))["duplicates"] == 0
+
+
+async def test_of_two_that_find_a_reply_damaged_one_asks_and_the_other_takes_its_answer(
+    place: Place,
+) -> None:
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 1, LONG)
+    damage(place, 1, _cut)
+    with Ledger.open(place) as one, Ledger.open(place) as two:
+        assert (await one.find(key(1)), await two.find(key(1))) == (None, None)
+        await pay(one, 1, "mended")
+        assert await two.claim(key(1), backend="b") is None
+        found = await two.find(key(1))
+    assert found is not None
+    assert found.text == "mended"
+
+
+@pytest.mark.parametrize("change", [_cut, _other_json, _other_packed, _nothing])
+async def test_a_row_of_before_there_were_checksums_is_told_by_its_form(
+    place: Place, change: Damage
+) -> None:
+    with Ledger.open(place) as ledger:
+        for number in (1, 2):
+            await pay(ledger, number, LONG)
+    damage(place, 1, change)
+    without_checksums(place)
+    with Ledger.open(place, read_only=True) as ledger:
+        assert set(ledger.lookup([key(1), key(2)])) == {key(2)}
+
+
+async def test_a_value_of_another_type_in_a_file_is_no_reply(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    with Ledger.open(path) as ledger:
+        for number in (1, 2, 3):
+            await pay(ledger, number, "yes")
+    without_checksums(path)
+    writer = store_at(path).writer()
+    writer.rows("UPDATE calls SET reply = 7 WHERE key = :key", key=key(1))
+    writer.rows("UPDATE calls SET reply = 'words' WHERE key = :key", key=key(2))
+    writer.end()
+    with Ledger.open(path) as ledger:
+        assert set(ledger.lookup([key(1), key(2), key(3)])) == {key(3)}
+
+
+async def test_the_commands_show_what_is_left_of_a_damaged_call(place: Place) -> None:
+    with Ledger.open(place) as ledger:
+        await pay(ledger, 1, "yes")
+    damage(place, 1, _cut)
+    (call,) = recent_calls(place)
+    assert (call.text, call.cost_usd) == (None, 0.5)
+    assert whole_call(place, key(1))["reply"] is None
+
+
+def test_a_checksum_is_of_the_key_too() -> None:
+    reply = b'{"text":"yes","usage":{}}'
+    assert decode_reply(key(1), reply, checksum(key(1), reply)).text == "yes"
+    with pytest.raises(ValueError, match="checksum"):
+        decode_reply(key(2), reply, checksum(key(1), reply))
+
+
+async def test_a_run_asks_again_for_the_one_vote_that_was_damaged(tmp_path: Path) -> None:
+    backend = ScriptedBackend('{"overall": 7}')
+    path = tmp_path / "ledger.sqlite"
+
+    async def scored() -> float | None:
+        panel = Panel(backend, mode="holistic", ledger=path)
+        try:
+            return (await panel.ascore("Why?", "Because promises bind.")).composite
+        finally:
+            await asyncio.to_thread(panel.close)
+
+    before = await scored()
+    asked = len(backend.requests)
+    writer = store_at(path).writer()
+    ((lost,),) = writer.rows("SELECT min(key) FROM calls")
+    writer.rows("UPDATE calls SET reply = x'00' WHERE key = :key", key=lost)
+    writer.end()
+    assert await scored() == before
+    assert len(backend.requests) == asked + 1
+    assert await scored() == before
+    assert len(backend.requests) == asked + 1

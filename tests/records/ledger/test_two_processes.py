@@ -1,0 +1,229 @@
+"""Several processes on one ledger: a call that one has in flight is waited for by the others."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from forked_command import ended, killed, started
+
+from areopagus import Run
+from areopagus.judges.models.client import Desk
+from areopagus.judges.models.rate_limit import StoppedError
+from areopagus.judges.models.request import Request
+from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger.admin import ledger_stats
+from areopagus.records.types import Reply
+from areopagus.testing import ProviderServer, ScriptedBackend, by_hash
+
+Place = Path | str
+_schemas = itertools.count(1)
+RESPONSES, JUDGES = 12, 10
+KEY = "a" * 64
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "sqlite":
+        return tmp_path / "ledger.sqlite"
+    server = request.getfixturevalue("postgres")
+    return str(server.address(f"two_processes_{next(_schemas)}"))
+
+
+def _record(key: str, text: str) -> CallRecord:
+    return CallRecord(key, "b", "", "judge", {}, Reply(text=text, created_at=1.0))
+
+
+async def test_of_two_sessions_that_claim_a_call_one_gets_it_until_it_ends(place: Place) -> None:
+    with Ledger.open(place) as one, Ledger.open(place) as two:
+        mine = await one.claim(KEY, backend="b")
+        assert mine is not None
+        assert await two.claim(KEY, backend="b") is None
+        assert await two.in_flight(KEY)
+        await one.withdraw(mine)
+        assert not await two.in_flight(KEY)
+        given_back = await two.claim(KEY, backend="b")
+        assert given_back is not None
+        assert given_back.repeats == 0
+        await two.finish(given_back, _record(KEY, "theirs"))
+        assert await one.claim(KEY, backend="b") is None
+        assert not await one.in_flight(KEY)
+        found = await one.find(KEY)
+        assert found is not None
+        assert found.text == "theirs"
+
+
+async def test_of_many_claims_made_at_once_each_call_is_given_once(place: Place) -> None:
+    keys = [f"{number:064x}" for number in range(200)]
+    ledgers = [Ledger.open(place) for _ in range(4)]
+    try:
+        claims = await asyncio.gather(
+            *(ledger.claim(key, backend="b") for ledger in ledgers for key in keys)
+        )
+    finally:
+        for ledger in ledgers:
+            ledger.close()
+    given = [claim.key for claim in claims if claim is not None]
+    assert sorted(given) == keys
+
+
+async def test_two_that_share_an_open_ledger_do_not_send_the_same_call(place: Place) -> None:
+    with Ledger.open(place) as ledger:
+        mine = await ledger.claim(KEY, backend="b")
+        assert mine is not None
+        assert await ledger.claim(KEY, backend="b") is None
+        assert await ledger.in_flight(KEY)
+        ledger.cut_off(mine)
+        again = await ledger.claim(KEY, backend="b")
+        assert again is not None
+        assert again.repeats == 1
+
+
+async def test_a_call_that_a_living_session_gave_up_is_repeated_and_counted(place: Place) -> None:
+    with Ledger.open(place) as one, Ledger.open(place) as two:
+        mine = await one.claim(KEY, backend="b")
+        assert mine is not None
+        one.cut_off(mine)
+        await one.withdraw(await one.begin("b" * 64, backend="b"))  # the next commit is done
+        theirs = await two.claim(KEY, backend="b")
+        assert theirs is not None
+        assert theirs.repeats == 1
+        await two.finish(theirs, _record(KEY, "again"))
+        assert two.orphans() == 0
+    assert ledger_stats(place).backends[0].repeats == 1
+
+
+def _request() -> Request:
+    message = {"role": "user", "content": "hello"}
+    return Request("scripted/judge", "", (message,), {"max_tokens": 100})
+
+
+async def _asked(desk: Desk, backend: ScriptedBackend) -> Any:
+    return await desk.ask(backend, _request(), desk.purse())
+
+
+async def test_a_client_takes_the_reply_that_another_session_brings(place: Place) -> None:
+    backend = ScriptedBackend("mine")
+    with Ledger.open(place) as one, Ledger.open(place) as two:
+        key = _request().key()
+        theirs = await two.claim(key, backend="b")
+        assert theirs is not None
+        desk = Desk(one)
+        waiting = asyncio.create_task(_asked(desk, backend))
+        await asyncio.sleep(0.3)
+        assert not waiting.done()
+        await two.finish(theirs, _record(key, "theirs"))
+        answer = await asyncio.wait_for(waiting, 20)
+    assert (answer.reply.text, answer.from_ledger) == ("theirs", True)
+    assert (desk.counts.sent, desk.counts.from_ledger) == (0, 1)
+
+
+async def test_a_client_asks_itself_when_the_other_fails_or_its_session_ends(place: Place) -> None:
+    backend = ScriptedBackend("mine")
+    with Ledger.open(place) as one:
+        key = _request().key()
+        two = Ledger.open(place)
+        theirs = await two.claim(key, backend="b")
+        assert theirs is not None
+        desk = Desk(one)
+        waiting = asyncio.create_task(_asked(desk, backend))
+        await asyncio.sleep(0.2)
+        two.close()  # its note is left, as at a kill
+        answer = await asyncio.wait_for(waiting, 20)
+    assert not answer.from_ledger
+    assert (desk.counts.sent, desk.counts.repeated) == (1, 1)
+
+
+async def test_whoever_waits_for_another_session_stops_with_the_run(place: Place) -> None:
+    with Ledger.open(place) as one, Ledger.open(place) as two:
+        assert await two.claim(_request().key(), backend="b") is not None
+        desk = Desk(one)
+        waiting = asyncio.create_task(_asked(desk, ScriptedBackend("mine")))
+        await asyncio.sleep(0.2)
+        desk.stop()
+        with pytest.raises(StoppedError):
+            await asyncio.wait_for(waiting, 20)
+
+
+async def test_a_session_that_lives_and_brings_nothing_is_not_waited_for_for_ever(
+    tmp_path: Path,
+) -> None:
+    backend = ScriptedBackend("mine", timeout_s=0.1, max_attempts=1, max_wait_s=0.3)
+    with Ledger.open(tmp_path / "l.sqlite") as one, Ledger.open(tmp_path / "l.sqlite") as two:
+        assert await two.claim(_request().key(), backend="b") is not None
+        desk = Desk(one)
+        answer = await asyncio.wait_for(_asked(desk, backend), 20)
+    assert not answer.from_ledger
+    assert desk.counts.sent == 1
+
+
+def _write_run(folder: Path, server: ProviderServer, place: Place) -> list[str]:
+    with (folder / "responses.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(RESPONSES):
+            row = {
+                "response_id": f"r{number:03}",
+                "prompt_id": f"p{number}",
+                "prompt_text": f"What is owed in case {number}?",
+                "response_text": f"In case {number} much is owed, because promises bind.",
+                "respondent_id": "writer",
+            }
+            file.write(json.dumps(row) + "\n")
+    (folder / "panel.yaml").write_text(
+        f"models:\n  - {{model: openai/judge, api_base: {server.openai_base}, concurrency: 8}}\n"
+    )
+    return ["score", "responses.jsonl", "--panel", "panel.yaml", "--ledger", str(place), "--quiet"]
+
+
+def _start(folder: Path, arguments: list[str], out: str) -> BaseProcess:
+    return started([*arguments, "--out", out], folder, folder / "home")
+
+
+def _wait_for(server: ProviderServer, answers: int) -> None:
+    deadline = time.monotonic() + 60
+    while server.counts.answered < answers:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_two_processes_that_start_together_pay_each_call_once(place: Place, tmp_path: Path) -> None:
+    with ProviderServer(by_hash(1, 10), delay_s=0.3) as server:
+        arguments = _write_run(tmp_path, server, place)
+        both = [_start(tmp_path, arguments, out) for out in ("one", "two")]
+        for process in both:
+            ended(process, tmp_path)
+        asked = server.counts.total
+    planned = RESPONSES * JUDGES
+    assert asked == planned
+    runs = [Run(tmp_path / out) for out in ("one", "two")]
+    assert [run.n_scored for run in runs] == [planned, planned]
+    totals = ledger_stats(place).backends[0]
+    assert (totals.calls, totals.duplicates, totals.repeats) == (planned, 0, 0)
+    scores = [(tmp_path / out / "scores.csv").read_bytes() for out in ("one", "two")]
+    assert scores[0] == scores[1]
+
+
+def test_when_the_process_in_front_is_killed_the_other_goes_on(
+    place: Place, tmp_path: Path
+) -> None:
+    with ProviderServer(by_hash(1, 10), delay_s=0.5) as server:
+        arguments = _write_run(tmp_path, server, place)
+        front = _start(tmp_path, arguments, "front")
+        _wait_for(server, 8)
+        behind = _start(tmp_path, arguments, "behind")
+        _wait_for(server, 40)
+        killed(front)
+        ended(behind, tmp_path)
+        asked = server.counts.total
+    planned = RESPONSES * JUDGES
+    assert Run(tmp_path / "behind").n_scored == planned
+    totals = ledger_stats(place).backends[0]
+    assert totals.calls == planned
+    # What the killed one had in flight is asked again and counted, and nothing else.
+    assert planned <= asked <= planned + totals.repeats
+    assert ledger_stats(place).orphans == 0
