@@ -108,7 +108,7 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
             most=limit,
         )
         replies = _replies(connection, [row[0] for row in rows])
-    return [StoredCall(*row, _text(replies.get(row[0]))) for row in rows]
+    return [StoredCall(*(*row, _text(replies.get(row[0])))) for row in rows]
 
 
 def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
