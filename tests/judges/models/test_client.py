@@ -251,7 +251,7 @@ async def test_a_ledger_that_cannot_be_written_stops_the_run(
     async def full(*_: Any, **__: Any) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(Ledger, "begin", full)
+    monkeypatch.setattr(Ledger, "claim", full)
     backend, desk = ScriptedBackend("yes"), Desk(ledger)
     with pytest.raises(StoreError):
         await desk.ask(backend, request(), desk.purse())
