@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError, StoreError
-from areopagus.judges.models.backend import LADDER, Rung
 from areopagus.judges.models.budget import Budget, BudgetSpentError
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
-from areopagus.judges.structured import ask
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.admin import ledger_stats
 from areopagus.testing import ScriptedBackend
@@ -256,102 +254,6 @@ async def test_a_ledger_that_cannot_be_written_stops_the_run(
     with pytest.raises(StoreError):
         await desk.ask(backend, request(), desk.purse())
     assert backend.requests == []
-
-
-def build(text: str = "Why?") -> Callable[[Rung], Request]:
-    return lambda rung: request(text, structured=rung, schema={"type": "object"})
-
-
-def picky(*accepted: str) -> Callable[[Request], Any]:
-    def answer(asked: Request) -> Any:
-        if asked.structured in accepted:
-            return "{}"
-        return ProviderError("bad_request", f"response_format {asked.structured} is not supported")
-
-    return answer
-
-
-@pytest.mark.parametrize("accepted", LADDER)
-async def test_the_form_of_structured_output_is_learned_once_and_remembered(
-    ledger: Ledger, accepted: str
-) -> None:
-    backend = ScriptedBackend(picky(accepted), structured="auto")
-    desk = Desk(ledger)
-    answers = await asyncio.gather(
-        *(ask(desk, backend, build(str(n)), desk.purse()) for n in range(30))
-    )
-    assert {asked.structured for _, asked in answers} == {accepted}
-    refused = list(LADDER).index(accepted)
-    assert len(backend.requests) == 30 + refused  # one refused call a form, not thirty
-    later = ScriptedBackend(picky(accepted), structured="auto")
-    desk = Desk(ledger)
-    await ask(desk, later, build("new"), desk.purse())
-    assert len(later.requests) == 1
-    assert ledger.capability(backend.spec.identity) == accepted
-
-
-async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend, desk = ScriptedBackend(picky("json_schema"), structured="auto"), Desk(ledger)
-    assert ledger.path is not None
-    other = sqlite3.connect(ledger.path, isolation_level=None, check_same_thread=False)
-    finish = ledger.finish
-
-    async def finish_and_lock(*given: Any) -> None:
-        await finish(*given)
-        other.execute("BEGIN IMMEDIATE")
-        threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
-
-    monkeypatch.setattr(ledger, "finish", finish_and_lock)
-    task = asyncio.create_task(ask(desk, backend, build(), desk.purse()))
-    assert await longest_pause_until(task) < 0.3
-    other.close()
-    assert ledger.capability(backend.spec.identity) == "json_schema"
-
-
-async def longest_pause_until(task: asyncio.Task[Any]) -> float:
-    """Seconds for which the loop stood still at most, until the task was done."""
-    loop = asyncio.get_running_loop()
-    longest, last = 0.0, loop.time()
-    while not task.done():
-        await asyncio.sleep(0.01)
-        longest, last = max(longest, loop.time() - last), loop.time()
-    await task
-    return longest
-
-
-async def test_a_fault_that_is_not_about_the_form_teaches_nothing(ledger: Ledger) -> None:
-    backend = ScriptedBackend(ProviderError("context_length", "too long"), structured="auto")
-    desk = Desk(ledger)
-    with pytest.raises(ProviderError):
-        await ask(desk, backend, build(), desk.purse())
-    assert len(backend.requests) == 1
-    assert ledger.capability(backend.spec.identity) is None
-
-
-async def test_a_form_that_is_set_is_not_probed(ledger: Ledger) -> None:
-    backend = ScriptedBackend(picky("prompt"), structured="json_schema")
-    desk = Desk(ledger)
-    with pytest.raises(ProviderError):
-        await ask(desk, backend, build(), desk.purse())
-    assert len(backend.requests) == 1
-
-
-async def test_a_dead_endpoint_is_not_probed_one_call_after_the_other(ledger: Ledger) -> None:
-    class Dead(ScriptedBackend):
-        async def send(self, request: Request) -> Any:
-            await asyncio.sleep(0.1)
-            raise ProviderError("connection", "refused")
-
-    backend, desk = Dead("", structured="auto", max_attempts=1), Desk(ledger)
-    started = asyncio.get_running_loop().time()
-    results = await asyncio.gather(
-        *(ask(desk, backend, build(str(n)), desk.purse()) for n in range(8)),
-        return_exceptions=True,
-    )
-    assert all(isinstance(result, ProviderError) for result in results)
-    assert asyncio.get_running_loop().time() - started < 0.6
 
 
 async def test_a_spent_budget_refuses_before_anything_is_sent(ledger: Ledger) -> None:
