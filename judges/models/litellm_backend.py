@@ -15,17 +15,28 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ...environment import environment_state
 from ...errors import InputError, InputFault, ProviderError
 from ...records.types import Reply
-from ..wire import NO_KEY, Lane, RedirectedError
 from .backend import BackendSpec
 from .credentials import address_variables, key_variables, redact, without_secrets
-from .litellm_setup import litellm_module
+from .litellm_setup import count_tokens, litellm_module
 from .prefix_cache import prefix_minimum, takes_marks, with_marks
-from .pricing import LOCAL, ModelPricing, TokenPrices, make_known
+from .pricing import LOCAL, ModelPricing, TokenPrices
 from .provider_errors import classify
 from .reply import reply_of
 from .request import Request
+from .transport import (
+    ALWAYS_TRANSLATED,
+    NO_KEY,
+    LitellmCalls,
+    RedirectedError,
+    Translation,
+    is_translatable,
+    mapped_parameters,
+    may_follow_redirects,
+    somebody_listens,
+)
 
 # What a model's name begins with: litellm's handler of these asks until the work is done.
 _ASKED_REPEATEDLY = ("replicate/", "azure_ai/agents/")
@@ -98,28 +109,28 @@ class LitellmBackend:
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = with_endpoint(spec)
-        self.lane = Lane(self.spec.model, self.spec.api_base, enabled=self.spec.lane == "auto")
+        self._calls = LitellmCalls(self.spec)
+        self._translations: dict[tuple[str | None, int], Translation | None] = {}
         self.pricing = ModelPricing(self.spec)
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
-        litellm = litellm_module()
-        make_known(self.spec)
         arguments = self.arguments(request)
         started = perf_counter()
-
-        def read(answer: Any) -> Reply:
+        try:
+            # A limit on all of it: a server that drips a byte a second passes one on each read.
+            async with asyncio.timeout(self.spec.timeout_s):
+                translation = self.translation(arguments.get("api_key"))
+                if translation is None:
+                    answer = await self._calls.complete(arguments)
+                else:
+                    answer = await translation.complete(arguments, request.form)
             reply = reply_of(
                 answer,
                 latency_s=perf_counter() - started,
                 cost_of=lambda usage: self.pricing.cost(answer, usage),
             )
             return without_secrets(reply, self.secrets())
-
-        try:
-            # litellm's own time-out is per read: a server that drips a byte a second passes it.
-            async with asyncio.timeout(self.spec.timeout_s):
-                return await self.lane.call(litellm, arguments, read)
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:
@@ -134,11 +145,22 @@ class LitellmBackend:
         except Exception as error:
             raise classify(error, secrets=self.secrets()) from error
 
+    def translation(self, key: str | None) -> Translation | None:
+        """litellm's translation for calls with this key; None where litellm is to call itself."""
+        always = self.spec.provider in ALWAYS_TRANSLATED
+        if not always and (self.spec.lane == "litellm" or somebody_listens()):
+            return None
+        about = key, environment_state()
+        if about not in self._translations:
+            self._translations.clear()
+            found = Translation(self.spec, key) if is_translatable(self.spec) else None
+            self._translations[about] = found
+        return self._translations[about]
+
     def prepare(self) -> None:
         """Checks provider and parameters offline; see `Backend.prepare`."""
         litellm = litellm_module()
         spec = self.spec
-        make_known(spec)
         faults = one_request_fault(spec)
         try:
             litellm.get_llm_provider(spec.model)
@@ -148,6 +170,14 @@ class LitellmBackend:
                 hint="Name a model as provider/model, in litellm's words: openai/…, anthropic/…, "
                 "gemini/…, ollama_chat/…, hosted_vllm/….",
             ) from error
+        if may_follow_redirects(spec):
+            faults.append(
+                InputFault(
+                    spec.model,
+                    "api_base cannot be set: litellm asks this provider by a client of its own, "
+                    "which could carry the texts to wherever that address redirects",
+                )
+            )
         if spec.provider in _NEED_ADDRESS and spec.api_base is None:
             faults.append(InputFault(spec.model, "needs the address of its server: set api_base"))
         try:
@@ -210,11 +240,8 @@ class LitellmBackend:
         return takes_marks(self.spec, self.prefix_minimum)
 
     def likely_tokens(self, text: str) -> int:
-        """Tokens by the tokenizer that litellm has for the model, or one for four characters."""
-        try:
-            return int(litellm_module().token_counter(model=self.spec.model, text=text))
-        except Exception:
-            return -(-len(text) // 4)
+        """About how many tokens the text has; see `count_tokens`."""
+        return count_tokens(text)
 
     def effective_parameters(self) -> dict[str, Any]:
         """The provider's own names and values for our parameters, as litellm maps them.
@@ -226,18 +253,12 @@ class LitellmBackend:
         name, provider, _, _ = litellm.get_llm_provider(self.spec.model)
         extra = set(self.spec.extra)
         asked = {k: v for k, v in self.spec.parameters().items() if k not in extra}
-        mapped = litellm.utils.get_optional_params(
-            model=name, custom_llm_provider=provider, drop_params=False, **asked
-        )
+        mapped = mapped_parameters(name, provider, asked)
         kept = {k: v for k, v in mapped.items() if v not in (None, {}, False)}
         return {**kept, **self.spec.extra}
 
     async def close(self) -> None:
-        """Nothing: litellm's connections are shared by all panels of the process.
-
-        A closed client stays in litellm's cache, and every later call through it fails; they are
-        closed when the process ends.
-        """
+        """Nothing: connections are shared by all panels of the process, and end with their loop."""
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What `litellm.acompletion` is called with for this request, key included.

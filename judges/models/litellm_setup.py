@@ -1,25 +1,19 @@
-"""litellm, loaded late and with its surprises switched off; nothing else loads it first.
+"""litellm, loaded late, and without leaving a trace in the process that it is loaded into.
 
-On import litellm would otherwise fetch its price map and read `.env` files, on later calls fetch
-headers and tokenizers, and send a request again by itself when its connection broke
-(`wire.watch` keeps it from that).
+On import litellm would fetch its price map from the network and read `.env` files into the
+environment, and at the first call to Anthropic fetch a list of headers. The switches against that
+are environment variables: they are set while litellm is imported here, and put back. No setting of
+litellm itself is touched; where one would do harm, what a call needs is passed with the call.
 """
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import logging
 import os
-import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from threading import Lock
 from typing import Any
-
-from ...loop import submit
-from ..offline.provider import register_offline
-from ..wire import watch_litellm
-from .credentials import redact_library_logs
 
 _SWITCHES = {
     "LITELLM_MODE": "PRODUCTION",  # no .env file is read into the environment
@@ -27,44 +21,76 @@ _SWITCHES = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
 }
-
-
+_SET_BY_LITELLM = ("TIKTOKEN_CACHE_DIR",)
 _one_at_a_time = Lock()
+_is_own_process: list[bool] = []
 
 
 @cache
 def litellm_module() -> Any:
-    """The litellm module, with everything off that talks to anybody by itself."""
+    """The litellm module."""
     with _one_at_a_time:  # two threads may ask for it first
-        return _quieted()
+        return _loaded()
+
+
+def own_process() -> None:
+    """Says that nobody else in this process uses litellm, which may then be told to be silent.
+
+    For our own command line: litellm prints advice on standard output when a call of its own fails.
+    """
+    _is_own_process[:] = [True]
+
+
+def count_tokens(text: str) -> int:
+    """About how many tokens a text has: by the tokenizer that comes with litellm."""
+    return len(_encoding().encode(text, disallowed_special=()))
 
 
 @cache
-def _quieted() -> Any:
-    # Some are read on import, some at a later call: they are set even where it is loaded already.
-    os.environ.update(_SWITCHES)
-    atexit.register(_close_clients, os.getpid())
-    import litellm
+def _encoding() -> Any:
+    litellm_module()
+    with _one_at_a_time, _switched():
+        import tiktoken
+        from litellm.litellm_core_utils.default_encoding import encoding
 
-    watch_litellm()
+        # Kept by tiktoken, which would fetch it later on, when litellm counts an answer's tokens.
+        tiktoken.get_encoding("o200k_base")
+    return encoding
+
+
+def load_encodings() -> None:
+    """Loads the tokenizers that litellm counts by, from its own files."""
+    _encoding()
+
+
+@cache
+def _loaded() -> Any:
+    with _switched():
+        import litellm
+        from litellm import anthropic_beta_headers_manager
+
+        # Reads the list of headers now, from litellm's own files.
+        anthropic_beta_headers_manager.get_provider_name("anthropic")
     module: Any = litellm
-    module.suppress_debug_info = True
-    module.disable_hf_tokenizer_download = True
-    module.drop_params = False
-    module.telemetry = False
-    logging.getLogger("LiteLLM").setLevel(logging.ERROR)
-    redact_library_logs()
-    register_offline()
+    if _is_own_process:
+        import logging
+
+        module.suppress_debug_info = True
+        logging.getLogger("LiteLLM").setLevel(logging.ERROR)
     return module
 
 
-def _close_clients(owner: int) -> None:
-    """Closes pooled connections at the end of the process, on the loop that they belong to.
-
-    Args:
-        owner: the process that loaded litellm; what was forked from it shares its connections.
-    """
-    litellm = sys.modules.get("litellm")
-    if litellm is not None and os.getpid() == owner:
-        with contextlib.suppress(Exception):
-            submit(litellm.close_litellm_async_clients()).result(timeout=2.0)
+@contextmanager
+def _switched() -> Iterator[None]:
+    """Sets litellm's switches for as long as it is being loaded."""
+    names = (*_SWITCHES, *_SET_BY_LITELLM)
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(_SWITCHES)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

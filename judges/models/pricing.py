@@ -286,17 +286,6 @@ def _entry_prices(entry: Mapping[str, Any] | None, ending: str = "") -> TokenPri
 # The lists
 
 
-def make_known(spec: BackendSpec) -> None:
-    """Enters an Ollama model in litellm's price list.
-
-    At every call litellm asks an Ollama on this machine about a model that is not in it, wherever
-    the model is served, and holds up all other calls while it waits.
-    """
-    if spec.provider in LOCAL:
-        entry = {**_NOTHING, "litellm_provider": spec.provider, "mode": "chat"}
-        litellm_module().model_cost.setdefault(spec.model, entry)
-
-
 def litellms_entry(spec: BackendSpec) -> Mapping[str, Any] | None:
     """The model's entry in the installed litellm's price list; None where it has none.
 

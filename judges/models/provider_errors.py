@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
@@ -63,7 +63,9 @@ CLOSES_BACKEND: frozenset[FaultClass] = frozenset({"authentication", "not_found"
 among them: a filter in front of an endpoint refuses single texts with the same status."""
 
 _QUOTA = re.compile(
-    r"insufficient_quota|exceeded your current quota|credit balance is too low|billing_hard_limit",
+    # Google's sentence is the same for a limit by the minute; what ends for the day says PerDay.
+    r"insufficient_quota|\w*PerDay\w*|\blimit: 0(?![.\d])|credit balance is too low"
+    r"|billing_hard_limit",
     re.IGNORECASE,
 )
 # litellm reports refused connections, failed look-ups and connections that break off as a server's
@@ -109,6 +111,11 @@ _CUT_OFF = re.compile(
     r"|ClientOSError|ConnectionReset|ReadError|RemoteProtocolError",
     re.IGNORECASE,
 )
+_RETRY_DELAY = re.compile(r"\"retryDelay\"\s*:\s*\"([\d.]+)s\"")
+_SPAN = re.compile(r"([\d.]+)(ms|h|m|s)")
+_SPANS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
+_YEAR_2001 = 1e9
+_BAD_KEY = re.compile(r"API_KEY_INVALID|API key not valid")
 _BY_STATUS: dict[int, FaultClass] = {
     400: "bad_request",
     401: "authentication",
@@ -135,7 +142,7 @@ def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderEr
     """
     if isinstance(error, ProviderError):
         return error
-    text = f"{type(error).__name__}: {error}"
+    text = str(error) if _body_text(error) else f"{type(error).__name__}: {error}"
     status = _status(error)
     causes = frozenset(name for _, names in _links(error) for name in names)
     fault = _fault_of(error, text, status, causes)
@@ -144,7 +151,7 @@ def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderEr
         fault,
         redact(told, secrets=secrets),
         status=status,
-        retry_after_s=_retry_after(error),
+        retry_after_s=_retry_after(error, status),
         may_be_billed=_may_be_billed(fault, status, causes, text),
     )
 
@@ -210,7 +217,9 @@ def _fault_of(
         if fault == "internal" and status >= 500:
             fault = "server"
         fault = _BY_STATUS.get(status, fault)
-    said = f"{text} {_code(error)}"
+    said = f"{text} {_code(error)} {_body_text(error)}"
+    if fault == "bad_request" and _BAD_KEY.search(said):
+        return "authentication"
     if fault in ("rate_limit", "bad_request", "permission") and _QUOTA.search(said):
         return "quota"
     if fault == "bad_request" and _CONTEXT.search(said):
@@ -240,21 +249,74 @@ def _may_be_billed(
     return fault == "server" and status not in _TURNED_AWAY and "overloaded_error" not in text
 
 
-def _retry_after(error: BaseException) -> float | None:
+def _body_text(error: BaseException) -> str:
+    """The whole of an answer that is no success, where the error carries it."""
+    text = getattr(error, "text", "") if type(error).__name__ == "HttpError" else ""
+    return text if isinstance(text, str) else ""
+
+
+def _retry_after(error: BaseException, status: int | None) -> float | None:
+    """Seconds after which the endpoint wants to be asked again, in whichever form it says so."""
+    headers = _headers(error)
+    for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
+        seconds = parse_retry_after(headers[name], unit) if name in headers else None
+        if seconds is not None:
+            return seconds
+    said = _RETRY_DELAY.search(_body_text(error) or str(error))
+    if said is not None:
+        return float(said[1])
+    return _reset(headers) if status == 429 else None
+
+
+def _headers(error: BaseException) -> dict[str, str]:
     headers: Any = getattr(error, "litellm_response_headers", None)
     if not headers:
         headers = getattr(getattr(error, "response", None), "headers", None)
     try:
-        found = [value for name, value in headers.items() if str(name).lower() == "retry-after"]
+        return {str(name).lower(): str(value) for name, value in headers.items()}
     except (AttributeError, TypeError, ValueError):
-        return None
-    return parse_retry_after(str(found[0])) if found else None
+        return {}
 
 
-def parse_retry_after(value: str) -> float | None:
-    """Seconds to wait, from a number or an HTTP date; None where it is neither."""
+def _reset(headers: Mapping[str, str]) -> float | None:
+    """When the limits that are used up begin anew: x-ratelimit-reset-*, anthropic-ratelimit-*."""
+    waits: list[tuple[bool, float]] = []
+    for name, value in headers.items():
+        if "ratelimit" not in name or "reset" not in name:
+            continue
+        seconds = _moment_or_span(value)
+        if seconds is not None:
+            left = headers.get(name.replace("reset", "remaining"), "")
+            waits.append((left.strip() in ("0", "0.0"), seconds))
+    used_up = [seconds for is_used_up, seconds in waits if is_used_up]
+    if used_up:
+        return max(used_up)
+    return min((seconds for _, seconds in waits), default=None)
+
+
+def _moment_or_span(value: str) -> float | None:
+    """Seconds from now, of "6m0s", "350ms", "12", a time in seconds since 1970, or a date."""
+    spans = _SPAN.findall(value)
+    if spans and "".join(number + unit for number, unit in spans) == value.strip():
+        return sum(float(number) * _SPANS[unit] for number, unit in spans)
     try:
         seconds = float(value)
+    except ValueError:
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return parse_retry_after(value)
+        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if seconds > _YEAR_2001 * 1000:
+        seconds /= 1000
+    wait = seconds - time() if seconds > _YEAR_2001 else seconds
+    return max(0.0, wait) if 0 <= seconds < 1e11 else None
+
+
+def parse_retry_after(value: str, unit: float = 1.0) -> float | None:
+    """Seconds to wait, from a number of units or an HTTP date; None where it is neither."""
+    try:
+        seconds = float(value) * unit
     except ValueError:
         try:
             moment = parsedate_to_datetime(value)

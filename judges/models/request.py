@@ -111,6 +111,12 @@ class Request:
         return digest
 
     @cached_property
+    def form(self) -> tuple[str, str, str]:
+        """What it has in common with requests that differ in their texts only."""
+        schema = _written(self.schema).sha256 if self.schema else ""
+        return _SETTINGS(self.params), self.structured, schema
+
+    @cached_property
     def _size(self) -> int:
         texts = sum(_bytes_in(message["content"]) for message in self.messages)
         return texts + (len(_written(self.schema).text) if self.schema else 0)
