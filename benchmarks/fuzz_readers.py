@@ -14,7 +14,6 @@ Needs atheris (libFuzzer for Python, Apache-2.0): pip install atheris
 from __future__ import annotations
 
 import argparse
-import asyncio
 import gzip
 import os
 import re
@@ -209,42 +208,25 @@ def screen_target() -> Callable[[bytes], None]:
 
 
 def answer_target() -> Callable[[bytes], None]:
-    from httptools import HttpResponseParser
+    from areopagus.errors import ProviderError
+    from areopagus.judges.models.backend import BackendSpec
+    from areopagus.judges.models.reply import reply_of
+    from areopagus.judges.models.transport import Answer, HttpError, Translation
 
-    from areopagus.judges.wire.exchange import Exchange
-    from areopagus.judges.wire.passage import Received
-    from areopagus.judges.wire.plain_answer import PlainAnswers
-
-    class Pools:
-        def connection_lost(self, error: Exception | None) -> None: ...
-
-    async def read(parts: list[bytes], lost: Exception | None) -> Received:
-        exchange = Exchange(Pools(), HttpResponseParser, ConnectionError)
-        for part in parts:
-            exchange.data_received(part)
-        exchange.connection_lost(lost)
-        assert exchange.answered.done()
-        assert not exchange.is_over
-        return exchange.answered.result()
-
-    runner = asyncio.Runner()
+    spec = BackendSpec(model="openai/x", api_base="http://127.0.0.1:9")
+    translation = Translation(spec, "a-key")
+    arguments = {"messages": [{"role": "user", "content": "?"}]}
 
     def one(data: bytes) -> None:
         if len(data) < 3:
             return
-        lost = ConnectionResetError() if data[0] & 1 else None
-        size, answer = 1 + data[1], data[2:]
-        parts = [answer[at : at + size] for at in range(0, len(answer), size)]
-        whole = runner.run(read([answer], lost))
-        split = runner.run(read(parts, lost))
-        assert (whole == split) or (whole.broken is not None and split.broken is not None)
-        assert (whole.status, whole.headers, whole.body) == (
-            split.status,
-            split.headers,
-            split.body,
-        )
-        if whole.broken is None:
-            PlainAnswers().read(whole, None, lambda answer: answer)
+        head, _, body = data[2:].partition(b"\r\n\r\n")
+        status = 200 if data[0] & 1 else 400 + data[1]
+        try:
+            answer = translation.read(Answer(status, {}, body or head), arguments, None)
+        except (HttpError, ProviderError):
+            return
+        reply_of(answer)
 
     return one
 

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from ...environment import environment_state
 from ...errors import InputError, InputFault, ProviderError
-from ...records.types import Reply
+from ...records.types import Reply, Usage
 from .backend import BackendSpec
 from .credentials import address_variables, key_variables, redact, without_secrets
 from .litellm_setup import count_tokens, litellm_module
@@ -29,9 +30,11 @@ from .request import Request
 from .transport import (
     ALWAYS_TRANSLATED,
     NO_KEY,
+    Answer,
     LitellmCalls,
     RedirectedError,
     Translation,
+    body_of,
     is_translatable,
     mapped_parameters,
     may_follow_redirects,
@@ -104,6 +107,14 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
     return spec
 
 
+class TranslatedRequest(NamedTuple):
+    """A request in the provider's form: the address, the headers with the key, the body."""
+
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+
 class LitellmBackend:
     """A backend called through `litellm.acompletion`."""
 
@@ -150,12 +161,51 @@ class LitellmBackend:
         always = self.spec.provider in ALWAYS_TRANSLATED
         if not always and (self.spec.lane == "litellm" or somebody_listens()):
             return None
+        return self._translation_for(key)
+
+    def _translation_for(self, key: str | None) -> Translation | None:
         about = key, environment_state()
         if about not in self._translations:
             self._translations.clear()
             found = Translation(self.spec, key) if is_translatable(self.spec) else None
             self._translations[about] = found
         return self._translations[about]
+
+    def translate_request(self, request: Request) -> TranslatedRequest:
+        """The request as it would be sent, for who sends it otherwise: in a batch.
+
+        Raises:
+            ProviderError: litellm refuses it, or has no translation for the model.
+        """
+        arguments = self.arguments(request)
+        translation = self._whole_translation(arguments)
+        try:
+            url, headers, data = translation.request(arguments, request.form)
+        except Exception as error:
+            raise classify(error, secrets=self.secrets()) from error
+        return TranslatedRequest(url, headers, body_of(data))
+
+    def translate_reply(
+        self, request: Request, answer: Answer, cost_of: Callable[[Usage], float | None]
+    ) -> Reply:
+        """The reply in an answer that came otherwise than by `send`.
+
+        Raises:
+            ProviderError: the answer is an error, or none in the provider's form.
+        """
+        arguments = self.arguments(request)
+        translation = self._whole_translation(arguments)
+        try:
+            found = translation.read(answer, arguments, request.form)
+        except Exception as error:
+            raise classify(error, secrets=self.secrets()) from error
+        return without_secrets(reply_of(found, cost_of=cost_of), self.secrets())
+
+    def _whole_translation(self, arguments: Mapping[str, Any]) -> Translation:
+        found = self._translation_for(arguments.get("api_key"))
+        if found is None:
+            raise ProviderError("bad_request", "this model is not asked at an address for batches")
+        return found
 
     def prepare(self) -> None:
         """Checks provider and parameters offline; see `Backend.prepare`."""

@@ -128,6 +128,7 @@ _BY_STATUS: dict[int, FaultClass] = {
     422: "bad_request",
     425: "server",
     429: "rate_limit",
+    504: "timeout",
 }
 _TURNED_AWAY = frozenset({503, 529})
 """Statuses of a provider that has no room for the call, and so has not begun it."""

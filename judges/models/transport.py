@@ -23,16 +23,17 @@ from collections.abc import AsyncGenerator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 from weakref import WeakKeyDictionary
 
 from ...environment import environment_state
 from ...errors import ProviderError
 from ...loop import submit
 from .backend import BackendSpec
-from .litellm_setup import litellm_module
+from .credentials import key_variables
+from .litellm_setup import litellm_module, load_encodings
 
 MOST_BYTES = 8_000_000
 """Of an answer, packed or unpacked."""
@@ -111,6 +112,8 @@ _LISTENERS = (
 """Where litellm keeps whom it tells of its calls."""
 _NOT_MAPPED = frozenset({"model", "messages", "timeout", "max_retries", "api_base", "api_key"})
 _ANTHROPIC = "https://api.anthropic.com"
+_COUNTS = (b'"usage"', b'"usageMetadata"', b'"prompt_eval_count"')
+"""Where an answer says how many tokens it was asked in."""
 _MOST_KEPT = 256
 _UNPACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 _CONNECT_S = 30.0
@@ -168,13 +171,25 @@ class Answer:
 
 
 async def post(
-    url: str, headers: Mapping[str, str], body: bytes | None, *, method: str = "POST"
+    url: str,
+    headers: Mapping[str, str],
+    body: Any,
+    *,
+    method: str = "POST",
+    most_bytes: int = MOST_BYTES,
 ) -> Answer:
     """The answer to one request, whatever its status but a redirect.
 
+    Args:
+        url: where to.
+        headers: with the key; what the connection needs is added.
+        body: bytes, or a form of aiohttp's; None for no body.
+        method: of the request.
+        most_bytes: of an answer.
+
     Raises:
         RedirectedError: the address redirects.
-        ProviderError: the answer is longer than `MOST_BYTES`, or packed in an unknown way.
+        ProviderError: the answer is longer than that, or packed in an unknown way.
         aiohttp.ClientError, OSError: there is no answer, or no whole one.
     """
     session = await _session()
@@ -191,32 +206,33 @@ async def post(
         location = response.headers.get("location")
         if location is not None and 300 <= response.status < 400:
             raise RedirectedError(location)
-        content = await _bounded(response)
+        content = await _bounded(response, most_bytes)
         packed = response.headers.get("content-encoding", "")
         names = {name.lower(): value for name, value in response.headers.items()}
-        return Answer(response.status, names, _unpacked(content, packed) if packed else content)
+        if packed:
+            content = _unpacked(content, packed, most_bytes)
+        return Answer(response.status, names, content)
 
 
-async def _bounded(response: Any) -> bytes:
+async def _bounded(response: Any, most: int) -> bytes:
     length = response.content_length
-    if length is not None and length <= MOST_BYTES:
+    if length is not None and length <= most:
         content: bytes = await response.read()
         return content
-    parts, size = [], length or 0
-    if size <= MOST_BYTES:
-        size = 0
+    parts, size = [], 0
+    if length is None:
         async for part in response.content.iter_any():
             parts.append(part)
             size += len(part)
-            if size > MOST_BYTES:
+            if size > most:
                 break
-    if size > MOST_BYTES:
+    if (length or size) > most:
         response.close()
-        raise _too_long()
+        raise _too_long(most)
     return b"".join(parts)
 
 
-def _unpacked(content: bytes, packed: str) -> bytes:
+def _unpacked(content: bytes, packed: str, most: int) -> bytes:
     """The content, unpacked as often as it was packed."""
     for name in reversed([part.strip().lower() for part in packed.split(",")]):
         if name in ("", "identity"):
@@ -227,19 +243,19 @@ def _unpacked(content: bytes, packed: str) -> bytes:
             )
         unpacker = zlib.decompressobj(_UNPACKED[name])
         try:
-            content = unpacker.decompress(content, MOST_BYTES + 1)
+            content = unpacker.decompress(content, most + 1)
         except zlib.error as error:
             raise ProviderError(
                 "bad_reply", f"the packed answer is damaged: {error}", may_be_billed=True
             ) from error
-        if len(content) > MOST_BYTES:
-            raise _too_long()
+        if len(content) > most:
+            raise _too_long(most)
     return content
 
 
-def _too_long() -> ProviderError:
+def _too_long(most: int) -> ProviderError:
     return ProviderError(
-        "bad_reply", f"the answer is longer than {MOST_BYTES:,} bytes", may_be_billed=True
+        "bad_reply", f"the answer is longer than {most:,} bytes", may_be_billed=True
     )
 
 
@@ -348,11 +364,16 @@ class Translation:
         from litellm.utils import ProviderConfigManager
 
         self._litellm = litellm
+        if key is None:
+            names = map(os.environ.get, key_variables(spec.provider))
+            key = next(filter(None, names), getattr(litellm, f"{spec.provider}_key", None))
         self._name, self.provider, self._key, self._base = litellm.get_llm_provider(
             spec.model, api_base=spec.api_base, api_key=key
         )
+        # The same words, which litellm sends by another client.
+        self._words = "openai" if self.provider == "aiohttp_openai" else self.provider
         self._config: Any = ProviderConfigManager.get_provider_chat_config(
-            model=self._name, provider=litellm.LlmProviders(self.provider)
+            model=self._name, provider=litellm.LlmProviders(self._words)
         )
         if self._config is None or self.provider not in TRANSLATED:
             raise LookupError(f"no translation for {self.provider}")
@@ -373,7 +394,7 @@ class Translation:
             Exception: see `post`.
         """
         url, headers, data = self.request(arguments, about)
-        answer = await post(url, headers, _written(data))
+        answer = await post(url, headers, body_of(data))
         return self.read(answer, arguments, about, data)
 
     def request(
@@ -399,8 +420,15 @@ class Translation:
             )
         return url, headers, {**data, **extra} if extra else data
 
-    def read(self, answer: Answer, arguments: Mapping[str, Any], about: Any, data: Any) -> Any:
+    def read(
+        self, answer: Answer, arguments: Mapping[str, Any], about: Any, data: Any = None
+    ) -> Any:
         """litellm's answer object for a received answer.
+
+        Args:
+            answer: as it came.
+            arguments, about: as for `complete`.
+            data: the body that was sent, where it is known.
 
         Raises:
             HttpError: it is no success.
@@ -417,8 +445,10 @@ class Translation:
         told = said.get("error") if isinstance(said, dict) else None
         if isinstance(told, dict) and told and not said.get("choices"):
             code = told.get("code")
-            is_status = isinstance(code, int) and 400 <= code < 600
-            raise HttpError(Answer(code if is_status else 500, answer.headers, answer.content))
+            status = code if isinstance(code, int) and 400 <= code < 600 else 500
+            raise HttpError(Answer(status, answer.headers, answer.content))
+        if not any(name in answer.content for name in _COUNTS):
+            load_encodings()  # litellm counts the tokens itself
         optional, _, json_mode = self._mapped(arguments, about)
         answer_object = self._litellm.ModelResponse()
         if self.provider in _BY_OPENAI and self.provider != "openai":
@@ -429,7 +459,7 @@ class Translation:
                 raw_response=answer,
                 model_response=answer_object,
                 logging_obj=_NoLog(),
-                request_data=data,
+                request_data=data or {},
                 messages=arguments["messages"],
                 optional_params=optional,
                 litellm_params={},
@@ -451,7 +481,7 @@ class Translation:
         if kept is None:
             asked = {k: v for k, v in arguments.items() if k not in _NOT_MAPPED}
             asked.pop("extra_headers", None)
-            mapped = mapped_parameters(self._name, self.provider, asked)
+            mapped = mapped_parameters(self._name, self._words, asked)
             for flag in ("stream", "fake_stream"):
                 mapped.pop(flag, None)
             kept = {
@@ -481,7 +511,7 @@ class Translation:
         if self.provider == "gemini":
             from litellm.llms.vertex_ai.vertex_llm_base import VertexBase
 
-            key, url = VertexBase().get_token_and_url(  # type: ignore[no-untyped-call]
+            key, url = VertexBase().get_token_and_url(
                 model=self._name,
                 auth_header=None,
                 gemini_api_key=self._key,
@@ -506,7 +536,7 @@ class Translation:
             )
             if is_anthropic and not url.endswith("/v1/messages"):
                 # litellm adds it beside its class.
-                url = f"{url.rstrip('/').removesuffix('/v1')}/v1/messages"
+                url = f"{url.rstrip('/')}/v1/messages"
         headers = self._config.validate_environment(
             headers={**self._config.get_attribution_headers(), **_given_headers(arguments)},
             api_key=key,
@@ -622,8 +652,13 @@ class LitellmCalls:
         self._spec = spec
         self._clients: dict[Any, Any] = {}
 
-    async def complete(self, arguments: Mapping[str, Any]) -> Any:
+    async def complete(self, arguments: Mapping[str, Any], *, embeds: bool = False) -> Any:
         """litellm's answer object; one request at most is sent.
+
+        Args:
+            arguments: of `litellm.acompletion`.
+            embeds: those of `litellm.aembedding` instead, which takes no client for some providers
+                (Ollama's): their requests are litellm's own.
 
         Raises:
             HttpError, ProviderError, RedirectedError: as for a translated call.
@@ -633,21 +668,26 @@ class LitellmCalls:
         call = _Call()
         token = _call.set(call)
         try:
+            if litellm.drop_params is True and not embeds:
+                self._refuse_what_is_dropped(litellm, arguments)
             client = self._client(litellm, arguments)
-            answer = await litellm.acompletion(
+            function = litellm.aembedding if embeds else litellm.acompletion
+            answer = await function(
                 **arguments,
                 drop_params=False,
                 caching=False,
                 cache={"no-cache": True, "no-store": True},
                 **({} if client is None else {"client": client}),
             )
-        except Exception as error:
-            if call.failure is not None and call.failure is not error:
-                raise call.failure from error
-            raise
+        except Exception:
+            if call.failure is None:
+                raise
         finally:
             _call.reset(token)
-        if client is not None and not call.sent and self._spec.api_base is not None:
+        if call.failure is not None:
+            raise call.failure  # not litellm's retelling of it
+        is_unseen = client is not None and not call.sent and self._spec.api_base is not None
+        if is_unseen and not embeds:
             # Whatever sent it does not keep our promises.
             raise ProviderError(
                 "bad_request",
@@ -655,6 +695,13 @@ class LitellmCalls:
                 may_be_billed=True,
             )
         return answer
+
+    def _refuse_what_is_dropped(self, litellm: Any, arguments: Mapping[str, Any]) -> None:
+        name, provider, _, _ = litellm.get_llm_provider(
+            self._spec.model, api_base=self._spec.api_base, api_key=arguments.get("api_key")
+        )
+        asked = {k: v for k, v in arguments.items() if k not in _NOT_MAPPED}
+        mapped_parameters(name, provider, asked)
 
     def _client(self, litellm: Any, arguments: Mapping[str, Any]) -> Any:
         provider = self._spec.provider
@@ -664,6 +711,7 @@ class LitellmCalls:
         about = asyncio.get_running_loop(), key, environment_state()
         if about not in self._clients:
             self._clients.clear()
+            load_encodings()  # litellm counts the tokens of answers that do not say
             self._clients[about] = _new_client(litellm, self._spec, key)
         return self._clients[about]
 
@@ -691,7 +739,7 @@ def _new_client(litellm: Any, spec: BackendSpec, key: str | None) -> Any:
             api_key=found_key or key or os.environ.get("OPENAI_API_KEY") or NO_KEY,
             base_url=base or "https://api.openai.com/v1",
             max_retries=0,
-            http_client=http,
+            http_client=cast("Any", http),  # which may be of another library than the types say
         )
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
@@ -716,7 +764,7 @@ def _azure_client(spec: BackendSpec, key: str | None, http: Any) -> Any:
 def _transport(httpx: Any) -> Any:
     """A transport for httpx's clients that sends by `post`, at most once a call."""
 
-    class Transport(httpx.AsyncBaseTransport):  # type: ignore[misc, name-defined]
+    class Transport(httpx.AsyncBaseTransport):  # type: ignore[misc]
         async def handle_async_request(self, request: Any) -> Any:
             call = _call.get() or _Call()
             if call.sent:
@@ -762,7 +810,8 @@ class _NoLog:
 _written_json = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
-def _written(data: Any) -> bytes:
+def body_of(data: Any) -> bytes:
+    """A body as it is sent."""
     return _written_json(data).encode()
 
 

@@ -14,23 +14,22 @@ import pytest
 from batch_server import Batch, BatchServer
 
 from areopagus import InputError
-from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches, wire_form
+from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches
 from areopagus.batch.providers import provider_of
 from areopagus.batch.runner import Submitter
 from areopagus.batch.store import BatchFile, BatchRecord, BatchStore, now
-from areopagus.batch.wire_form import RequestWriter
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import Request
-from areopagus.judges.wire import Received
+from areopagus.judges.models.transport import Answer
 from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
-from areopagus.records.types import Usage
+from areopagus.records.types import Reply, Usage
 from areopagus.testing import ProviderServer
 
-JSON = ((b"content-type", b"application/json"),)
+JSON = {"content-type": "application/json"}
 
 
 def backend(model: str = "openai/gpt-4o-mini", **settings: Any) -> LitellmBackend:
@@ -51,76 +50,34 @@ def request(text: str, of: LitellmBackend) -> Request:
     )
 
 
-def test_bodies_that_are_filled_in_are_those_that_litellm_writes() -> None:
+def test_bodies_are_those_that_are_sent_online() -> None:
     texts = [
         "plain",
-        "plain too",
         "müde “quotes” \\ / \n\t\x00 \u2028",
-        "another ü",
-        "still ß",
         "日本語 🙂",
         " leading",
-        " another leading",
         "x" * 5000,
-    ] * 3
+    ]
     with ProviderServer() as server:
         for model, base in (
             ("openai/gpt-4o-mini", server.openai_base),
             ("anthropic/claude-sonnet-4-5", server.anthropic_base),
         ):
-            here = backend(model, api_base=base, lane="litellm")
-            writer = wire_form.RequestWriter(here)
-
-            async def both(here: LitellmBackend = here, writer: Any = writer) -> None:
+            for lane in ("auto", "litellm"):
+                here = backend(model, api_base=base, lane=lane)
                 for text in texts:
                     asked = request(text, here)
-                    body = await writer.body(asked)
-                    await here.send(asked)
-                    # The provider keeps what was sent as values; equal bytes are tested on whole
-                    # runs, here it is the texts that are many.
+                    run_sync(here.send(asked))
+                    body = here.translate_request(asked).body
                     assert json.loads(body) == server.requests[-1].params
-
-            run_sync(both())
-            assert writer.filled > 0
-            assert writer.by_litellm + writer.filled == len(texts)
-
-
-def test_litellm_is_asked_again_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wire_form, "CHECKED_EVERY", 5)
-    here = backend()
-    writer = wire_form.RequestWriter(here)
-
-    async def write() -> None:
-        for number in range(23):
-            await writer.body(request(f"text {number}", here))
-
-    run_sync(write())
-    # One that shows how, two that prove it; then four filled in and one by litellm, four times.
-    assert (writer.by_litellm, writer.filled) == (3 + 4, 16)
-
-
-def test_a_body_that_litellm_writes_otherwise_ends_the_filling() -> None:
-    pattern = wire_form._Pattern()
-    here = backend()
-    writer = wire_form.RequestWriter(here)
-
-    async def sent_for(text: str) -> Any:
-        await writer._caught(wire_form.arguments_of(here, request(text, here)))
-        return await writer._caught(wire_form.arguments_of(here, request(text, here)))
-
-    async def learn() -> None:
-        for text in ("one", "two", "three"):
-            pattern.learn(await sent_for(text), [text])
-        assert pattern.fill(["four"]) is not None
-        pattern.learn(await sent_for("four"), ["not four"])
-        assert pattern.fill(["five"]) is None
-
-    run_sync(learn())
 
 
 def test_answers_are_read_as_online_and_errors_are_the_same_faults() -> None:
     here = backend()
-    reader = wire_form.AnswerDesk(here, lambda usage: 0.5)
+
+    def read(status: int, content: bytes) -> Reply:
+        return here.translate_reply(asked, Answer(status, JSON, content), lambda usage: 0.5)
+
     asked = request("text", here)
     body = {
         "id": "x",
@@ -133,23 +90,18 @@ def test_answers_are_read_as_online_and_errors_are_the_same_faults() -> None:
         "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14},
     }
 
-    async def read() -> None:
-        for _ in range(6):  # the first by litellm's call, later ones without it
-            reply = await reader.reply(asked, Received(200, JSON, json.dumps(body).encode()))
-            assert (reply.text, reply.finish_reason) == ("7", "stop")
-            assert reply.usage == Usage(11, 3, reply.usage.cached_input_tokens)
-            assert (reply.cost_usd, reply.latency_s) == (0.5, None)
-            assert reply.answered_by == "gpt-4o-mini-2024"
-        cut = {**body, "choices": [{**body["choices"][0], "finish_reason": "length"}]}  # type: ignore[index]
-        reply = await reader.reply(asked, Received(200, JSON, json.dumps(cut).encode()))
-        assert reply.finish_reason == "length"
-        said = json.dumps({"error": {"message": "context_length_exceeded", "type": "x"}}).encode()
-        for status, fault in ((400, "context_length"), (429, "rate_limit"), (500, "server")):
-            with pytest.raises(ProviderError) as raised:
-                await reader.reply(asked, Received(status, JSON, said))
-            assert raised.value.fault == fault
-
-    run_sync(read())
+    reply = read(200, json.dumps(body).encode())
+    assert (reply.text, reply.finish_reason) == ("7", "stop")
+    assert reply.usage == Usage(11, 3, reply.usage.cached_input_tokens)
+    assert (reply.cost_usd, reply.latency_s) == (0.5, None)
+    assert reply.answered_by == "gpt-4o-mini-2024"
+    cut = {**body, "choices": [{**body["choices"][0], "finish_reason": "length"}]}  # type: ignore[index]
+    assert read(200, json.dumps(cut).encode()).finish_reason == "length"
+    said = json.dumps({"error": {"message": "context_length_exceeded", "type": "x"}}).encode()
+    for status, fault in ((400, "context_length"), (429, "rate_limit"), (500, "server")):
+        with pytest.raises(ProviderError) as raised:
+            read(status, said)
+        assert raised.value.fault == fault
 
 
 def test_batch_prices_come_from_the_user_then_from_the_list_and_are_unknown_else() -> None:
@@ -318,9 +270,7 @@ def test_a_batch_is_looked_for_on_every_page_that_may_hold_it() -> None:
         for n in range(7):
             server.batches.append(Batch(f"batch_{n}", "openai", {}, f"file-{n}"))
         asked = backend(api_base=server.openai_base)
-        writer = RequestWriter(asked)
-        run_sync(writer.body(request("t", asked)))
-        provider = provider_of(asked, writer, request("t", asked))
+        provider = provider_of(asked, request("t", asked))
 
         def find(name: str, since: datetime) -> tuple[bool, str | None]:
             return run_sync(provider.find(name, since=since))

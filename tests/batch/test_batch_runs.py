@@ -49,7 +49,7 @@ def test_a_run_through_batches_has_the_tables_of_an_online_run(
         {"prefix_first": "off"},  # else what other judges read too is marked for Anthropic's cache
     ],
 )
-def test_every_line_is_byte_for_byte_what_litellm_sends_online(
+def test_every_line_is_byte_for_byte_what_is_sent_online(
     settings: dict[str, Any], tmp_path: Path, personas: list[str]
 ) -> None:
     # One ledger, so that the nonces are the same; its replies are removed between the runs.

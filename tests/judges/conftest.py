@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from wire_world import CANARY, Recorder
+from transport_world import CANARY, Recorder
 
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.testing import ProviderServer, by_hash

@@ -1,9 +1,7 @@
 """Batches in Anthropic's way: requests go up in one body, results come down as lines.
 
-litellm (1.106 to 1.109) can look at such a batch but not make one, and its reading of the results
-is not the reading of an answer that came online. So the documented endpoint is called here, with
-the address, headers and connections of litellm's own request for a message; what stands in the
-batch is what litellm writes. Limits and forms: docs.anthropic.com, Message Batches.
+What stands in a batch is what would be sent online. Limits and forms: docs.anthropic.com, Message
+Batches.
 """
 
 from __future__ import annotations
@@ -17,11 +15,18 @@ from urllib.parse import quote
 from ..errors import ProviderError
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.request import Request
-from ..judges.wire import Received
-from .direct import TRANSFER_S, DirectCalls, json_object
+from ..judges.models.transport import Answer
 from .openai_batches import JSON_HEADERS
-from .providers import BatchResults, BatchState, LineResult, ProviderKind, results_of
-from .wire_form import RequestWriter
+from .providers import (
+    TRANSFER_S,
+    BatchResults,
+    BatchState,
+    EndpointCalls,
+    LineResult,
+    ProviderKind,
+    json_object,
+    results_of,
+)
 
 _MESSAGES = "/v1/messages"
 _BATCHES = "/v1/messages/batches"
@@ -46,8 +51,9 @@ class AnthropicBatches:
     most_requests = 100_000
     most_bytes = 256_000_000
 
-    def __init__(self, backend: LitellmBackend, writer: RequestWriter, sample: Request) -> None:
-        self._direct = DirectCalls(backend, writer, sample, chat_path=_MESSAGES)
+    def __init__(self, backend: LitellmBackend, sample: Request) -> None:
+        """See `EndpointCalls`."""
+        self._calls = EndpointCalls(backend, sample, chat_path=_MESSAGES)
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         """See `BatchProvider.line`."""
@@ -61,7 +67,7 @@ class AnthropicBatches:
         """See `BatchProvider.create`."""
         lines = await asyncio.to_thread(path.read_bytes)
         body = b'{"requests": [\n' + lines.rstrip(b",\n") + b"\n]}"
-        made = json_object(await self._direct.call("POST", _BATCHES, body, limit_s=TRANSFER_S))
+        made = json_object(await self._calls.call("POST", _BATCHES, body, limit_s=TRANSFER_S))
         name = made.get("id")
         if not isinstance(name, str) or not name:
             raise ProviderError("bad_reply", "the batch endpoint gave no id", may_be_billed=True)
@@ -73,9 +79,7 @@ class AnthropicBatches:
 
     async def look(self, batch_id: str) -> BatchState:
         """See `BatchProvider.look`."""
-        found = json_object(
-            await self._direct.call("GET", f"{_BATCHES}/{quote(batch_id, safe='')}")
-        )
+        found = json_object(await self._calls.call("GET", f"{_BATCHES}/{quote(batch_id, safe='')}"))
         status = str(found.get("processing_status"))
         counts = found.get("request_counts")
         done = sum(
@@ -92,7 +96,7 @@ class AnthropicBatches:
         """
         path = f"{_BATCHES}/{quote(batch_id, safe='')}/results"
         return results_of(
-            map(_line, (await self._direct.call("GET", path, limit_s=TRANSFER_S)).splitlines())
+            map(_line, (await self._calls.call("GET", path, limit_s=TRANSFER_S)).splitlines())
         )
 
 
@@ -115,5 +119,5 @@ def _line(line: bytes) -> LineResult | None:
     if not isinstance(custom_id, str):
         return None
     if status:
-        return LineResult(custom_id, Received(status, JSON_HEADERS, body))
+        return LineResult(custom_id, Answer(status, JSON_HEADERS, body))
     return LineResult(custom_id, None, kind)

@@ -19,7 +19,6 @@ from ..records.types import Reply, Usage
 from .eligible import Planned, planned_judgments
 from .providers import BatchResults, LineResult
 from .store import BatchRecord
-from .wire_form import AnswerDesk
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -69,7 +68,7 @@ class Collector:
         self._desk = desk
         self._rows = rows
         self._errors = errors
-        self._readers: dict[str, AnswerDesk] = {}
+        self._backends: dict[str, tuple[LitellmBackend, Callable[[Usage], float | None]]] = {}
         self._prices: dict[str, tuple[TokenPrices | None, TokenPrices | None]] = {}
 
     def enroll(self, backend: LitellmBackend, prices: TokenPrices | None) -> None:
@@ -78,7 +77,7 @@ class Collector:
         def cost(usage: Usage) -> float | None:
             return None if prices is None else prices.cost(usage)
 
-        self._readers[backend.spec.name] = AnswerDesk(backend, cost)
+        self._backends[backend.spec.name] = backend, cost
         self._prices[backend.spec.name] = prices, backend.unit_prices
 
     async def collect(
@@ -168,12 +167,13 @@ class Collector:
             return problem or "missing"
         ledger = self._desk.ledger
         try:
-            reply = await self._readers[name].reply(request, result.received)
+            backend, cost = self._backends[name]
+            reply = backend.translate_reply(request, result.received, cost)
         except ProviderError as error:
             counts.failed += 1
             self._errors[item.key] = error
             # A request that was refused costs nothing; an answer that nobody can read was paid.
-            is_billed = error.may_be_billed and result.received.status == _ANSWERED
+            is_billed = error.may_be_billed and result.received.status_code == _ANSWERED
             if is_billed:
                 purse.write_off(worst_usd(item.judge.backend, request))
             intent = await ledger.begin(item.key, backend=name)

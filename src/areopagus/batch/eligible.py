@@ -21,7 +21,6 @@ from ..judges.models.request import Request
 from ..judges.structured import ask
 from ..records.readers.responses import ResponseRow
 from .providers import BatchProvider, provider_kind, provider_of
-from .wire_form import RequestWriter
 
 if TYPE_CHECKING:
     from ..panel import Panel
@@ -137,13 +136,11 @@ class Member:
     Attributes:
         backend: who.
         rung: the form in which structured output is asked for.
-        writer: writes its requests.
         provider: its batch endpoint.
     """
 
     backend: LitellmBackend
     rung: Rung
-    writer: RequestWriter
     provider: BatchProvider
 
 
@@ -195,16 +192,15 @@ async def eligible_backends(
             sample = rung and _sample(panel, rows, name, rung, whole=name in known)
             if rung is None or sample is None:
                 continue  # there is nothing to ask it
-            writer = RequestWriter(backend)
-            provider = provider_of(backend, writer, sample.request)
+            provider = provider_of(backend, sample.request)
             # Tried once here, so that a model that is asked elsewhere is known of at once.
-            provider.line(sample.custom_id, await writer.body(sample.request))
+            provider.line(sample.custom_id, backend.translate_request(sample.request).body)
         except (ProviderError, BudgetSpentError) as error:
             found.refused[name] = (
                 error if isinstance(error, ProviderError) else ProviderError("quota", str(error))
             )
             continue
-        found.members[name] = Member(backend, rung, writer, provider)
+        found.members[name] = Member(backend, rung, provider)
     return found
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import asyncio
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from ..errors import ProviderError
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
 from ..records.types import Usage
@@ -16,9 +20,14 @@ if TYPE_CHECKING:
     from ..experiment.dry_run import Estimate
     from ..judges.models.backend import Backend
     from ..judges.models.request import Request
-    from ..judges.wire import Received
+    from ..judges.models.transport import Answer
     from ..panel import Panel
-    from .wire_form import RequestWriter
+
+CALL_S = 120.0
+TRANSFER_S = 1800.0
+"""Seconds for a call that carries requests or results."""
+MOST_BYTES = 2_000_000_000
+"""Of the results of a batch."""
 
 
 ProviderKind = Literal["openai", "anthropic"]
@@ -52,12 +61,12 @@ class LineResult:
 
     Attributes:
         custom_id: whose it is.
-        received: the answer as it would have come over the wire; None where there is none.
+        received: the answer as it would have come online; None where there is none.
         problem: why there is none: "expired", "cancelled", or the provider's code.
     """
 
     custom_id: str
-    received: Received | None
+    received: Answer | None
     problem: str | None = None
 
 
@@ -150,21 +159,113 @@ def provider_kind(backend: Backend) -> ProviderKind | None:
     return None
 
 
-def provider_of(backend: LitellmBackend, writer: RequestWriter, sample: Request) -> BatchProvider:
+class EndpointCalls:
+    """Calls to addresses beside the one at which a model is asked, with the same key and headers.
+
+    Redirects are not followed, and an address in an answer is never called.
+    """
+
+    def __init__(self, backend: LitellmBackend, sample: Request, *, chat_path: str) -> None:
+        """Takes what it needs to know an address.
+
+        Args:
+            backend: whose.
+            sample: any request to the backend; address and headers are taken from it.
+            chat_path: the end of the address at which it asks; what comes before is kept.
+
+        Raises:
+            ProviderError: it is asked at another address.
+        """
+        self._secrets = backend.secrets
+        url, headers, _ = backend.translate_request(sample)
+        address = url.partition("?")[0]
+        if not address.endswith(chat_path):
+            raise ProviderError("bad_request", "this model is not asked at an address for batches")
+        self._base = address.removesuffix(chat_path)
+        self._headers = headers
+
+    async def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        limit_s: float = CALL_S,
+    ) -> bytes:
+        """The body of the answer.
+
+        Args:
+            method: of HTTP.
+            path: beside that of the chat.
+            body: bytes, or a form of aiohttp's.
+            headers: in place of those of a chat; a None leaves them.
+            limit_s: seconds for all of it.
+
+        Raises:
+            ProviderError: there is none, or no success.
+        """
+        from ..judges.models.provider_errors import classify
+        from ..judges.models.transport import HttpError, RedirectedError, post
+
+        try:
+            async with asyncio.timeout(limit_s):
+                answer = await post(
+                    self._base + path,
+                    self._headers if headers is None else headers,
+                    body,
+                    method=method,
+                    most_bytes=MOST_BYTES,
+                )
+            if answer.status_code != HTTPStatus.OK:
+                raise HttpError(answer)
+        except TimeoutError as error:
+            raise ProviderError(
+                "timeout", f"no answer within {limit_s:g} s", may_be_billed=True
+            ) from error
+        except RedirectedError as error:
+            # No "not_found": that would say that there is no such batch, and buy another one.
+            raise ProviderError(
+                "bad_request", "the address redirects, which is not followed"
+            ) from error
+        except Exception as error:
+            raise classify(error, secrets=self._secrets()) from error
+        return answer.content
+
+    def without_body(self) -> dict[str, str]:
+        """The headers of a call whose body is none of JSON."""
+        return {name: v for name, v in self._headers.items() if name.lower() != "content-type"}
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """The object in an answer; an empty one where it is something else.
+
+    Raises:
+        ProviderError: it is no JSON.
+    """
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ProviderError(
+            "bad_reply", "the batch endpoint answered no JSON", may_be_billed=True
+        ) from error
+    return found if isinstance(found, dict) else {}
+
+
+def provider_of(backend: LitellmBackend, sample: Request) -> BatchProvider:
     """The batch endpoint of a backend.
 
     Args:
         backend: one for which `provider_kind` is not None.
-        writer: writes its requests.
         sample: any request to it: key, address and headers are taken from there.
     """
     if provider_kind(backend) == "openai":
         from .openai_batches import OpenAIBatches
 
-        return OpenAIBatches(backend, writer, sample)
+        return OpenAIBatches(backend, sample)
     from .anthropic_batches import AnthropicBatches
 
-    return AnthropicBatches(backend, writer, sample)
+    return AnthropicBatches(backend, sample)
 
 
 def batch_prices(backend: Backend, *, discount: float | None) -> TokenPrices | None:

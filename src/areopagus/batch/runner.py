@@ -572,7 +572,7 @@ class BatchRunner:
             self.leftovers.capped = True
             return False
         try:
-            body = await member.writer.body(item.request)
+            body = member.backend.translate_request(item.request).body
             line = member.provider.line(item.custom_id, body)
         except ProviderError as error:
             self.leftovers.errors[item.key] = error

@@ -18,7 +18,7 @@ from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_setup import litellm_module
 from ..judges.models.provider_errors import classify
 from ..judges.models.request import Request
-from ..judges.wire import passing
+from ..named_models import sorted_models
 from ..records.types import Reply, Usage
 
 EMBED_TEMPLATE = "embed-1"
@@ -45,7 +45,6 @@ class EmbeddingBackend(LitellmBackend):
 
     async def send(self, request: Request) -> Reply:
         """The vector of the request's one text; see `Backend.send`."""
-        litellm = litellm_module()
         arguments: dict[str, Any] = {
             "model": self.spec.model,
             "input": [request.messages[0]["content"]],
@@ -58,9 +57,8 @@ class EmbeddingBackend(LitellmBackend):
             arguments["api_base"] = self.spec.api_base
         started = time.perf_counter()
         try:
-            with passing():
-                async with asyncio.timeout(self.spec.timeout_s):
-                    answer = await litellm.aembedding(**arguments)
+            async with asyncio.timeout(self.spec.timeout_s):
+                answer = await self._calls.complete(arguments, embeds=True)
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:

@@ -204,7 +204,7 @@ def error_body(
     return json.dumps({"error": message}).encode()
 
 
-HUGE_BYTES = 10 * 1024 * 1024
+HUGE_BYTES = 6 * 1024 * 1024
 NESTING = 100_000
 """Deeper than Python's recursion limit, which a careless reader meets."""
 

@@ -533,16 +533,5 @@ def test_a_variable_that_holds_a_password_or_no_address_is_refused_unseen(
 
 
 @pytest.mark.slow
-def test_a_process_that_has_loaded_litellm_before_gets_the_same_silence() -> None:
-    code = (
-        "import litellm, os\n"
-        "for name in list(os.environ):\n"
-        "    if name.startswith('LITELLM_'): del os.environ[name]\n"
-        "from areopagus.judges.models.litellm_setup import litellm_module\n"
-        "module = litellm_module()\n"
-        "assert os.environ['LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS'] == 'True'\n"
-        "assert os.environ['LITELLM_OFFLINE_MODE'] == 'true'\n"
-        "assert module.suppress_debug_info and module.drop_params is False\n"
-    )
-    quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "PATH": ""}
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=quiet)
+
+

@@ -222,13 +222,10 @@ def test_a_repair_keeps_the_marks_of_its_conversation(server: ProviderServer) ->
     assert "cache_control" in last[0]["content"][0]
 
 
-def test_the_lane_carries_marked_blocks(server: ProviderServer) -> None:
+def test_every_response_has_marked_blocks_of_its_own(server: ProviderServer) -> None:
     with Panel(spec(server, "anthropic/claude-sonnet-4-5")) as panel:
         for number in range(3):
             panel.score("What is owed?", f"{LONG} In case {number}.")
-        [backend] = panel.backends
-        assert isinstance(backend, LitellmBackend)
-        assert backend.lane.fast > 15
     texts = {served.params["messages"][0]["content"][0]["text"] for served in server.requests}
     assert len(texts) == 3
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wire_world import OPENAI, Recorder, backend, request
+from transport_world import OPENAI, Recorder, backend, request
 
 from areopagus import InputError, Panel
 from areopagus.judges.models.backend import BackendSpec
@@ -264,25 +264,23 @@ def test_a_dearer_speed_or_place_that_is_asked_for_counts() -> None:
         ({"service_tier": "default"}, 0.00045),
     ],
 )
-async def test_an_answer_that_is_read_without_litellm_does_not_lose_its_tier(
+async def test_an_answer_does_not_lose_its_tier(
     recorder: Recorder, change: dict[str, Any], cost: float
 ) -> None:
     used = {"prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500}
     usual = {**OPENAI, "usage": used, "service_tier": "default"}
     recorder.body = json.dumps(usual).encode()
     found = backend("openai/gpt-4o-mini", f"http://127.0.0.1:{recorder.port}/v1")
-    for number in range(6):  # until answers of this outline are read here alone
-        await found.send(request(found, f"Text {number}."))
-    assert found.lane.fast > 2
+    await found.send(request(found, "A text."))
     recorder.body = json.dumps({**usual, **change}).encode()
     reply = await found.send(request(found, "Another."))
     assert reply.cost_usd == pytest.approx(cost)
 
 
 @pytest.mark.usefixtures("clients", "key")
-async def test_a_long_answer_that_is_read_without_litellm_is_not_free(recorder: Recorder) -> None:
+async def test_a_long_answer_is_not_free(recorder: Recorder) -> None:
     found = backend("openai/gpt-4o-mini", f"http://127.0.0.1:{recorder.port}/v1")
-    for sent in (*[1000] * 6, 110_000):
+    for sent in (1000, 110_000):
         used = {"prompt_tokens": sent, "completion_tokens": 500, "total_tokens": sent + 500}
         recorder.body = json.dumps({**OPENAI, "usage": used}).encode()
         reply = await found.send(request(found, f"Text {sent}."))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from wire_world import PROTOCOLS, VOTE, backend, outcome, request
+from transport_world import PROTOCOLS, VOTE, backend, outcome, request
 
 from areopagus.errors import ProviderError
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant

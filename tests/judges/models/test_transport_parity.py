@@ -1,0 +1,310 @@
+"""A translated call is what `litellm.acompletion` sends and reads: address, head, body, reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from transport_world import (
+    ANSWERS,
+    ANTHROPIC,
+    CANARY,
+    KINDS,
+    ODD,
+    OLLAMA,
+    OPENAI,
+    PROTOCOLS,
+    TEXTS,
+    VOTE,
+    Recorder,
+    alone,
+    backend,
+    comparable,
+    lasting,
+    outcome,
+    request,
+)
+
+from areopagus.errors import ProviderError
+from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_setup import litellm_module
+from areopagus.judges.models.provider_errors import classify
+from areopagus.judges.models.reply import reply_of
+from areopagus.judges.models.request import Request
+from areopagus.judges.models.transport import ALWAYS_TRANSLATED, TRANSLATED
+from areopagus.records.types import Reply
+from areopagus.testing import Fault, ProviderServer, ServedReply, constant
+
+pytestmark = [
+    pytest.mark.usefixtures("clients", "key"),
+    pytest.mark.filterwarnings("ignore:Items? '.*' on TypedDict class:UserWarning"),
+]
+HEADERS = frozenset(
+    {
+        "anthropic-beta",
+        "anthropic-version",
+        "authorization",
+        "content-type",
+        "x-api-key",
+        "x-goog-api-key",
+        "x-ours",
+    }
+)
+# Its reading falls over an answer without a tier, in litellm's own call as well.
+GROQ = {**OPENAI, "service_tier": "on_demand"}
+OTHERS = {
+    "groq": GROQ,
+    "ollama": {**{k: v for k, v in OLLAMA.items() if k != "message"}, "response": VOTE},
+}
+MODELS: dict[str, Any] = {
+    **ANSWERS,
+    "xai/grok-4": OPENAI,
+    "groq/llama-3.3-70b-versatile": GROQ,
+    "perplexity/sonar": OPENAI,
+    **{
+        f"{provider}/x": OTHERS.get(provider, OPENAI)
+        for provider in sorted(TRANSLATED - {"aiohttp_openai"})
+        if not any(model.startswith(f"{provider}/") for model in ANSWERS)
+    },
+}
+
+
+async def by_litellm(asked: LitellmBackend, what: Request) -> Reply:
+    """The reply by `litellm.acompletion` with nothing of ours about it."""
+    answer = await litellm_module().acompletion(**asked.arguments(what), drop_params=False)
+    return lasting(reply_of(answer, cost_of=lambda usage: asked.pricing.cost(answer, usage)))
+
+
+async def agree(recorder: Recorder, asked: LitellmBackend, changes: dict[str, Any]) -> None:
+    for text in TEXTS:
+        what = request(asked, text, **alone(changes, text))
+        recorder.raw.clear()
+        reply = await asked.send(what)
+        again = await asked.send(what)
+        expected = await by_litellm(asked, what)
+        first, second, theirs = recorder.raw
+        assert first[2] == second[2], "what is kept between calls was changed by one"
+        assert first[0] == theirs[0]  # method and path, query and all
+        assert _head(first[1]) == _head(theirs[1], asked.spec.provider)
+        assert json.loads(first[2]) == json.loads(theirs[2])
+        assert lasting(reply) == lasting(again) == expected
+        assert reply.text == VOTE
+
+
+def _head(headers: list[tuple[str, str]], provider: str = "") -> dict[str, str]:
+    found = {name: value for name, value in headers if name in HEADERS}
+    if provider.startswith("ollama"):
+        found["content-type"] = "application/json"  # litellm's client says octet-stream
+    assert CANARY in str(found)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("model", MODELS)
+async def test_the_same_request_goes_out_and_the_answer_is_read_alike(
+    recorder: Recorder, model: str, kind: str
+) -> None:
+    without_tool = model.startswith("anthropic") and kind != "json_schema"
+    recorder.body = json.dumps(ANTHROPIC if without_tool else MODELS[model]).encode()
+    await agree(recorder, backend(model, f"http://127.0.0.1:{recorder.port}/v1"), KINDS[kind])
+
+
+@pytest.mark.parametrize("base", ["", "/v1", "/v1/messages"])
+async def test_anthropics_address_is_the_same_however_it_is_named(
+    recorder: Recorder, base: str
+) -> None:
+    recorder.body = json.dumps(ANTHROPIC).encode()
+    asked = backend("anthropic/claude-sonnet-4-5", f"http://127.0.0.1:{recorder.port}{base}")
+    await agree(recorder, asked, KINDS["prompt"])
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "params"),
+    [
+        (
+            "openai/x",
+            {"temperature": 0.25, "top_p": 0.5, "seed": 7, "reasoning_effort": "low"},
+            {},
+        ),
+        ("openai/o3", {"reasoning_effort": "high"}, {}),
+        ("openai/gpt-5-mini", {"reasoning_effort": "low"}, {}),
+        ("openai/x", {"extra": {"min_tokens": 3, "extra_headers": {"x-ours": "1"}}}, {}),
+        ("openai/x", {"extra": {"extra_body": {"guided_regex": "[0-9]"}}}, {}),
+        ("hosted_vllm/x", {"extra": {"extra_headers": {"x-ours": "1"}}}, {}),
+        ("hosted_vllm/x", {"extra": {"extra_body": {"top_k": 5}}}, {}),
+        ("openai/gpt-4o-mini", {}, {"logprobs": True, "top_logprobs": 20}),
+        ("hosted_vllm/x", {"extra": {"repetition_penalty": 1.1}}, {"logprobs": True}),
+        ("anthropic/claude-sonnet-4-5", {"reasoning_effort": "low", "max_tokens": 4000}, {}),
+        ("gemini/gemini-2.5-flash", {"temperature": 0.0, "reasoning_effort": "low"}, {}),
+        ("ollama_chat/x", {"temperature": 0.5, "seed": 3}, {}),
+        ("mistral/mistral-small-latest", {"temperature": 0.5, "seed": 3}, {}),
+        ("deepseek/deepseek-reasoner", {}, {}),
+        ("xai/grok-4", {"temperature": 0.5, "seed": 3}, {}),
+        ("openrouter/meta/x", {"extra": {"provider": {"order": ["a"]}}}, {}),
+    ],
+)
+async def test_parameters_are_the_same(
+    recorder: Recorder, model: str, settings: dict[str, Any], params: dict[str, Any]
+) -> None:
+    recorder.body = json.dumps(ANSWERS.get(model, OPENAI)).encode()
+    asked = backend(model, f"http://127.0.0.1:{recorder.port}/v1", **settings)
+    await agree(recorder, asked, {"params": {**asked.spec.parameters(), **params}})
+
+
+COUNTS = {"usage", "prompt_eval_count", "eval_count"}
+
+
+@pytest.mark.parametrize("structured", ["json_schema", "prompt"])
+@pytest.mark.parametrize("model", ["ollama_chat/x", "hosted_vllm/x", "openai/x", "mistral/x"])
+async def test_an_answer_that_does_not_count_is_counted_as_litellm_counts_it(
+    recorder: Recorder, model: str, structured: Any
+) -> None:
+    # Ollama leaves the count out where the whole prompt was in its cache.
+    whole = MODELS.get(model, OPENAI)
+    recorder.body = json.dumps({k: v for k, v in whole.items() if k not in COUNTS}).encode()
+    asked = backend(model, f"http://127.0.0.1:{recorder.port}")
+    for n_words in (30, 3000):
+        what = request(asked, "word " * n_words + "end", structured=structured)
+        reply = await asked.send(what)
+        assert reply.usage == (await by_litellm(asked, what)).usage
+    if model.startswith("ollama"):
+        assert (reply.usage.input_tokens or 0) > 3000
+
+
+THINKING = {
+    "openai/x": {
+        **OPENAI,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": VOTE, "reasoning_content": "Hm."},
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 2000,
+            "completion_tokens": 300,
+            "total_tokens": 2300,
+            "prompt_tokens_details": {"cached_tokens": 1024},
+            "completion_tokens_details": {"reasoning_tokens": 256},
+        },
+    },
+    "anthropic/claude-sonnet-4-5": {
+        **ANTHROPIC,
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "s"},
+            {"type": "text", "text": VOTE},
+        ],
+        "usage": {
+            "input_tokens": 900,
+            "output_tokens": 90,
+            "cache_read_input_tokens": 1024,
+            "cache_creation_input_tokens": 7,
+        },
+    },
+    "gemini/gemini-2.5-flash": {
+        "candidates": [
+            {
+                "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": VOTE}]},
+                "finishReason": "STOP",
+            }
+        ],
+        "usageMetadata": {
+            "promptTokenCount": 900,
+            "candidatesTokenCount": 9,
+            "thoughtsTokenCount": 80,
+            "totalTokenCount": 989,
+        },
+        "modelVersion": "served",
+    },
+    "ollama_chat/x": {
+        **OLLAMA,
+        "message": {"role": "assistant", "content": VOTE, "thinking": "Hm."},
+    },
+}
+
+
+@pytest.mark.parametrize("model", THINKING)
+async def test_reasoning_and_cached_tokens_are_read_alike(recorder: Recorder, model: str) -> None:
+    recorder.body = json.dumps(THINKING[model]).encode()
+    await agree(recorder, backend(model, f"http://127.0.0.1:{recorder.port}"), KINDS["prompt"])
+
+
+@pytest.mark.parametrize("model", PROTOCOLS)
+@pytest.mark.parametrize(
+    "fault",
+    sorted(set(Fault) - {Fault.HANG, Fault.TRICKLE, Fault.HUGE}),
+)
+async def test_a_fault_is_the_same_fault(server: ProviderServer, model: str, fault: Fault) -> None:
+    server.judge = constant(fault)
+    asked = backend(model, server.bases[PROTOCOLS[model]])
+    found = await outcome(asked)
+    assert server.counts.total == 1, "one send is one request"
+    assert CANARY not in str(found)
+    try:
+        expected: Any = await by_litellm(asked, request(asked))
+    except Exception as error:
+        told = classify(error)
+        expected = told.fault, told.detail, told.status, told.may_be_billed, told.retry_after_s
+    if isinstance(found, Reply):
+        assert found == expected
+    else:
+        assert (found[0], found[3]) == (expected[0], expected[3])
+        assert (found[4] or 0) == pytest.approx(expected[4] or 0, abs=1.1)
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "hosted_vllm/x"])
+async def test_odd_answers_are_read_alike_or_are_bad_replies(
+    server: ProviderServer, model: str, odd: str
+) -> None:
+    asked = backend(model, server.openai_base)
+    server.judge = lambda asked: ServedReply(None, body=json.dumps(ODD[odd]).encode())
+    found = await outcome(asked)
+    try:
+        expected: Any = await by_litellm(asked, request(asked))
+    except Exception as error:
+        expected = classify(error).fault
+    if isinstance(found, Reply):
+        assert found == expected
+    else:
+        assert found[0] in ("bad_reply", "server")
+        assert expected in ("bad_reply", "server", "internal", "connection")
+
+
+@pytest.mark.parametrize("model", sorted(PROTOCOLS))
+async def test_litellms_own_call_over_our_connections_is_the_same(
+    server: ProviderServer, model: str
+) -> None:
+    server.judge = constant(VOTE)
+    outcomes = []
+    for lane in ("auto", "litellm"):
+        asked = backend(model, server.bases[PROTOCOLS[model]], lane=lane)
+        outcomes.append(comparable(await outcome(asked)))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("model", sorted(set(MODELS)))
+async def test_litellms_own_call_takes_our_client(recorder: Recorder, model: str) -> None:
+    if model.partition("/")[0] in ALWAYS_TRANSLATED:
+        return
+    recorder.body = json.dumps(MODELS[model]).encode()
+    asked = backend(model, f"http://127.0.0.1:{recorder.port}/v1", lane="litellm")
+    assert (await asked.send(request(asked, structured="json_schema"))).text == VOTE
+    [(_, headers, _)] = recorder.raw
+    assert dict(headers)["accept-encoding"] == "identity"
+
+
+async def test_a_parameter_that_a_model_does_not_take_is_refused_before_it_is_sent(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for drops in (False, True):
+        monkeypatch.setattr(litellm_module(), "drop_params", drops)
+        for lane in ("auto", "litellm"):
+            base = f"http://127.0.0.1:{recorder.port}"
+            asked = backend("openai/o3", base, temperature=0.5, lane=lane)
+            with pytest.raises(ProviderError) as caught:
+                await asked.send(request(asked))
+            assert caught.value.fault == "unsupported_parameter"
+    assert recorder.raw == []
