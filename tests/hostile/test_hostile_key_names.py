@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import logging
 import os
 import pickle
 import subprocess
@@ -19,7 +18,7 @@ from areopagus.cli.main import _show_defect
 from areopagus.engines import worker as worker_module
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
-from areopagus.judges.models.credentials import redact, redact_library_logs, without_secrets
+from areopagus.judges.models.credentials import redact, without_secrets
 from areopagus.judges.models.provider_errors import classify
 from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
@@ -45,20 +44,6 @@ def test_whatever_is_written_without_the_backend_at_hand_is_without_its_key() ->
     assert KEY not in str(classify(ValueError(KEY)))
     assert KEY not in in_few_words(ProviderError("server", f"bad key {KEY}"))
     assert KEY not in repr(without_secrets(Reply(text=f"You sent {KEY}.")))
-
-
-def test_a_librarys_log_is_without_it(caplog: pytest.LogCaptureFixture) -> None:
-    made()
-    redact_library_logs()
-    logger = logging.getLogger("openai._base_client")
-    with caplog.at_level(logging.DEBUG):
-        logger.debug("headers: %s", {"x-debug": KEY})
-        try:
-            raise ValueError(KEY)
-        except ValueError:
-            logger.exception("failed")
-    assert KEY not in caplog.text
-    assert NAME in caplog.text
 
 
 @pytest.mark.parametrize("debug", ["", "1"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -530,8 +528,3 @@ def test_a_variable_that_holds_a_password_or_no_address_is_refused_unseen(
     with pytest.raises(InputError, match="environment variable OPENAI_API_BASE") as caught:
         LitellmBackend(BackendSpec(model="openai/x"))
     assert CANARY not in str(caught.value)
-
-
-@pytest.mark.slow
-
-
