@@ -18,7 +18,6 @@ from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_setup import litellm_module
 from ..judges.models.provider_errors import classify
 from ..judges.models.request import Request
-from ..named_models import sorted_models
 from ..records.types import Reply, Usage
 
 EMBED_TEMPLATE = "embed-1"
