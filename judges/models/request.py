@@ -114,7 +114,7 @@ class Request:
     def form(self) -> tuple[str, str, str]:
         """What it has in common with requests that differ in their texts only."""
         schema = _written(self.schema).sha256 if self.schema else ""
-        return _SETTINGS(self.params), self.structured, schema
+        return _CANONICAL(dict(self.params)), self.structured, schema
 
     @cached_property
     def _size(self) -> int:
