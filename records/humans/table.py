@@ -84,7 +84,7 @@ class HumanTable:
         prompt_id: missing where the file does not say (see `with_prompts`).
         value: float64, as given: ranks are not negated here.
         is_rank: bool; kind "rank" (1 = best) where true, else "score".
-        line: the row of the file (see `records.tables.Row`).
+        line: the row of the file (see `readers.rows.Row`).
         duration_s: float64, nan where unknown.
         time, comment, item_type, item_role, blinded_label, source, model, domain: optional texts.
     """
@@ -193,7 +193,7 @@ def _renumbered(codes: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
 
 
 class TableBuilder:
-    """Grows the columns of a table; texts are kept once."""
+    """Collects ratings one by one into a `HumanTable`; each different text is kept once."""
 
     def __init__(self) -> None:
         self._codes: dict[str, dict[str, int]] = {name: {} for name in TEXT_COLUMNS}

@@ -232,8 +232,9 @@ class Table:
 def open_table(source: Any, *, format: str | None = None) -> Table:  # noqa: A002
     """Returns the source as a `Table`.
 
-    A path is read in place. A pandas or polars data frame, or any other iterable of mappings (a
-    generator too), is copied once to a temporary JSON lines file, which `close` deletes.
+    A path is read in place. A pandas or polars data frame, a Hugging Face data set, or any other
+    iterable of mappings (a generator too), is copied once to a temporary JSON lines file, which
+    `close` deletes: it is read twice.
 
     Raises:
         InputError: for a source of another kind, or with rows that are not mappings.
@@ -243,12 +244,16 @@ def open_table(source: Any, *, format: str | None = None) -> Table:  # noqa: A00
         read_rows(path, format=format)  # a missing file is said now, not in the middle of things
         return Table(path, str(path), is_spooled=False, format=format)
     description, records = _records(source)
+    limits = read_limits()
     with tempfile.NamedTemporaryFile(
         "w", encoding="ascii", suffix=".jsonl", prefix="areopagus-", delete=False
     ) as spool:
         path = Path(spool.name)
         try:
             for number, record in enumerate(records, start=1):
+                fault = limits.rows_fault(number)
+                if fault is not None:
+                    raise InputError([InputFault(description, fault)])
                 spool.write(_line(record, number))
         except BaseException:
             spool.close()

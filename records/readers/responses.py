@@ -464,7 +464,7 @@ class ResponseRow:
         response_text: may be empty, and is never altered.
         respondent_id: who wrote it, `UNNAMED` where the source does not say.
         extra: the other columns, as they came.
-        line: where it stands (see `records.tables.Row`).
+        line: where it stands (see `readers.rows.Row`).
     """
 
     response_id: str
@@ -559,7 +559,7 @@ def open_responses(
     """Returns the responses of a file, a data frame or an iterable of mappings.
 
     Args:
-        source: a path (see `records.tables`), a pandas or polars DataFrame, or any iterable of
+        source: a path (see `readers.dispatch`), a pandas or polars DataFrame, or any iterable of
             mappings, generators included.
         columns: our column name to theirs, for those they call otherwise.
         limit: how many responses to take, from the first; what follows is not looked at.

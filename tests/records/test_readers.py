@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import itertools
 import json
 import sys
 import time
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from areopagus.errors import InputError, InputFault
-from areopagus.records.readers.dispatch import read_cells, read_rows
+from areopagus.records.readers.dispatch import open_table, read_cells, read_rows
 from areopagus.records.readers.rows import FIELD_LIMIT_CHARS
 
 ROWS = [{"a": "1", "b": "two, with comma"}, {"a": "3", "b": 'quo"ted\nsecond line'}]
@@ -362,6 +363,12 @@ def test_a_table_with_more_rows_or_bytes_than_are_read_is_refused_with_the_way_o
     monkeypatch.setenv("AREOPAGUS_MAX_GB", "much")
     with pytest.raises(InputError, match="AREOPAGUS_MAX_GB: must be a number above 0, got 'much'"):
         list(read_rows(tmp_path / "t.csv"))
+
+
+def test_an_endless_iterable_is_refused_at_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AREOPAGUS_MAX_ROWS", "10")
+    with pytest.raises(InputError, match="an iterable: holds more than 10 rows"):
+        open_table({"a": number} for number in itertools.count())
 
 
 def test_a_json_file_is_a_list_of_objects_one_object_or_the_records_in_it(tmp_path: Path) -> None:
