@@ -343,12 +343,15 @@ async def _set_aside(
     worst: list[float | None] = []
     is_known = True
     for slot, backend in zip(SLOTS[:2], judges, strict=False):
-        rung = await known_format(desk, backend)
-        is_known = is_known and rung is not None
+        response_format = await known_format(desk, backend)
+        is_known = is_known and response_format is not None
         asked = judge_question(
             question, secret=desk.ledger.secret, repeat=earlier_askings(judges, slot)
         )
-        requests = [asked.request(backend, one) for one in ((rung,) if rung else LADDER)]
+        requests = [
+            asked.request(backend, one)
+            for one in ((response_format,) if response_format else LADDER)
+        ]
         for request in requests:
             if await desk.ledger.find(request.key()) is not None:
                 return {}

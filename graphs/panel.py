@@ -13,7 +13,6 @@ checkpointer every judgment has its own Send, because each is then saved as it c
 
 from __future__ import annotations
 
-import asyncio
 import math
 import traceback
 from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +28,7 @@ from ..errors import AreopagusError
 from ..judges.judge import Matter
 from ..judges.models.credentials import redact
 from ..records.types import Judgment, Verdict, VerdictStatus, count_statuses
+from .generate import together
 from .screening import screen, without_echo
 from .state import Bench, JudgeTask, JudgmentRow, PanelState, Sitting
 
@@ -203,22 +203,9 @@ async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, An
         rows[key] = await _vote(sitting, key, write, shares=shares)
         if not rows[key]["from_ledger"]:
             break  # the provider has read what the others begin with
-    rows |= await _votes(sitting, keys, write, shares=shares)
-    return {"judgments": rows}
-
-
-async def _votes(
-    sitting: Sitting, keys: list[str], write: Callable[[Any], None], *, shares: bool
-) -> dict[str, JudgmentRow]:
-    """The votes, asked for side by side; if one cannot be recorded, the others are given up."""
-    tasks = [asyncio.create_task(_vote(sitting, key, write, shares=shares)) for key in keys]
-    try:
-        return dict(zip(keys, await asyncio.gather(*tasks), strict=True))
-    except BaseException:
-        for each in tasks:
-            each.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    # Side by side; where one cannot be recorded, the others are given up.
+    votes = await together([_vote(sitting, key, write, shares=shares) for key in keys])
+    return {"judgments": rows | dict(zip(keys, votes, strict=True))}
 
 
 async def _vote(

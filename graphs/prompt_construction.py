@@ -310,7 +310,8 @@ class Draft:
     Attributes:
         ended: a final status where there is nothing more to do; None while there is.
         problem: what was wrong with the form of the whole reply.
-        reply: the first reply, shortened, as a repair shows it back; `rung` how it was asked for.
+        reply: the first reply, shortened, as a repair shows it back; `response_format` how it was
+            asked for.
     """
 
     generator: str
@@ -319,7 +320,7 @@ class Draft:
     problem: str | None = None
     reason: str = ""
     reply: str = ""
-    rung: Any = "prompt"
+    response_format: Any = "prompt"
     is_repaired: bool = False
     repaired_faults: tuple[str, ...] = ()
     calls: int = 0
@@ -404,7 +405,7 @@ async def write_bundle(work: Construction, generator: Backend) -> Draft:
     if done.status == "refused":
         return replace(draft, ended="refused", reason=done.detail or "")
     form = done.response_format or "prompt"
-    draft = replace(draft, reply=done.text[:ECHO_CHARACTERS], rung=form)
+    draft = replace(draft, reply=done.text[:ECHO_CHARACTERS], response_format=form)
     if not has_object(done):
         return replace(draft, problem=done.reason, reason=why_failed(done))
     return replace(draft, blocks=_blocks(work, done, work.material.numbers))
@@ -428,7 +429,7 @@ async def repair_bundle(work: Construction, draft: Draft) -> Draft:
         problem=draft.problem,
     )
     generator = work.generator(draft.generator)
-    done = await complete(work.desk, generator, question, response_format=draft.rung)
+    done = await complete(work.desk, generator, question, response_format=draft.response_format)
     tried = _paid(replace(draft, is_repaired=True, repaired_faults=told), done)
     if done.status == "not_asked":
         return replace(tried, ended="not_asked", reason=done.reason or "")

@@ -50,8 +50,8 @@ class ReframingState(TypedDict, total=False):
     """State of one prompt. Variants are results and stand here; the prompt's own text does not.
 
     `variants` is what the rewriter wrote, unchecked. `reply` is its first reply, shortened, as the
-    repair shows it back; `rung` how it was asked for; `problem` what was wrong with its form.
-    `faults` are those of the variants as they stand, `set_faults` those of the reply as a whole,
+    repair shows it back; `response_format` how it was asked for; `problem` what was wrong with its
+    form. `faults` are those of the variants as they stand, `set_faults` those of the reply as a whole,
     `repair_faults` those that the repair was asked for. `passed` names the variants that passed a
     review. `ended` is `not_asked` or `failed` where there is nothing more to do.
     """
@@ -62,7 +62,7 @@ class ReframingState(TypedDict, total=False):
     set_faults: list[dict[str, Any]]
     skipped: list[str]
     reply: str
-    rung: Rung
+    response_format: Rung
     problem: str | None
     repaired: bool
     repair_faults: list[dict[str, Any]]
@@ -383,7 +383,7 @@ async def rewrite_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Re
         "variants": dict(done.found),
         "problem": None if has_object(done) else done.reason,
         "reply": done.text[:_ECHO_CHARACTERS],
-        "rung": done.response_format or "prompt",
+        "response_format": done.response_format or "prompt",
         "answered_by": done.answered_by,
         "set_faults": [] if has_object(done) else [form_fault],
     }
@@ -416,7 +416,7 @@ async def repair_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
     question = rewrite_repair(
         work.question(), state.get("reply", ""), faults, wanted, problem=problem
     )
-    form = state.get("rung", "prompt")
+    form = state.get("response_format", "prompt")
     done = await complete(work.desk, work.rewriter, question, response_format=form)
     made.update(_paid(state, done.answers))
     if done.status == "not_asked":

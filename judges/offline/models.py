@@ -13,16 +13,15 @@ messages (scale, dimensions, persona lexicon; templates) comes beside them, as t
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from ...errors import InputError, InputFault
-from ...records.types import MODES, OVERALL
+from ...records.types import OVERALL
 from ..models.backend import Backend
 from ..prompt import NONCE_DIGITS, NONCE_LINE
 from ..schema import ABSTAINED, RATIONALE
+from .facts import GENERATOR_FACTS, JUDGE_FACTS, REWRITER_FACTS, read_facts
 from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
 from .writers import (
     GENERATOR_VERSION,
@@ -31,7 +30,6 @@ from .writers import (
     offline_answer,
     offline_prompts,
     offline_variants,
-    rewriter_templates,
 )
 
 PROVIDER: Final = "offline"
@@ -176,18 +174,6 @@ OFFLINE_VERSIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What came beside the messages."""
-
-    mode: str
-    dimensions: tuple[tuple[str, str | None], ...]
-    low: int
-    high: int
-    lexicon: Mapping[str, float]
-    has_rationale: bool
-
-
 def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: object) -> str:
     """The reply of an embedded model, as text; the same arguments always give the same reply.
 
@@ -201,8 +187,8 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: obje
         messages: chat messages; judge and rewriter read the last one of the user that opens with
             the marker line, so that a request to repair a reply may follow it; the respondent
             reads the last one of the user.
-        facts: the mapping described in `OFFLINE_FACTS` (judge), `REWRITER_FACTS` and
-            `GENERATOR_FACTS`; the respondent takes none.
+        facts: what `JUDGE_FACTS`, `REWRITER_FACTS` and `GENERATOR_FACTS` list; the respondent
+            takes none.
 
     Raises:
         InputError: for another model, for facts that break the contract (all faults at once), or
@@ -213,112 +199,37 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: obje
             raise InputError([InputFault("offline", f"{model} takes no facts")])
         return offline_answer(last_user_text(messages))
     if model == REWRITER:
-        templates = rewriter_templates(facts)
+        templates = read_facts(facts, REWRITER_FACTS)["framings"]
         (baseline,) = marked_texts(messages, ["PROMPT"], reader=f"{PROVIDER}/{model} rewrites")
         return json.dumps(offline_variants(baseline, templates), ensure_ascii=False)
     if model == GENERATOR:
+        known = read_facts(facts, GENERATOR_FACTS)
         (material,) = marked_texts(messages, ["MATERIAL"], reader=f"{PROVIDER}/{model} writes")
-        return json.dumps(offline_prompts(material, facts), ensure_ascii=False)
+        prompts = offline_prompts(
+            material, known["numbers"], topic=known["topic"], technology=known["technology"]
+        )
+        return json.dumps(prompts, ensure_ascii=False)
     if model != LEXICAL:
         names = " or ".join(OFFLINE_VERSIONS)
         raise InputError([InputFault("offline", f"must be {names}, got {model!r}", "model")])
-    known = _read_facts(facts)
+    known = read_facts(facts, JUDGE_FACTS)
     prompt, response = marked_texts(
         messages, ["PROMPT", "RESPONSE"], reader=f"{PROVIDER}/{model} judges responses"
     )
     scores = score(
         measure(prompt, response),
-        dimensions=known.dimensions,
-        low=known.low,
-        high=known.high,
-        lexicon=known.lexicon,
+        dimensions=known["dimensions"],
+        low=known["low"],
+        high=known["high"],
+        lexicon=known["lexicon"],
     )
     return json.dumps(_reply_object(scores, known), ensure_ascii=False)
 
 
-OFFLINE_FACTS: Final = """\
-version: the LEXICAL_VERSION that the caller was written for
-mode: dimensions, holistic or no_rubric
-dimensions: [[id, family or null], …] in rubric order; may be empty in the single-integer modes
-low, high: the ends of the scale
-lexicon: {term: weight} of the persona
-rationale: none or before"""
-"""The keys of the keyword `offline` for the judge; there are no others."""
-
-
-def _reply_object(scores: LexicalScores, facts: _Facts) -> dict[str, Any]:
+def _reply_object(scores: LexicalScores, facts: Mapping[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = {}
-    if facts.has_rationale:
+    if facts["rationale"] == "before":
         reply[RATIONALE] = strongest_and_weakest(scores)
-    if facts.mode == "dimensions":
+    if facts["mode"] == "dimensions":
         return reply | dict(scores.scores) | {ABSTAINED: scores.abstained}
     return reply | {OVERALL: scores.overall}
-
-
-def _read_facts(facts: object) -> _Facts:
-    if not isinstance(facts, Mapping):
-        raise InputError(
-            [InputFault("offline", f"must be a mapping, got {type(facts).__name__}")],
-            hint="Pass the keyword `offline` to litellm, with these keys:\n" + OFFLINE_FACTS,
-        )
-    faults: list[InputFault] = []
-
-    def check(holds: bool, name: str, rule: str) -> None:
-        if not holds:
-            got = repr(facts.get(name, "nothing"))
-            faults.append(InputFault("offline", f"must be {rule}, got {got[:80]}", name))
-
-    expected = {"version", "mode", "dimensions", "low", "high", "lexicon", "rationale"}
-    faults += [
-        InputFault("offline", f"unknown key; there are {', '.join(sorted(expected))}", str(name))
-        for name in facts
-        if name not in expected
-    ]
-    mode, dimensions = facts.get("mode"), facts.get("dimensions")
-    low, high, lexicon = facts.get("low"), facts.get("high"), facts.get("lexicon")
-    check(facts.get("version") == LEXICAL_VERSION, "version", repr(LEXICAL_VERSION))
-    check(mode in MODES, "mode", " or ".join(MODES))
-    check(_are_dimensions(dimensions), "dimensions", "a list of different [id, family or null]")
-    check(
-        mode != "dimensions" or bool(dimensions), "dimensions", "a list of at least one dimension"
-    )
-    check(type(low) is int, "low", "an integer")
-    check(
-        type(high) is int and (type(low) is not int or high > low), "high", "an integer above low"
-    )
-    check(_is_lexicon(lexicon), "lexicon", "a mapping of terms to finite weights")
-    check(facts.get("rationale") in ("none", "before"), "rationale", "none or before")
-    if faults:
-        raise InputError(faults)
-    return _Facts(
-        mode=facts["mode"],
-        dimensions=tuple((name, family) for name, family in facts["dimensions"]),
-        low=facts["low"],
-        high=facts["high"],
-        lexicon=facts["lexicon"],
-        has_rationale=facts["rationale"] == "before",
-    )
-
-
-def _are_dimensions(value: object) -> bool:
-    if not isinstance(value, list | tuple):
-        return False
-    names = []
-    for pair in value:
-        if not isinstance(pair, list | tuple) or len(pair) != 2:
-            return False
-        name, family = pair
-        if not isinstance(name, str) or not (family is None or isinstance(family, str)):
-            return False
-        names.append(name)
-    return len(set(names)) == len(names)
-
-
-def _is_lexicon(value: object) -> bool:
-    return isinstance(value, Mapping) and all(
-        isinstance(term, str)
-        and isinstance(weight, int | float)
-        and not isinstance(weight, bool)
-        and math.isfinite(weight)
-        for term, weight in value.items()
-    )

@@ -14,15 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from ...errors import InputError, InputFault
 from .subject import chosen, question_of, subject_words, topic_of
 
 REWRITER_VERSION: Final = "1"
-
-REWRITER_FACTS: Final = """\
-version: the REWRITER_VERSION that the caller was written for
-framings: {id: [template, …]}, each template with {question} and perhaps {topic}"""
-"""The keys of the keyword `offline` for this model; there are no others."""
 
 
 def offline_variants(prompt: str, templates: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -41,47 +35,6 @@ def offline_variants(prompt: str, templates: Mapping[str, Sequence[str]]) -> dic
                 f"{head.replace('{topic}', topic)}{question}{tail.replace('{topic}', topic)}"
             )
     return variants
-
-
-def rewriter_templates(facts: object) -> dict[str, list[str]]:
-    """The templates in the keyword `offline`.
-
-    Raises:
-        InputError: for facts of another form, all faults at once.
-    """
-    if not isinstance(facts, Mapping):
-        raise InputError(
-            [InputFault("offline", f"must be a mapping, got {type(facts).__name__}")],
-            hint="Pass the keyword `offline` to litellm, with these keys:\n" + REWRITER_FACTS,
-        )
-    faults = [
-        InputFault("offline", "unknown key; there are framings, version", str(name))
-        for name in facts
-        if name not in ("version", "framings")
-    ]
-    if facts.get("version") != REWRITER_VERSION:
-        got = repr(facts.get("version", "nothing"))[:80]
-        faults.append(InputFault("offline", f"must be {REWRITER_VERSION!r}, got {got}", "version"))
-    framings: Any = facts.get("framings")
-    if not _are_templates(framings):
-        rule = "must map at least one id to a list of templates with {question}"
-        faults.append(InputFault("offline", rule, "framings"))
-    if faults:
-        raise InputError(faults)
-    return {name: list(options) for name, options in framings.items()}
-
-
-def _are_templates(value: object) -> bool:
-    return (
-        isinstance(value, Mapping)
-        and bool(value)
-        and all(
-            isinstance(name, str)
-            and isinstance(options, list | tuple)
-            and all(isinstance(text, str) and text.count("{question}") == 1 for text in options)
-            for name, options in value.items()
-        )
-    )
 
 
 RESPONDENT_VERSION: Final = "2"
@@ -257,13 +210,6 @@ def _capital(text: str) -> str:
 
 GENERATOR_VERSION: Final = "1"
 
-GENERATOR_FACTS: Final = """\
-version: the GENERATOR_VERSION that the caller was written for
-numbers: the numbers of the prompts to write, from 1
-topic: a word or two for the matter
-technology: whether to say of each prompt if it is about technology"""
-"""The keys of the keyword `offline` for this model; there are no others."""
-
 _TEMPLATES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
     (
         "discipline: social psychology; level: persons",
@@ -371,13 +317,17 @@ _TEMPLATES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
 )
 
 
-def offline_prompts(material: str, facts: object) -> dict[str, Any]:
-    """The object that a generator is asked for; the same material and facts always give the same.
+def offline_prompts(
+    material: str, numbers: Sequence[int], *, topic: str, technology: bool
+) -> dict[str, Any]:
+    """The object that a generator is asked for; the same arguments always give the same.
 
-    Raises:
-        InputError: for facts of another form, all faults at once.
+    Args:
+        material: the scenario.
+        numbers: of the prompts to write, from 1.
+        topic: a word or two for the matter.
+        technology: whether to say of each prompt if it is about technology.
     """
-    numbers, topic, technology = _generator_facts(facts)
     reply: dict[str, Any] = {"scratchpad": f"Templates about {topic}."}
     for number in numbers:
         dimensions, angle, questions = _TEMPLATES[(number - 1) % len(_TEMPLATES)]
@@ -388,39 +338,3 @@ def offline_prompts(material: str, facts: object) -> dict[str, Any]:
             reply[f"prompt_{number}_technology"] = False
         reply[f"prompt_{number}_question"] = question
     return reply
-
-
-def _generator_facts(facts: object) -> tuple[Sequence[int], str, bool]:
-    if not isinstance(facts, Mapping):
-        raise InputError(
-            [InputFault("offline", f"must be a mapping, got {type(facts).__name__}")],
-            hint="Pass the keyword `offline` to litellm, with these keys:\n" + GENERATOR_FACTS,
-        )
-    known = {"version", "numbers", "topic", "technology"}
-    faults = [
-        InputFault("offline", f"unknown key; there are {', '.join(sorted(known))}", str(name))
-        for name in facts
-        if name not in known
-    ]
-    numbers, topic = facts.get("numbers"), facts.get("topic")
-    for holds, name, rule in (
-        (facts.get("version") == GENERATOR_VERSION, "version", repr(GENERATOR_VERSION)),
-        (_are_numbers(numbers), "numbers", "a list of different whole numbers from 1 to 20"),
-        (isinstance(topic, str) and 0 < len(topic) <= 80, "topic", "a text of 1 to 80 characters"),
-        (isinstance(facts.get("technology"), bool), "technology", "true or false"),
-    ):
-        if not holds:
-            got = repr(facts.get(name, "nothing"))[:80]
-            faults.append(InputFault("offline", f"must be {rule}, got {got}", name))
-    if faults:
-        raise InputError(faults)
-    return list(numbers or ()), str(topic), bool(facts["technology"])
-
-
-def _are_numbers(value: object) -> bool:
-    return (
-        isinstance(value, list | tuple)
-        and bool(value)
-        and all(type(item) is int and 1 <= item <= 20 for item in value)
-        and len(set(value)) == len(value)
-    )

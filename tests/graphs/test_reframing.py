@@ -1,9 +1,10 @@
-"""The reframing graph: every fault of a rewriter ends as the outcome that belongs to it."""
+"""The reframing graph: who rewrites what, and every fault of a rewriter as its own outcome."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from areopagus.errors import ProviderError, StoreError
+from areopagus.errors import InputError, ProviderError, StoreError
 from areopagus.graphs.framings import Framing, load_framings
 from areopagus.graphs.reframing import (
     NO_SECOND_MODEL,
     Reframed,
     Rewriting,
+    assign_rewriters,
     build_reframing_graph,
     reframe,
     variant_rows,
@@ -706,3 +708,71 @@ async def test_a_framing_of_the_users_own_takes_the_same_road(
     stand_in.prepare()
     outcome = await run(desk, five, stand_in)
     assert (outcome.status, codes(outcome)) == ("partial", [("authority", "missing_key")])
+
+
+IDS = [f"p{number}" for number in range(30)]
+
+
+A, B, C = (ScriptedBackend("x", name=f"scripted/{letter}") for letter in "abc")
+
+
+def writers(seed: int = 0, ids: list[str] = IDS) -> dict[str, str]:
+    assigned = assign_rewriters(ids, [A, B, C], seed=seed)
+    return {name: who.rewriter.spec.name for name, who in assigned.items()}
+
+
+def test_batches_are_equal_as_in_the_paper() -> None:
+    assert sorted(Counter(writers().values()).values()) == [10, 10, 10]
+    assert sorted(Counter(writers(ids=IDS[:8]).values()).values()) == [2, 3, 3]
+    assert writers(ids=IDS[:1]).keys() == {"p0"}
+
+
+def test_the_order_of_prompts_and_models_changes_nothing() -> None:
+    expected = writers()
+    for ids in (IDS[::-1], sorted(IDS, key=lambda name: name[::-1]), [*IDS, *IDS]):
+        assert writers(ids=ids) == expected
+    turned = assign_rewriters(IDS, [C, A, B], seed=0)
+    assert {name: who.rewriter.spec.name for name, who in turned.items()} == expected
+
+
+def test_the_seed_draws_and_is_the_same_for_ever() -> None:
+    assert writers(1) != writers(0)
+    assert [writers()[name][-1] for name in IDS[:6]] == list("baccaa")
+
+
+def test_over_seeds_every_model_gets_the_larger_batch_alike() -> None:
+    larger = Counter(
+        Counter(writers(seed, IDS[:4]).values()).most_common(1)[0][0] for seed in range(600)
+    )
+    # binomial with p = 1/3: 200 ± 4 · 11.5
+    assert all(154 <= count <= 246 for count in larger.values())
+    first = Counter(writers(seed)["p0"] for seed in range(600))
+    assert all(154 <= count <= 246 for count in first.values())
+
+
+def test_the_reviewer_is_another_model_than_the_writer() -> None:
+    for who in assign_rewriters(IDS, [A, B, C], seed=3).values():
+        assert who.reviewer is not None
+        assert who.reviewer.spec.model != who.rewriter.spec.model
+    alone = assign_rewriters(IDS, [A], seed=3)
+    assert {who.reviewer for who in alone.values()} == {None}
+
+
+def test_two_backends_of_one_model_are_not_independent() -> None:
+    twin = ScriptedBackend("x", name="scripted/a", temperature=1.0)
+    assert {who.reviewer for who in assign_rewriters(IDS, [A, twin]).values()} == {None}
+
+
+def test_reviewers_of_their_own_are_taken_first_and_a_stand_in_never() -> None:
+    stand_in = ScriptedBackend("x", name="offline/rewriter")
+    for who in assign_rewriters(IDS, [A, stand_in], reviewers=[B, stand_in]).values():
+        assert who.reviewer is B
+    mixed = assign_rewriters(IDS, [A, stand_in])
+    by_writer = {who.rewriter.spec.name: who.reviewer for who in mixed.values()}
+    assert by_writer == {"scripted/a": None, "offline/rewriter": A}
+
+
+def test_without_a_rewriter_there_is_nothing_to_deal_out() -> None:
+    with pytest.raises(InputError, match="at least one rewriter"):
+        assign_rewriters(IDS, [])
+    assert assign_rewriters([], [A]) == {}
