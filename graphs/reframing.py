@@ -51,7 +51,7 @@ class ReframingState(TypedDict, total=False):
 
     `variants` is what the rewriter wrote, unchecked. `reply` is its first reply, shortened, as the
     repair shows it back; `response_format` how it was asked for; `problem` what was wrong with its
-    form. `faults` are those of the variants as they stand, `set_faults` those of the reply as a whole,
+    form. `faults` are those of the variants as they stand, `set_faults` those of the whole reply,
     `repair_faults` those that the repair was asked for. `passed` names the variants that passed a
     review. `ended` is `not_asked` or `failed` where there is nothing more to do.
     """
