@@ -2,7 +2,7 @@
 
     python benchmarks/ledger_speed.py [--calls N]
 
-CPU microseconds for noting a call and storing its reply (begin + finish), with so many calls under
+CPU microseconds for noting a call and storing its reply (claim + finish), with so many calls under
 way at once, against storing them one after the other: one commit a record.
 """
 
@@ -36,7 +36,8 @@ async def store(ledger: Ledger, name: str, calls: int, at_once: int) -> None:
         nonlocal on_their_way
         for number in numbers:
             key = f"{name}{number:060}"
-            intent = await ledger.begin(key, backend="model")
+            intent = await ledger.claim(key, backend="model")
+            assert intent is not None
             on_their_way += 1
             await asyncio.sleep(0)  # the call
             on_their_way -= 1

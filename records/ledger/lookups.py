@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 Found = TypeVar("Found")
-Look = Callable[[Sequence[str]], Mapping[str, Found]]
-_Asked = list[tuple[str, "asyncio.Future[Found | None]"]]
 
 
 class GatheredLookups(Generic[Found]):
@@ -19,7 +18,9 @@ class GatheredLookups(Generic[Found]):
     and whoever asks meanwhile shares the next one.
     """
 
-    def __init__(self, look: Look[Found], *, aside: bool) -> None:
+    def __init__(
+        self, look: Callable[[Sequence[str]], Mapping[str, Found]], *, aside: bool
+    ) -> None:
         """Keeps what it needs.
 
         Args:
@@ -28,8 +29,12 @@ class GatheredLookups(Generic[Found]):
         """
         self._look = look
         self._aside = aside
-        self._asked: dict[asyncio.AbstractEventLoop, _Asked[Found]] = {}
-        self._under_way: set[asyncio.AbstractEventLoop] = set()
+        self._gathering: dict[
+            asyncio.AbstractEventLoop, tuple[list[str], asyncio.Task[Mapping[str, Found]]]
+        ] = {}
+        self._one_at_a_time: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
 
     async def find(self, key: str) -> Found | None:
         """What is stored of a key, or None.
@@ -38,50 +43,21 @@ class GatheredLookups(Generic[Found]):
             StoreError: the ledger cannot be read.
         """
         loop = asyncio.get_running_loop()
-        future: asyncio.Future[Found | None] = loop.create_future()
-        asked = self._asked.get(loop)
-        if asked is None:
-            asked = self._asked[loop] = []
-            if loop not in self._under_way:
-                loop.call_soon(self._start, loop)
-        asked.append((key, future))
-        return await future
+        if loop not in self._gathering:
+            keys: list[str] = []
+            self._gathering[loop] = keys, loop.create_task(self._look_all_up(loop, keys))
+        keys, looking = self._gathering[loop]
+        keys.append(key)
+        # One who is cancelled leaves the others their answer.
+        return (await asyncio.shield(looking)).get(key)
 
-    def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        asked = self._asked.pop(loop)
-        keys = list(dict.fromkeys(key for key, future in asked if not future.done()))
+    async def _look_all_up(
+        self, loop: asyncio.AbstractEventLoop, keys: list[str]
+    ) -> Mapping[str, Found]:
+        """Runs a round after the first asker, when all of that round have joined."""
         if not self._aside:
-            try:
-                found = self._look(keys)
-            except BaseException as error:
-                _fail(asked, error)
-            else:
-                _answer(asked, found)
-            return
-        self._under_way.add(loop)
-        looking = loop.run_in_executor(None, self._look, keys)
-
-        def ended(done: asyncio.Future[Mapping[str, Found]]) -> None:
-            self._under_way.discard(loop)
-            if self._asked.get(loop):
-                self._start(loop)
-            if done.cancelled():
-                _fail(asked, asyncio.CancelledError())
-            elif (error := done.exception()) is not None:
-                _fail(asked, error)
-            else:
-                _answer(asked, done.result())
-
-        looking.add_done_callback(ended)
-
-
-def _answer(asked: _Asked[Found], found: Mapping[str, Found]) -> None:
-    for key, future in asked:
-        if not future.done():
-            future.set_result(found.get(key))
-
-
-def _fail(asked: _Asked[Any], error: BaseException) -> None:
-    for _, future in asked:
-        if not future.done():
-            future.set_exception(error)
+            del self._gathering[loop]
+            return self._look(list(dict.fromkeys(keys)))
+        async with self._one_at_a_time.setdefault(loop, asyncio.Lock()):
+            del self._gathering[loop]
+            return await loop.run_in_executor(None, self._look, list(dict.fromkeys(keys)))

@@ -1,8 +1,20 @@
-"""One connection to the server of a PostgreSQL ledger: made, checked, and its errors told apart.
+"""A ledger in a schema of a PostgreSQL database, for many processes on many machines.
 
 The driver is pg8000: synchronous, as the ledger's one writing thread is and as look-ups are, and
 pure Python under a BSD licence. (psycopg is under the LGPL; asyncpg would need an event loop of
 its own in the writing thread and another thread for every look-up made on the package's loop.)
+
+A session holds an advisory lock for as long as its connection lives. So a process that was killed,
+on whatever machine, is told from a living one at once and without clocks. Connect directly, or
+through a pool that gives each client a connection of its own: advisory locks belong to one.
+
+When the server goes away, the writer connects again for a minute. A commit of which nobody knows
+whether it was done carries its number; it is done again only where that number is not there yet.
+
+The tables are those of the SQLite ledger (see `sqlite`), with these differences:
+
+    meta        also `application` and `version`, which mark the schema as a ledger
+    sessions    `batch`: number of the last commit of this session
 """
 
 from __future__ import annotations
@@ -49,6 +61,53 @@ _TYPES = {
     "may_be_billed": "bigint",
     "checksum": "bigint",
 }
+APPLICATION = b"areopagus ledger"
+_TABLES = {"meta", "sessions", "intents", "calls", "failures", "capabilities"}
+_SINCE_2 = 'CREATE TABLE requests(name text COLLATE "C" PRIMARY KEY, description text NOT NULL)'
+_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum bigint"
+_SCHEMA = """
+CREATE TABLE meta(name text PRIMARY KEY, value bytea NOT NULL);
+CREATE TABLE sessions(
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, host text NOT NULL, pid bigint NOT NULL,
+    process_started text NOT NULL, started_at float8 NOT NULL, heartbeat_at float8 NOT NULL,
+    ended_at float8, batch bigint NOT NULL DEFAULT 0);
+CREATE TABLE intents(
+    id bigint PRIMARY KEY, key text COLLATE "C" NOT NULL, backend text NOT NULL,
+    begun_at float8 NOT NULL);
+CREATE INDEX intents_by_key ON intents(key);
+CREATE TABLE calls(
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
+    backend text NOT NULL, endpoint text NOT NULL, purpose text NOT NULL, session bigint NOT NULL,
+    created_at float8 NOT NULL, input_tokens bigint, output_tokens bigint, cost_usd float8,
+    finish_reason text, answered_by text, repeats bigint NOT NULL,
+    duplicates bigint NOT NULL DEFAULT 0, duplicate_cost_usd float8,
+    request text NOT NULL, reply bytea NOT NULL, checksum bigint);
+CREATE TABLE failures(
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, backend text NOT NULL,
+    session bigint NOT NULL, failed_at float8 NOT NULL, fault text NOT NULL, detail text NOT NULL,
+    status bigint, attempts bigint NOT NULL, may_be_billed bigint NOT NULL);
+CREATE TABLE capabilities(
+    backend text PRIMARY KEY, rung text NOT NULL, learned_at float8 NOT NULL);
+"""
+RECONNECT_S = 60.0
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
+_TURNS = 20
+_CLAIM = (
+    "UPDATE sessions SET batch = :batch, heartbeat_at = extract(epoch FROM clock_timestamp())"
+    " WHERE id = :session AND batch < :batch RETURNING id"
+)
+# Whoever notes calls of the same keys waits in line, so that one of them sees the other's notes. A
+# hash of few bits bounds the number of locks; ordered, so that two never wait for each other.
+_LOCK_KEYS = (
+    "SELECT pg_advisory_xact_lock(CAST(:space AS int), lock) FROM (SELECT DISTINCT"
+    " hashtext(key) & 1023 AS lock FROM unnest(CAST(:keys AS text[])) AS key ORDER BY 1) AS ordered"
+)
+_HOLDERS = (
+    "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"
+    " AND classid = CAST(:space AS oid)"
+    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+Outcome = TypeVar("Outcome")
 
 
 class ServerGoneError(Exception):
@@ -264,36 +323,6 @@ def _plain(value: Any) -> Any:
     return value
 
 
-APPLICATION = b"areopagus ledger"
-_TABLES = {"meta", "sessions", "intents", "calls", "failures", "capabilities"}
-_SINCE_2 = 'CREATE TABLE requests(name text COLLATE "C" PRIMARY KEY, description text NOT NULL)'
-_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum bigint"
-_SCHEMA = """
-CREATE TABLE meta(name text PRIMARY KEY, value bytea NOT NULL);
-CREATE TABLE sessions(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, host text NOT NULL, pid bigint NOT NULL,
-    process_started text NOT NULL, started_at float8 NOT NULL, heartbeat_at float8 NOT NULL,
-    ended_at float8, batch bigint NOT NULL DEFAULT 0);
-CREATE TABLE intents(
-    id bigint PRIMARY KEY, key text COLLATE "C" NOT NULL, backend text NOT NULL,
-    begun_at float8 NOT NULL);
-CREATE INDEX intents_by_key ON intents(key);
-CREATE TABLE calls(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
-    backend text NOT NULL, endpoint text NOT NULL, purpose text NOT NULL, session bigint NOT NULL,
-    created_at float8 NOT NULL, input_tokens bigint, output_tokens bigint, cost_usd float8,
-    finish_reason text, answered_by text, repeats bigint NOT NULL,
-    duplicates bigint NOT NULL DEFAULT 0, duplicate_cost_usd float8,
-    request text NOT NULL, reply bytea NOT NULL, checksum bigint);
-CREATE TABLE failures(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, backend text NOT NULL,
-    session bigint NOT NULL, failed_at float8 NOT NULL, fault text NOT NULL, detail text NOT NULL,
-    status bigint, attempts bigint NOT NULL, may_be_billed bigint NOT NULL);
-CREATE TABLE capabilities(
-    backend text PRIMARY KEY, rung text NOT NULL, learned_at float8 NOT NULL);
-"""
-
-
 def version_of(link: Link, address: PostgresAddress) -> int:
     """The version of the schema's ledger; 0 where it is empty or missing.
 
@@ -381,28 +410,6 @@ def bring_up_to_date(link: Link, address: PostgresAddress) -> None:
     except BaseException:
         link.run("ROLLBACK")
         raise
-
-
-RECONNECT_S = 60.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
-_TURNS = 20
-_CLAIM = (
-    "UPDATE sessions SET batch = :batch, heartbeat_at = extract(epoch FROM clock_timestamp())"
-    " WHERE id = :session AND batch < :batch RETURNING id"
-)
-# Whoever notes calls of the same keys waits in line, so that one of them sees the other's notes. A
-# hash of few bits bounds the number of locks; ordered, so that two never wait for each other.
-_LOCK_KEYS = (
-    "SELECT pg_advisory_xact_lock(CAST(:space AS int), lock) FROM (SELECT DISTINCT"
-    " hashtext(key) & 1023 AS lock FROM unnest(CAST(:keys AS text[])) AS key ORDER BY 1) AS ordered"
-)
-_HOLDERS = (
-    "FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND granted"
-    " AND classid = CAST(:space AS oid)"
-    " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-)
-
-Outcome = TypeVar("Outcome")
 
 
 class PostgresStore:

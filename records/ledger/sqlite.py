@@ -1,4 +1,4 @@
-"""The ledger's SQLite file: its schema, how it is opened, and what its errors mean.
+"""A ledger in an SQLite file: its tables, how it is opened, its connections, what errors mean.
 
     meta(name, value)              `secret`: 32 random bytes, made with the ledger, never exported
     sessions(id, host, pid, process_started, started_at, heartbeat_at, ended_at)

@@ -348,20 +348,6 @@ def test_rows_are_cut_in_order() -> None:
     assert list(cut([], size=3, is_repeated=lambda item: False)) == []
 
 
-def test_a_shard_waits_for_another_that_makes_the_same_calls_and_for_no_other() -> None:
-    """The same question about the same text makes the same calls, whoever wrote it."""
-    first, other = row(0, "same"), row(1, "")
-    again = replace(row(2, "same"), prompt_text=first.prompt_text, respondent_id="somebody")
-    blank = replace(row(3, " "), prompt_text=other.prompt_text)
-    elsewhere = replace(row(4, "same"), prompt_text="Another question?")
-    shards = list(
-        cut([first, other, again, blank, elsewhere], size=1, is_repeated=lambda item: False)
-    )
-    assert shards[0].questions == shards[2].questions
-    assert not shards[0].questions & shards[4].questions
-    assert [len(shard.questions) for shard in shards] == [1, 0, 1, 0, 1]
-
-
 def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:
     backend = ScriptedBackend({"overall": 7}, concurrency=40)
     panel = Panel(backend, mode="holistic")

@@ -240,7 +240,7 @@ def test_a_stop_reaches_the_nodes_and_what_is_in_flight_is_kept(
             calls = provider.counts
             assert run.state == "interrupted"
             known = run.record["sessions"][-1]["calls"]["from_ledger"]
-            assert known in (0, 10)  # the repeated question
+            assert known <= 10  # the repeated question
             assert run.counts["scored"] - known == calls.total == calls.answered < 590
             assert run.counts["scored"] + run.counts["not_asked"] == 600
             finished = score(panel, tmp_path / "run", 60, on(cluster))

@@ -336,8 +336,6 @@ class RayEngine:
                             yield scored
                     else:
                         await _until_one(queue, watching)
-                while same := _others_with(shard, queue):
-                    await _until_one(same, watching)
                 queue.append((shard, None if desk.stopped else self._send(cluster, run, shard)))
                 while queue and _is_done(queue[0][1]):
                     async for scored in self._verdicts(panel, *queue.popleft()):
@@ -518,12 +516,3 @@ async def _until_one(sent: Iterable[_Sent], watching: asyncio.Task[None]) -> Non
     await asyncio.wait([*running, watching], return_when=asyncio.FIRST_COMPLETED)
     if watching.done():
         await watching
-
-
-def _others_with(shard: Shard, queue: Iterable[_Sent]) -> list[_Sent]:
-    """The shards under way that make the same calls; each call is paid once if they come first."""
-    return [
-        (other, work)
-        for other, work in queue
-        if not _is_done(work) and shard.questions & other.questions
-    ]

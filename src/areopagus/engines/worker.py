@@ -8,12 +8,12 @@ nodes have PGPASSWORD.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AreopagusError, InputError, InputFault, StoreError
@@ -39,17 +39,12 @@ class Shard:
     """Some neighbouring responses of the input.
 
     Attributes:
-        number: from 0.
         rows: the responses.
         repeated: for each, whether its respondent gives the same text to another prompt too.
-        questions: digests of what judges are asked about, prompt and text: where another shard has
-            the same, whoever wrote it, the calls are the same, and one of the two should make them.
     """
 
-    number: int
     rows: tuple[ResponseRow, ...]
     repeated: tuple[bool, ...]
-    questions: frozenset[bytes]
 
 
 def shard_size(bench: Bench, processors: int) -> int:
@@ -66,29 +61,9 @@ def cut(
     rows: Iterable[ResponseRow], *, size: int, is_repeated: Callable[[ResponseRow], bool]
 ) -> Iterator[Shard]:
     """The rows in shards of this size, in order."""
-    waiting: list[ResponseRow] = []
-    number = 0
-    for row in rows:
-        waiting.append(row)
-        if len(waiting) == size:
-            yield _shard(number, waiting, is_repeated)
-            number, waiting = number + 1, []
-    if waiting:
-        yield _shard(number, waiting, is_repeated)
-
-
-def _shard(
-    number: int, rows: list[ResponseRow], is_repeated: Callable[[ResponseRow], bool]
-) -> Shard:
-    repeated = tuple(is_repeated(row) for row in rows)
-    # Nobody is asked about a response without text, however many there are.
-    questions = frozenset(_question(row) for row in rows if row.response_text.strip())
-    return Shard(number, tuple(rows), repeated, questions)
-
-
-def _question(row: ResponseRow) -> bytes:
-    prompt = hashlib.sha256(row.prompt_text.encode("utf-8", "surrogatepass")).digest()
-    return hashlib.sha256(prompt + row.response_text.encode("utf-8", "surrogatepass")).digest()
+    left = iter(rows)
+    while part := tuple(islice(left, size)):
+        yield Shard(part, tuple(is_repeated(row) for row in part))
 
 
 @dataclass(frozen=True, slots=True)
