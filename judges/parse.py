@@ -303,6 +303,8 @@ def _without_reasoning(text: str, judged: Sequence[str]) -> tuple[int, int]:
     then what is reasoning, and all of it counts as prose.
     """
     start, end = _trimmed(text, 0, len(text))
+    if text.startswith("{", start):
+        return start, end
     for tag, close in _REASONING.items():
         if text.startswith(tag, start) and text.count(close, start) == 1:
             if not any(close in source for source in judged):

@@ -69,6 +69,10 @@ class NumberAsWritten(str):
     __slots__ = ()
 
 
+_PYTHON_TYPE = {"string": str, "boolean": bool, "integer": int}
+_WANTED = {"string": "a string", "boolean": "true or false", "integer": "an integer"}
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """What one key of the object holds.
@@ -97,9 +101,8 @@ class Value:
 
     def fault(self, given: object) -> tuple[Problem, str] | None:
         """What is wrong with a value given for it."""
-        wanted = {"string": "a string", "boolean": "true or false", "integer": "an integer"}
-        if type(given) is not {"string": str, "boolean": bool, "integer": int}[self.type]:
-            return "wrong_type", f"must be {wanted[self.type]}, got {shown(given)}"
+        if type(given) is not _PYTHON_TYPE[self.type]:
+            return "wrong_type", f"must be {_WANTED[self.type]}, got {shown(given)}"
         if self.choices and given not in self.choices:
             return "wrong_type", f"must be one of {', '.join(self.choices)}"
         low, high = self.low, self.high

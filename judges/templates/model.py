@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -174,12 +175,22 @@ def fill(text: str, values: Mapping[str, str | Sequence[str]]) -> str:
     for name, value in values.items():
         if not value and name not in _JUDGED:
             text = without(text, name)
+    said: list[str] = []
+    for before, indent, name in _pieces(text):
+        value = values[name] if name else ""
+        said += (before, indent, value if isinstance(value, str) else f"\n{indent}".join(value))
+    return "".join(said)
 
-    def put(match: re.Match[str]) -> str:
-        indent, value = match[1] or "", values[match[2]]
-        return indent + (value if isinstance(value, str) else f"\n{indent}".join(value))
 
-    return _PLACEHOLDER.sub(put, text)
+@lru_cache(maxsize=256)
+def _pieces(text: str) -> tuple[tuple[str, str, str], ...]:
+    """The text before each placeholder, its indent and its name; "" for the end of the text."""
+    found: list[tuple[str, str, str]] = []
+    end = 0
+    for match in _PLACEHOLDER.finditer(text):
+        found.append((text[end : match.start()], match[1] or "", match[2]))
+        end = match.end()
+    return (*found, (text[end:], "", ""))
 
 
 def without(text: str, name: str) -> str:
