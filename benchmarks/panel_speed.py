@@ -53,10 +53,10 @@ from typing import Any
 from loopback import provider
 
 from areopagus import Panel
+from areopagus.async_runner import run_sync
 from areopagus.experiment.engine import score_rows
 from areopagus.judges.judge import Judge
 from areopagus.judges.models.client import Desk
-from areopagus.loop import run_sync
 from areopagus.records.ledger.writer import LedgerWriter
 from areopagus.records.readers.responses import ResponseRow
 from areopagus.records.types import Judgment
@@ -121,10 +121,7 @@ async def judge_all(panel: Panel, count: int) -> int:
     """Judgments scored."""
     desk = Desk(panel.ledger)
     return sum(
-        [
-            one.verdict.n_scored
-            async for one in score_rows(rows(count), bench=panel.bench, desk=desk)
-        ]
+        [one.verdict.n_scored async for one in score_rows(rows(count), bench=panel.spec, desk=desk)]
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from loopback import provider
 
 from areopagus import Panel
+from areopagus.records.run_tables import read_judgments
 
 LEAST = 1024
 MODELS = {"openai/gpt-4o-mini": "openai", "anthropic/claude-sonnet-4-5": "anthropic"}
@@ -30,7 +31,7 @@ def score(model: str, base: str, source: str, limit: int, **settings: Any) -> li
         spec = {"model": model, "api_base": base, "structured": "json_schema", **settings}
         with Panel(spec, order=order, ledger=Path(folder) / "ledger.sqlite") as panel:
             run = panel.score_many(source, Path(folder) / "run", limit=limit)
-            return list(run.judgments())
+            return list(read_judgments(run.path))
 
 
 def line(name: str, judgments: list[dict[str, Any]]) -> str:

@@ -204,7 +204,7 @@ def run(
     watching = threading.Thread(target=watch)
     with tempfile.TemporaryDirectory() as folder, Panel(model, ledger=ledger) as panel:
         watching.start()
-        job = ScoreJob(panel, open_responses(rows(responses)), out=folder, engine=engine)
+        job = ScoreJob(panel.spec, open_responses(rows(responses)), out=folder, engine=engine)
         done = run_job(job)
         over.set()
         watching.join()

@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from areopagus import Run
+from areopagus.records.run_tables import read_judgments
 from areopagus.testing import (
     ENVELOPE_FAULTS,
     HTTP_FAULTS,
@@ -150,12 +151,12 @@ class Soak:
     def tables(self, out: str) -> tuple[bytes, list[dict[str, Any]]]:
         """What two runs of the same votes have in common: everything."""
         run = Run(self.folder / out)
-        return (run.path / "scores.csv").read_bytes(), list(run.judgments())
+        return (run.path / "scores.csv").read_bytes(), list(read_judgments(run.path))
 
     def check_votes(self, out: str) -> Counter[str]:
         """Statuses of a run, each planned judgment having exactly one."""
         run = Run(self.folder / out)
-        rows = list(run.judgments())
+        rows = list(read_judgments(run.path))
         keys = {(r["response_id"], r["persona"], r["model"], r["repeat"]) for r in rows}
         self.expect(len(rows) == self.planned, f"{len(rows)} votes of {self.planned} planned")
         self.expect(len(keys) == len(rows), "a judgment has two votes")

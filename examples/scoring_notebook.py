@@ -33,28 +33,22 @@ for respondent in run.respondents:
     print(f"  {respondent.respondent_id:10}{respondent.composite:6.2f}  {respondent.reason or ''}")
 
 # %% As data frames.
-scores = run.to_pandas()
+scores = run.scores
 print(scores[["response_id", "status", "composite", "sd", "disagreement"]].to_string())
-judgments = run.to_pandas("judgments")
+judgments = run.judgments
 scored = judgments[judgments["status"] == "scored"]  # an abstention's integers do not count
 print(scored.groupby("axis")["argumentative_soundness"].mean())
 
 # %% Where the panel disagrees most, persona by persona; and who got no number, and why.
-rows = [row for row in run.scores() if row["sd"]]
-for row in sorted(rows, key=lambda row: -float(row["sd"]))[:3]:
-    by_persona = sorted(
-        (float(value), name.removeprefix("persona_"))
-        for name, value in row.items()
-        if name.startswith("persona_") and value
-    )
-    (low, severest), (high, mildest) = by_persona[0], by_persona[-1]
+personas = [name for name in scores.columns if name.startswith("persona_")]
+for _, row in scores.nlargest(3, "sd").iterrows():
+    means = row[personas].dropna().astype(float).sort_values()
+    severest, mildest = (name.removeprefix("persona_") for name in means.index[[0, -1]])
     print(
         f"{row['response_id']}: SD {row['sd']} ({row['disagreement']}), "
-        f"from {low} by {severest} to {high} by {mildest}"
+        f"from {means.iloc[0]} by {severest} to {means.iloc[-1]} by {mildest}"
     )
-for row in run.scores():
-    if row["status"] != "scored":
-        print(f"{row['response_id']}: {row['status']}, {row['reason']}")
+print(scores.loc[scores["status"] != "scored", ["response_id", "status", "reason"]].to_string())
 
 # %% One more persona: only its own judgments are asked, the others come from the ledger.
 with Panel(persona_folders=[examples / "personas"]) as wider:
@@ -64,9 +58,10 @@ print(with_planner.record["sessions"][-1]["calls"])
 # %% The holistic mode: the rubric is shown, and one integer is asked for.
 with Panel(mode="holistic") as single:
     holistic = single.score_many(examples / "responses.csv", out="runs/notebook-holistic")
-for whole, parts in zip(holistic.scores(), run.scores(), strict=True):
-    five, one = parts["composite"] or "–", whole["overall"] or "–"
-    print(f"{parts['response_id']:12} mean of five {five:8} one {one}")
+both = scores[["response_id", "composite"]].merge(
+    holistic.scores[["response_id", "overall"]], on="response_id"
+)
+print(both.to_string())
 
 # %% Close what was opened.
 panel.close()

@@ -1,6 +1,7 @@
 """The LangGraph state machines: panel, reframing, adjudication, and those that write prompts."""
 
+from .panel_spec import PanelSpec, judge_id
 from .screening import Screening, screen
-from .state import Bench, PanelState, Sitting, judge_id
+from .state import PanelState, Sitting
 
-__all__ = ["Bench", "PanelState", "Screening", "Sitting", "judge_id", "screen"]
+__all__ = ["PanelSpec", "PanelState", "Screening", "Sitting", "judge_id", "screen"]

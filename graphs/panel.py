@@ -29,12 +29,13 @@ from ..judges.judge import Matter
 from ..judges.models.credentials import redact
 from ..records.types import Judgment, Verdict, VerdictStatus, count_statuses
 from .generate import together
+from .panel_spec import PanelSpec
 from .screening import screen, without_echo
-from .state import Bench, JudgeTask, JudgmentRow, PanelState, Sitting
+from .state import JudgeTask, JudgmentRow, PanelState, Sitting
 
 
 def aggregate(
-    judgments: tuple[Judgment, ...], *, bench: Bench, matter: Matter, flags: Sequence[str] = ()
+    judgments: tuple[Judgment, ...], *, bench: PanelSpec, matter: Matter, flags: Sequence[str] = ()
 ) -> Verdict:
     """The verdict on one response.
 

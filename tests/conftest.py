@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from areopagus.loop import new_loop
+from areopagus.async_runner import new_loop
 
 try:
     import uvloop

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from areopagus import InputError, Panel
+from areopagus.records.run_tables import read_judgments
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, by_hash, constant
 
 ROWS = [
@@ -97,7 +98,7 @@ def test_a_complete_ledger_needs_neither_endpoint_nor_key(
     with Panel(model) as panel:
         # No price is known either, and none is needed.
         again = panel.score_many(ROWS, tmp_path / "elsewhere", max_cost=1)
-        assert list(again.judgments()) == list(first.judgments())
+        assert list(read_judgments(again.path)) == list(read_judgments(first.path))
         assert panel.score("Why keep a promise?", "Because it binds.").summary() == one.summary()
         with pytest.raises(InputError, match="HOUSE_KEY is not set"):
             panel.score_many([*ROWS, {**ROWS[0], "response_id": "new", "response_text": "New."}])

@@ -461,7 +461,7 @@ def test_an_interrupted_run_says_how_to_go_on(
         job.folder.close()
         return Run(run_folder), True
 
-    monkeypatch.setattr("areopagus.loop.run_stoppable", interrupted)
+    monkeypatch.setattr("areopagus.async_runner.run_stoppable", interrupted)
     code, _, err = call("score", responses, "--out", run_folder, "--quiet")
     assert code == 130
     assert f"give the same command again: areopagus score {responses}" in err

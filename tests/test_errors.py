@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from areopagus import InputError
-from areopagus.cli.display import show_notices
-from areopagus.cli.narrow import NarrowInputError
+from areopagus.cli.display import NarrowInputError, show_notices
 from areopagus.errors import SHOWN_FAULTS, InputFault
 
 NAME = "x\nError: forged\r\x1b[2J\u2028\u202ey"

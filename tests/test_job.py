@@ -13,6 +13,7 @@ import pytest
 
 from areopagus import InputError, Panel, ProviderError, Run, RunInterrupted, StoreError
 from areopagus.judges.models.request import Request
+from areopagus.records.run_tables import read_judgments, read_scores
 from areopagus.testing import ScriptedBackend
 
 GOOD = {
@@ -40,7 +41,7 @@ def rows(n: int = 12, prompts: int = 6) -> list[dict[str, Any]]:
 
 
 def tables(run: Run) -> tuple[list[dict[str, str]], list[dict[str, Any]]]:
-    return run.scores(), list(run.judgments())
+    return read_scores(run.path), list(read_judgments(run.path))
 
 
 def two_backends(**answers: Any) -> list[ScriptedBackend]:
@@ -121,7 +122,7 @@ def test_a_persona_dropped_into_a_folder_adds_its_own_calls_alone(
     assert run.n_planned == 132
     assert len(backend.requests) == 12
     assert {request.labels["persona"] for request in backend.requests} == {"urban_planner"}
-    assert "persona_urban_planner" in run.scores()[0]
+    assert "persona_urban_planner" in read_scores(run.path)[0]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_a_response_below_the_quorum_is_inconclusive_and_has_no_number(tmp_path:
 
     with Panel(ScriptedBackend(shaky)) as panel:
         run = panel.score_many(rows(2, 2), tmp_path / "run")
-    for row in run.scores():
+    for row in read_scores(run.path):
         assert row["status"] == "inconclusive"
         assert row["composite"] == ""
         assert (row["n_scored"], row["n_planned"], row["n_failed"]) == ("6", "10", "4")
@@ -219,8 +220,8 @@ def test_screened_responses_are_counted_and_nobody_is_asked(tmp_path: Path) -> N
         run = panel.score_many(material, tmp_path / "run")
     assert len(backend.requests) == 10
     assert run.counts["not_asked"] == 20
-    assert [row["status"] for row in run.scores()] == ["scored", "screened", "screened"]
-    assert [row["flags"] for row in run.scores()] == ["", "empty", "opener_only"]
+    assert [row["status"] for row in read_scores(run.path)] == ["scored", "screened", "screened"]
+    assert [row["flags"] for row in read_scores(run.path)] == ["", "empty", "opener_only"]
     assert run.state == "complete"
     assert run.exit_code == 0
 
@@ -397,8 +398,8 @@ def test_a_single_integer_mode_follows_its_criterion_to_every_table(tmp_path: Pa
         with Panel(ScriptedBackend("7"), mode=mode) as panel:
             run = panel.score_many(rows(2, 2), tmp_path / mode)
         assert run.record["identity"]["criteria"] == ["overall"]
-        assert run.scores()[0]["overall"] == "7.0000"
-        assert next(run.judgments())["overall"] == 7.0
+        assert read_scores(run.path)[0]["overall"] == "7.0000"
+        assert next(read_judgments(run.path))["overall"] == 7.0
 
 
 def test_a_rubric_of_ones_own_follows_to_every_table(tmp_path: Path) -> None:
@@ -413,7 +414,7 @@ def test_a_rubric_of_ones_own_follows_to_every_table(tmp_path: Path) -> None:
     answer = {"shortness": 4, "plainness": 0, "abstained": False}
     with Panel(ScriptedBackend(answer), rubric=path) as panel:
         run = panel.score_many(rows(2, 2), tmp_path / "run")
-    row = run.scores()[0]
+    row = read_scores(run.path)[0]
     assert (row["composite"], row["shortness"], row["plainness"]) == ("2.0000", "4.0000", "0.0000")
     assert json.loads((run.path / "run.json").read_text())["identity"]["scale"] == [0, 4]
 

@@ -19,6 +19,7 @@ from after_a_kill import repeated
 from forked_command import ended, killed, started
 
 from areopagus import Run
+from areopagus.records.run_tables import read_judgments
 from areopagus.testing import ProviderServer, by_hash
 
 # The same with 3,000 calls and any number of kills is a command: benchmarks/soak.py.
@@ -73,7 +74,7 @@ def _forked(folder: Path, out: str, home: str) -> BaseProcess:
 def _tables(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
     run = Run(folder)
     # Request ids and cost aside, the tables hold votes and where they came from; all must agree.
-    return (folder / "scores.csv").read_bytes(), list(run.judgments())
+    return (folder / "scores.csv").read_bytes(), list(read_judgments(run.path))
 
 
 @pytest.mark.slow

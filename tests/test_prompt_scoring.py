@@ -25,8 +25,9 @@ from areopagus import (
     respond,
     score_prompts,
 )
+from areopagus.async_runner import run_sync
 from areopagus.experiment.score_prompts import PromptScoreJob
-from areopagus.loop import run_sync
+from areopagus.records.run_tables import read_scores
 from areopagus.reports import write_report
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent
 
@@ -74,7 +75,7 @@ def test_it_gives_what_respond_and_score_give(
     assert (run.state, run.n_scored, run.exit_code) == ("complete", 320, 0)
     assert (run.path / "responses.csv").read_bytes() == (tmp_path / "answers.csv").read_bytes()
     assert (run.path / "scores.csv").read_bytes() == (apart.path / "scores.csv").read_bytes()
-    assert {row["scenario_id"] for row in run.scores()} == {"s0", "s1", "s2"}
+    assert {row["scenario_id"] for row in read_scores(run.path)} == {"s0", "s1", "s2"}
     answers = run.record["answers"]
     assert answers["counts"]["answered"] == answers["counts"]["planned"] == 32
     assert [s.get("stage") for s in run.record["sessions"]] == ["answers", None]
@@ -170,7 +171,7 @@ def test_a_stop_while_targets_answer_keeps_what_came(
 ) -> None:
     targets.delay_s = 0.1
     with Panel(model(judges, "j")) as panel:
-        job = PromptScoreJob(panel, PROMPTS, model(targets, concurrency=2), tmp_path / "run")
+        job = PromptScoreJob(panel.spec, PROMPTS, model(targets, concurrency=2), tmp_path / "run")
 
         def stop_it() -> None:
             while targets.counts.total < 3:
@@ -196,9 +197,7 @@ def test_an_interrupt_is_raised_with_the_run(
 ) -> None:
     with Panel(model(judges, "j")) as panel:
         run = score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
-        monkeypatch.setattr(
-            "areopagus.experiment.score_prompts.run_stoppable", lambda job: (run, True)
-        )
+        monkeypatch.setattr("areopagus.panel.run_stoppable", lambda job: (run, True))
         with pytest.raises(RunInterrupted) as caught:
             score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
     assert caught.value.run is run
@@ -244,7 +243,7 @@ def test_fewer_judges_and_the_estimate_speak_of_the_same_calls(
     rule = {"judges_per_response": 4}
     with Panel(model(judges, "j", **prices)) as panel:
         target = model(targets, **prices)
-        answers, judging = PromptScoreJob(panel, PROMPTS, target, **rule).estimate()
+        answers, judging = PromptScoreJob(panel.spec, PROMPTS, target, **rule).estimate()
         assert (answers.planned, answers.calls, judging.calls) == (8, 8, 32)
         assert answers.most_usd is not None
         assert judging.most_usd is not None
@@ -252,7 +251,7 @@ def test_fewer_judges_and_the_estimate_speak_of_the_same_calls(
         spent = sum(session["spent_usd"] for session in run.record["sessions"])
         assert 0 < spent <= answers.most_usd + judging.most_usd
         assert judges.counts.total == 32
-        answers, judging = PromptScoreJob(panel, PROMPTS, target, **rule).estimate()
+        answers, judging = PromptScoreJob(panel.spec, PROMPTS, target, **rule).estimate()
         assert (answers.stored, answers.calls, judging.calls) == (8, 0, 0)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from areopagus import Panel, Run, Verdict, load_rubric
 from areopagus.records.ledger import Ledger
+from areopagus.records.run_tables import read_judgments
 from areopagus.testing import (
     TRANSIENT_FAULTS,
     Fault,
@@ -88,7 +89,7 @@ def test_ten_personas_on_three_protocols_give_thirty_judgments_a_response(
         ledger_path = panel.ledger.path
     assert run.n_scored == run.n_planned == 6 * 40
     assert server.counts.answered == 240
-    judgments = list(run.judgments())
+    judgments = list(read_judgments(run.path))
     by_model = {name: [j for j in judgments if j["model"] == name] for name in (*MODELS, "unknown")}
     assert {len(found) for found in by_model.values()} == {60}
     for found in by_model.values():
@@ -258,7 +259,7 @@ def test_every_fault_that_the_server_knows_stands_in_one_of_these_tables() -> No
 
 
 def _tables(run: Run) -> tuple[bytes, list[dict[str, Any]]]:
-    return (run.path / "scores.csv").read_bytes(), list(run.judgments())
+    return (run.path / "scores.csv").read_bytes(), list(read_judgments(run.path))
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import pytest
 from areopagus import InputError, Panel, ProviderError, StoreError, respond
 from areopagus.experiment.respond import COLUMNS, arespond
 from areopagus.records.readers.responses import open_responses
+from areopagus.records.run_tables import read_scores
 from areopagus.records.spreadsheets import CsvLines
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, constant, respondent
@@ -109,7 +110,7 @@ def test_the_table_is_what_score_reads_and_a_rerun_gives_the_identical_file(
     with Panel() as panel:
         run = panel.score_many(out, tmp_path / "run")
     assert run.n_scored == 20
-    assert [row["domain"] for row in run.scores()] == ["ethics", ""]
+    assert [row["domain"] for row in read_scores(run.path)] == ["ethics", ""]
 
 
 def test_columns_of_the_prompts_are_carried_and_never_take_the_place_of_ours(

@@ -95,6 +95,10 @@ class Prices(BaseModel):
     cache_write: float | None = Field(default=None, ge=0)
 
 
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
+"""The words that litellm takes for a reasoning effort; a model may take only some of them."""
+
+
 class BackendSpec(BaseModel):
     """One backend of a panel, as it stands in `panel.yaml` under `models`."""
 
@@ -109,7 +113,7 @@ class BackendSpec(BaseModel):
     temperature: float | None = Field(default=None, ge=0, le=2, description="not sent unless set")
     top_p: float | None = Field(default=None, gt=0, le=1)
     seed: int | None = None
-    reasoning_effort: str | None = Field(default=None, min_length=1)
+    reasoning_effort: Effort | None = None
     max_tokens: int = Field(default=2048, ge=1, le=1_000_000)
     timeout_s: float = Field(default=120.0, gt=0, le=3600, description="seconds, each attempt")
     max_attempts: int = Field(

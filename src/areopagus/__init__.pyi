@@ -18,11 +18,13 @@ from .errors import StoreError as StoreError
 from .experiment.respond import arespond as arespond
 from .experiment.respond import respond as respond
 from .experiment.score import Progress as Progress
-from .experiment.score_prompts import ascore_prompts as ascore_prompts
-from .experiment.score_prompts import score_prompts as score_prompts
+from .experiment.session import Session as Session
+from .graphs.panel_spec import PanelSpec as PanelSpec
 from .judges.models.backend import BackendSpec as BackendSpec
 from .judges.models.backend import Prices as Prices
 from .panel import Panel as Panel
+from .panel import ascore_prompts as ascore_prompts
+from .panel import score_prompts as score_prompts
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona
 from .personas import load_personas as load_personas
@@ -54,6 +56,7 @@ __all__ = [
     "Judgment",
     "Ledger",
     "Panel",
+    "PanelSpec",
     "Persona",
     "Prices",
     "Progress",
@@ -63,6 +66,7 @@ __all__ = [
     "Rubric",
     "Run",
     "RunInterrupted",
+    "Session",
     "StoreError",
     "StressPlan",
     "StressRun",

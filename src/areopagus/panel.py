@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import ValidationError
 
+from .async_runner import run_async, run_stoppable, run_sync
 from .errors import InputError, InputFault
 from .experiment.backends import Model, faults_of, sorted_models
 from .experiment.config import JobOptions, job_of, rule_of
 from .experiment.session import SingleSittings, matter_from
-from .graphs.state import Bench, judge_id
+from .graphs.panel_spec import PanelSpec, judge_id
 from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend
@@ -20,8 +23,6 @@ from .judges.offline.models import require_role
 from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale, require_readable
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .judges.templates import JudgeTemplate, list_templates, load_template
-from .loop import run_async, run_sync
-from .panel_identity import description_of, identity_of
 from .personas import Persona, list_personas, load_personas
 from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import Rubric, list_rubrics, load_rubric
@@ -29,45 +30,14 @@ from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
-    from .engines import Engine
+    from .experiment.ask import Track
     from .experiment.dry_run import Estimate
+    from .experiment.engine import Engine
+    from .experiment.respond import RespondResult
     from .experiment.score import Progress, ScoreJob
-    from .panel_plan import PanelPlan
-    from .precision import PrecisionTally
+    from .experiment.session import Session
     from .records.ledger import Ledger
     from .run import Run
-
-
-def hidden_files(
-    personas: Sequence[str | Path | Persona] | None,
-    rubric: str | Path | Rubric,
-    template: str | Path | JudgeTemplate,
-    folders: Sequence[str | Path],
-) -> tuple[str, ...]:
-    """A sentence for every file that stands in the place of a built-in one of its name.
-
-    Args:
-        personas: the panel's; None = all.
-        rubric, template: the panel's.
-        folders: where personas and rubric are looked for first.
-    """
-    named = None if personas is None else {str(name) for name in personas}
-    found = [
-        ("persona", item)
-        for item in list_personas(folders)
-        if item.hides_builtin and (named is None or item.name in named)
-    ] + [
-        ("rubric", item)
-        for item in list_rubrics(folders)
-        if item.hides_builtin and item.name == str(rubric)
-    ]
-    if not isinstance(template, JudgeTemplate):
-        found += [
-            ("template", item)
-            for item in list_templates()
-            if item.hides_builtin and item.name == str(template)
-        ]
-    return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
 
 
 class Panel:
@@ -134,52 +104,44 @@ class Panel:
         except ValidationError as error:
             raise InputError(faults_of(error)) from error
         self.settings = settings
-        self.backends: tuple[Backend, ...] = tuple(
+        backends = tuple(
             given.get(index)
-            or backend_of(
-                spec.model_copy(update={"score_mode": spec.score_mode or settings.score_mode})
-            )
+            or backend_of(spec.model_copy(update={"score_mode": spec.score_mode or score_mode}))
             for index, spec in enumerate(settings.models)
         )
-        require_role(self.backends, "judge")
-        self.rubric = load_rubric(rubric, persona_folders)
+        require_role(backends, "judge")
         if isinstance(personas, str | Path | Persona):
             personas = [personas]
-        self.personas = load_personas(personas, persona_folders)
-        self.template = load_template(template)
-        if any(backend.spec.is_offline for backend in self.backends):
-            require_readable(self.template)
-        self.notices = hidden_files(personas, rubric, template, persona_folders)
-        self.brief = Brief(
-            rubric=self.rubric,
+        words = load_template(template)
+        if any(backend.spec.is_offline for backend in backends):
+            require_readable(words)
+        wording = Brief(
+            rubric=load_rubric(rubric, persona_folders),
             mode=mode,
             order=order,
             rationale=rationale,
             anchors=anchors,
-            template=self.template,
+            template=words,
         )
+        seated = load_personas(personas, persona_folders)
         judges = [
             Judge(persona, backend, backend.spec.score_mode or score_mode)
-            for backend in self.backends
-            for persona in self.personas
+            for backend in backends
+            for persona in seated
         ]
-        self.bench = Bench(
+        self.spec = PanelSpec(
             judges={judge_id(judge): judge for judge in judges},
-            brief=self.brief,
+            brief=wording,
+            open_ledger=lambda: self.ledger,
             repeats=repeats,
             quorum=quorum,
+            notices=_hidden_files(personas, rubric, template, persona_folders),
         )
-        self.ledger_given = ledger
-        self._ledger_location: str | Path | None = None
-        self._ledger: Ledger | None = None
-        if ledger is None or isinstance(ledger, str | Path):
-            self._ledger_location = ledger
-        else:
-            self._ledger = ledger
-        self._owns_ledger = self._ledger is None
-        self.precision: PrecisionTally | None = None
-        self.plan: PanelPlan | None = None
-        self._sittings = SingleSittings(checkpointer)
+        is_open = ledger is not None and not isinstance(ledger, str | Path)
+        self._ledger_location: str | Path | None = None if is_open else ledger  # type: ignore[assignment]
+        self._ledger: Ledger | None = ledger if is_open else None  # type: ignore[assignment]
+        self._owns_ledger = not is_open
+        self._single = SingleSittings(checkpointer)
         self._prepared = False
 
     @classmethod
@@ -227,14 +189,35 @@ class Panel:
             personas=len(self.personas),
             models=len(self.backends),
         )
-        seated = panel_by_plan(self, plan, seed=seed)
-        seated._sittings = self._sittings  # the checkpointer in it
+        seated = copy.copy(self)
+        spec = panel_by_plan(self.spec, plan, seed=seed)
+        seated.spec = replace(spec, open_ledger=lambda: seated.ledger)
         return seated
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The models behind their endpoints."""
+        return self.spec.backends
+
+    @property
+    def personas(self) -> tuple[Persona, ...]:
+        """Who judges, on every backend."""
+        return self.spec.personas
+
+    @property
+    def rubric(self) -> Rubric:
+        """What is judged by."""
+        return self.spec.rubric
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return self.spec.notices
 
     @property
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
-        return self.brief.contract.criteria
+        return self.spec.criteria
 
     @property
     def ledger(self) -> Ledger:
@@ -248,7 +231,7 @@ class Panel:
     @property
     def is_demonstration(self) -> bool:
         """Whether an embedded stand-in is among the judges."""
-        return any(backend.spec.is_offline for backend in self.backends)
+        return self.spec.is_demonstration
 
     def score(
         self,
@@ -266,7 +249,7 @@ class Panel:
             StoreError: the ledger cannot be written.
         """
         matter = matter_from(prompt, response, response_id, prompt_id, respondent_id)
-        return run_sync(self._sittings.score(self, matter))
+        return run_sync(self._single.score(self.spec, matter))
 
     async def ascore(
         self,
@@ -279,7 +262,7 @@ class Panel:
     ) -> Verdict:
         """The asynchronous twin of `score`."""
         matter = matter_from(prompt, response, response_id, prompt_id, respondent_id)
-        return await run_async(self._sittings.score(self, matter))
+        return await run_async(self._single.score(self.spec, matter))
 
     def score_many(
         self,
@@ -353,11 +336,35 @@ class Panel:
         """The asynchronous twin of `score_many`, with its options."""
         return await run_async(self.job(source, out, **options).run())
 
+    def session(
+        self,
+        out: str | Path,
+        *,
+        max_cost: float | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> Session:
+        """Single `score` and `ascore` calls under one cost cap, kept in one run folder.
+
+        Use it in a `with` or an `async with` block. A session in a folder that holds an earlier
+        one of this panel goes on with it.
+
+        Args:
+            out: the run folder.
+            max_cost: US dollars that are not passed; what does not fit is not asked.
+            tags: names and values that run.json records, such as a commit.
+
+        Raises:
+            InputError: a cap that is no amount of money.
+        """
+        from .experiment.session import Session
+
+        return Session(self.spec, out, max_cost=max_cost, tags=tags)
+
     def job(
         self, source: Any, out: str | Path | None = None, **options: Unpack[JobOptions]
     ) -> ScoreJob:
         """A checked job, for callers that want to hold its handle; options as of `score_many`."""
-        return job_of(self, source, out, **options)
+        return job_of(self.spec, source, out, **options)
 
     def estimate(
         self,
@@ -378,7 +385,7 @@ class Panel:
 
         self.prepare()
         rule = rule_of(precision, judges_per_response, order_seed)
-        return estimate(self, open_responses(source, columns=columns, limit=limit), rule=rule)
+        return estimate(self.spec, open_responses(source, columns=columns, limit=limit), rule=rule)
 
     def messages(
         self, persona: str, prompt: str, response: str, *, nonce: str = "0" * 16
@@ -390,17 +397,17 @@ class Panel:
         """
         for candidate in self.personas:
             if candidate.id == persona:
-                return self.brief.messages(candidate, prompt, response, nonce)
+                return self.spec.brief.messages(candidate, prompt, response, nonce)
         names = ", ".join(candidate.id for candidate in self.personas)
         raise InputError([InputFault(persona, f"is not in this panel; it has {names}")])
 
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""
-        return identity_of(self)
+        return self.spec.identity()
 
     def describe(self) -> dict[str, Any]:
         """The panel as run.json records it beside its identity."""
-        return description_of(self)
+        return self.spec.describe()
 
     def prepare(self) -> None:
         """Checks the backends' settings offline; a job does it by itself, with the access to them.
@@ -426,6 +433,17 @@ class Panel:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    async def aclose(self) -> None:
+        """The asynchronous twin of `close`."""
+        if self._ledger is None or not self._ledger.is_parents:
+            await run_async(self._close())
+
+    async def __aenter__(self) -> Panel:
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.aclose()
+
     def __repr__(self) -> str:
         models = ", ".join(backend.spec.name for backend in self.backends)
         return f"Panel({len(self.personas)} personas on {models}; rubric {self.rubric.id})"
@@ -436,4 +454,102 @@ class Panel:
         if self._ledger is not None and self._owns_ledger:
             self._ledger.close()
             self._ledger = None
-        self._sittings.forget()
+        self._single.forget()
+
+
+def score_prompts(
+    prompts: Any,
+    targets: Sequence[Any] | Any,
+    out: str | Path | None = None,
+    *,
+    panel: Panel | None = None,
+    track: Track | None = None,
+    effort: str | None = None,
+    words: int | None = None,
+    response_repeats: int = 1,
+    on_answers: Callable[[RespondResult], None] | None = None,
+    **options: Unpack[JobOptions],
+) -> Run:
+    """Has every target answer every prompt, and the panel score the answers.
+
+    Args:
+        prompts: a file (a prompt set as it is), a DataFrame or an iterable with prompt_text and
+            optional prompt_id.
+        targets: model strings, settings, chat models or backends.
+        out: the run folder, with the answers in it; `runs/NAME-xxxxxxxx` when left out. The same
+            call goes on where an earlier one stopped.
+        panel: who judges; the embedded baseline when left out.
+        track, effort, words: how the targets are asked; see `RespondJob`.
+        response_repeats: answers to each prompt, as separate responses.
+        on_answers: called on every change while the targets answer.
+        options: see `Panel.score_many`; `columns` and `limit` are those of the prompts, and
+            `max_cost` is for answers and judgments together.
+
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
+    """
+    from .experiment.score_prompts import PromptScoreJob
+
+    whole = panel or Panel()
+    try:
+        job = PromptScoreJob(
+            whole.spec, prompts, targets, out, track=track, effort=effort, words=words,
+            response_repeats=response_repeats, on_answers=on_answers, **options,
+        )  # fmt: skip
+        run, was_interrupted = run_stoppable(job)
+    finally:
+        if panel is None:
+            whole.close()
+    if was_interrupted:
+        from .run import RunInterrupted
+
+        raise RunInterrupted(run)
+    return run
+
+
+async def ascore_prompts(
+    prompts: Any,
+    targets: Sequence[Any] | Any,
+    out: str | Path | None = None,
+    *,
+    panel: Panel,
+    **options: Any,
+) -> Run:
+    """The asynchronous twin of `score_prompts`, with its options; the panel is the caller's."""
+    from .experiment.score_prompts import PromptScoreJob
+
+    return await run_async(PromptScoreJob(panel.spec, prompts, targets, out, **options).run())
+
+
+def _hidden_files(
+    personas: Sequence[str | Path | Persona] | None,
+    rubric: str | Path | Rubric,
+    template: str | Path | JudgeTemplate,
+    folders: Sequence[str | Path],
+) -> tuple[str, ...]:
+    """A sentence for every file that stands in the place of a built-in one of its name.
+
+    Args:
+        personas: the panel's; None = all.
+        rubric, template: the panel's.
+        folders: where personas and rubric are looked for first.
+    """
+    named = None if personas is None else {str(name) for name in personas}
+    found = [
+        ("persona", item)
+        for item in list_personas(folders)
+        if item.hides_builtin and (named is None or item.name in named)
+    ] + [
+        ("rubric", item)
+        for item in list_rubrics(folders)
+        if item.hides_builtin and item.name == str(rubric)
+    ]
+    if not isinstance(template, JudgeTemplate):
+        found += [
+            ("template", item)
+            for item in list_templates()
+            if item.hides_builtin and item.name == str(template)
+        ]
+    return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from .errors import InputError, InputFault
 
 if TYPE_CHECKING:
     from .aggregation.decision_study import DecisionStudy
-    from .panel import Panel
+    from .graphs.panel_spec import PanelSpec
     from .personas import Persona
 
 _HINT = (
@@ -179,21 +179,19 @@ def read_plan(
     )
 
 
-def panel_by_plan(panel: Panel, plan: PanelPlan, *, seed: int = 0) -> Panel:
+def panel_by_plan(panel: PanelSpec, plan: PanelPlan, *, seed: int = 0) -> PanelSpec:
     """A panel of the size of the plan, seated from a larger one.
 
     Models are the first ones named. Personas are drawn evenly over their axes.
 
     Args:
-        panel: who may be seated; it is not to be used any more.
+        panel: who may be seated.
         plan: how many.
         seed: of the drawing.
 
     Raises:
         InputError: the panel has fewer personas or models than the plan wants.
     """
-    from .panel import Panel
-
     faults = [
         InputFault(plan.source, f"the plan wants {wanted}, the panel has {len(there)}", name)
         for name, wanted, there in (
@@ -207,29 +205,24 @@ def panel_by_plan(panel: Panel, plan: PanelPlan, *, seed: int = 0) -> Panel:
             faults,
             hint="Name more of them with --models, --persona or --personas.",
         )
-    settings = panel.settings
-    seated = Panel(
-        list(panel.backends[: plan.models]),
-        personas=_drawn(panel.personas, plan.personas, seed),
-        rubric=panel.rubric,
-        mode=settings.mode,
-        order=settings.order,
-        rationale=settings.rationale,
-        anchors=settings.anchors,
-        template=panel.template,
+    personas = {persona.id for persona in _drawn(panel.personas, plan.personas, seed)}
+    models = {backend.spec.name for backend in panel.backends[: plan.models]}
+    seated = replace(
+        panel,
+        judges={
+            name: judge
+            for name, judge in panel.judges.items()
+            if judge.persona.id in personas and judge.model in models
+        },
         repeats=plan.repeats,
-        score_mode=settings.score_mode,
-        quorum=settings.quorum,
-        ledger=panel.ledger_given,
+        notes={**panel.notes, "plan": plan},
     )
-    seated.plan = plan
-    personas = ", ".join(persona.id for persona in seated.personas)
-    models = ", ".join(backend.spec.name for backend in seated.backends)
     notices = list(plan.sentences())
-    notices.append(f"seated: {personas}; on {models}")
+    who = ", ".join(persona.id for persona in seated.personas)
+    where = ", ".join(backend.spec.name for backend in seated.backends)
+    notices.append(f"seated: {who}; on {where}")
     notices += _differences(plan, seated)
-    seated.notices = (*panel.notices, *notices)
-    return seated
+    return replace(seated, notices=(*panel.notices, *notices))
 
 
 def _cannot_be_met(
@@ -266,7 +259,7 @@ def _drawn(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]
     return [persona for persona in personas if persona.id in taken]
 
 
-def _differences(plan: PanelPlan, panel: Panel) -> list[str]:
+def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
     """Where the seated panel is of another kind than the calibrated one."""
     if not plan.panel:
         return []

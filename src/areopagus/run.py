@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .records.run_folder import REPORT_FILE, read_run_file
-from .records.run_tables import judgment_frame, read_judgments, read_scores, score_frame
+from .records.run_tables import judgment_frame, score_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,26 +109,29 @@ class Run:
         """Means of the whole run."""
         return respondent_from_json(self.record["total"])
 
-    def judgments(self) -> Iterator[dict[str, Any]]:
-        """Every planned judgment, as rows of judgments.parquet."""
-        return read_judgments(self.path)
+    @property
+    def judgments(self) -> pd.DataFrame:
+        """Every planned judgment, a row each, as judgments.parquet holds them; read anew each time.
 
-    def scores(self) -> list[dict[str, str]]:
-        """Every response, as rows of scores.csv (text)."""
-        return read_scores(self.path)
+        A long run has millions: `records.run_tables.judgment_frame` takes the columns that are
+        wanted, and `read_judgments` goes through the rows.
+        """
+        return judgment_frame(self.path)
 
-    def to_pandas(self, table: str = "scores") -> pd.DataFrame:
-        """A table as a DataFrame.
+    @property
+    def scores(self) -> pd.DataFrame:
+        """Every response, a row each, as scores.csv holds them, numbers as numbers."""
+        return score_frame(self.path)
 
-        Args:
-            table: "scores" (one row a response) or "judgments" (one row a planned judgment).
+    def to_pandas(self, table: Literal["scores", "judgments"] = "scores") -> pd.DataFrame:
+        """`scores` or `judgments`, by name.
 
         Raises:
             ValueError: no such table.
         """
         if table not in ("scores", "judgments"):
             raise ValueError(f"table must be 'scores' or 'judgments', got {table!r}")
-        return judgment_frame(self.path) if table == "judgments" else score_frame(self.path)
+        return self.judgments if table == "judgments" else self.scores
 
     def report(self) -> Path:
         """Writes report.html anew and returns its path."""

@@ -91,7 +91,7 @@ async def reframe_node(state: PromptState) -> dict[str, Any]:
     _require(["prompt_text"] if not text.strip() else [])
     from .stressing.rewriting import reframe_one
 
-    outcome = await reframe_one(served_panel(), state.get("prompt_id", "prompt"), text)
+    outcome = await reframe_one(served_panel().spec, state.get("prompt_id", "prompt"), text)
     return {"reframed": outcome.to_json()}
 
 
@@ -108,7 +108,7 @@ async def construct_node(state: ScenarioState) -> dict[str, Any]:
         state.get("stratum", ""),
         text,
     )
-    return {"constructed": await construct_one(served_panel(), scenario)}
+    return {"constructed": await construct_one(served_panel().spec, scenario)}
 
 
 def _require(missing: Iterable[str]) -> None:

@@ -271,17 +271,17 @@ async def test_the_asynchronous_twin_runs_in_a_running_loop(tmp_path: Path) -> N
 def test_bad_input_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with Panel(personas=PERSONAS, ledger=tmp_path / "l") as panel:
         with pytest.raises(InputError, match="authorty"):
-            AttackJob(panel, families=["authorty"], out=tmp_path / "run")
+            AttackJob(panel.spec, families=["authorty"], out=tmp_path / "run")
         with pytest.raises(InputError, match="placements"):
             AttackPlan(placements=("top",))  # type: ignore[arg-type]
         with pytest.raises(InputError, match="threshold"):
             AttackPlan(threshold=0)
         empty = [{"response_id": "a", "prompt_text": "Why?", "response_text": ""}]
         with pytest.raises(InputError, match="no response"):
-            AttackJob(panel, empty, out=tmp_path / "run")
+            AttackJob(panel.spec, empty, out=tmp_path / "run")
         with pytest.raises(InputError, match="no family has a text"):
             AttackJob(
-                panel, families=["authority"], plan=AttackPlan(placements=("instead",)),
+                panel.spec, families=["authority"], plan=AttackPlan(placements=("instead",)),
                 out=tmp_path / "run",
             )  # fmt: skip
     assert not (tmp_path / "run").exists()

@@ -125,7 +125,7 @@ def test_a_rescoring_costs_nothing_twice(tmp_path: Path) -> None:
 
 def test_a_threshold_that_is_no_number_of_points_is_refused(tmp_path: Path) -> None:
     with panel(tmp_path) as seated, pytest.raises(InputError, match="threshold"):
-        RescoreJob(seated, ROWS, threshold=-1.0)
+        RescoreJob(seated.spec, ROWS, threshold=-1.0)
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from areopagus import InputError
+from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, AuditRun, aaudit, audit
 from areopagus.auditing.job import rehearse
 from areopagus.auditing.planned import plan_items
 from areopagus.audits import AuditItem, AuditOptions, audit_names, find_audit
 from areopagus.audits.registry import folder_of
-from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 

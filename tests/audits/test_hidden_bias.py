@@ -24,6 +24,7 @@ from scipy import stats
 from areopagus import InputError
 from areopagus.aggregation import benjamini_hochberg, hall_interval, holm
 from areopagus.aggregation.clustered_proportion import clustered_proportion
+from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.auditing.job import rehearse
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
@@ -51,7 +52,6 @@ from areopagus.audits.hidden_bias.shares import balanced, reaches, root_gap, sco
 from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
 from areopagus.errors import ProviderError
 from areopagus.experiment.ask import ModelAnswer
-from areopagus.loop import run_sync
 from areopagus.testing import ProviderServer, ScriptedBackend
 from areopagus.yaml_files import schema_text
 

@@ -23,6 +23,7 @@ from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
 from areopagus import InputError
+from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.auditing.job import rehearse
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
@@ -41,7 +42,6 @@ from areopagus.audits.samaritan.scenario_means import equivalence_of, paired_t
 from areopagus.audits.samaritan.simulated import SamaritanWorld
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.judges.parse import parse
-from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply
 from areopagus.yaml_files import schema_text

@@ -20,6 +20,7 @@ from scipy import stats
 
 from areopagus import InputError
 from areopagus.aggregation.label_agreement import label_agreement
+from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.auditing.job import rehearse
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows
@@ -57,7 +58,6 @@ from areopagus.audits.silverspoon.simulated_arrays import (
 )
 from areopagus.audits.silverspoon.words import group_words, words_of
 from areopagus.experiment.ask import ModelAnswer
-from areopagus.loop import run_sync
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 from areopagus.yaml_files import schema_text
 

@@ -13,6 +13,7 @@ from after_a_kill import settled, stored
 from audit_child import killed_at, perform
 
 from areopagus import InputError
+from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.auditing.job import rehearse
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
@@ -27,7 +28,6 @@ from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
 from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.judges.parse import parse
-from areopagus.loop import run_sync
 from areopagus.records.types import Reply
 from areopagus.reports.parts import Table
 from areopagus.testing import ProviderServer

@@ -12,6 +12,7 @@ from batch_server import BatchServer
 from areopagus import Panel, Run
 from areopagus.batch import BatchSettings
 from areopagus.experiment.score import run_job
+from areopagus.records.run_tables import read_judgments
 
 FAST = BatchSettings(poll_s=0.005)
 GOOD = {
@@ -77,4 +78,4 @@ def scores(run: Run) -> list[dict[str, str]]:
 
 def votes(run: Run) -> list[tuple[Any, ...]]:
     names = ("response_id", "persona", "model", "status", "reason", "scores", "ledger_key")
-    return [tuple(str(vote.get(name)) for name in names) for vote in run.judgments()]
+    return [tuple(str(vote.get(name)) for name in names) for vote in read_judgments(run.path)]

@@ -12,6 +12,7 @@ from batch_server import BatchServer
 from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings, batch_costs
 from areopagus.cli.results import cost_lines
+from areopagus.records.run_tables import read_judgments
 
 
 def test_the_cost_is_that_of_the_batch_where_the_list_has_it(
@@ -21,7 +22,7 @@ def test_the_cost_is_that_of_the_batch_where_the_list_has_it(
         with Panel(models(server)[:1], personas=personas) as panel:
             run = run_batch(panel, tmp_path / "run")
     # litellm's list for gpt-4o-mini: 0.075 and 0.30 dollars a million tokens in a batch.
-    for vote in run.judgments():
+    for vote in read_judgments(run.path):
         expected = (vote["input_tokens"] * 0.075 + vote["output_tokens"] * 0.30) / 1e6
         assert vote["cost_usd"] == pytest.approx(expected)
 
@@ -32,13 +33,13 @@ def test_a_price_that_nobody_states_stays_unknown(tmp_path: Path, personas: list
         priced = models(server, prices={"input": 3.0, "output": 15.0})[:1]
         with Panel(priced, personas=personas) as panel:
             run = run_batch(panel, tmp_path / "run", said=said)
-        assert {vote["cost_usd"] for vote in run.judgments()} == {None}
+        assert {vote["cost_usd"] for vote in read_judgments(run.path)} == {None}
         assert any("--batch-discount" in sentence for sentence in said)
         with Panel(priced, personas=personas, ledger=tmp_path / "other.sqlite") as panel:
             half = run_batch(
                 panel, tmp_path / "half", batch=BatchSettings(poll_s=0.005, discount=0.5)
             )
-    for vote in half.judgments():
+    for vote in read_judgments(half.path):
         expected = (vote["input_tokens"] * 3.0 + vote["output_tokens"] * 15.0) / 2e6
         assert vote["cost_usd"] == pytest.approx(expected)
 
@@ -79,8 +80,8 @@ def test_the_dry_run_knows_batch_prices(tmp_path: Path, personas: list[str]) -> 
         own = {**models(server, prices={"input": 1.0, "output": 1.0})[0], "name": "own"}
         with Panel([*models(server), own, "offline/lexical"], personas=personas) as panel:
             found = panel.estimate(rows())
-            costs = batch_costs(panel, found)
-            halved = batch_costs(panel, found, discount=0.5)
+            costs = batch_costs(panel.spec, found)
+            halved = batch_costs(panel.spec, found, discount=0.5)
     assert set(costs) == {"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "own"}
     likely = {item.name: item.likely_usd for item in found.backends}
     for name in ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"):
@@ -115,7 +116,7 @@ def test_the_run_says_what_went_into_batches_and_what_that_saved(
     # The answers that this run's own batch brought were not paid before by anybody.
     assert (calls["answered"], calls["from_ledger"]) == (12, 0)
     assert later["calls"]["from_ledger"] == 12
-    votes = list(run.judgments())
+    votes = list(read_judgments(run.path))
     paid = run.record["cost"]["paid"]
     assert paid["online"]["replies"] == session["replies"]["ledger"]["replies"] == 0
     assert paid["batch"]["replies"] == 12

@@ -15,7 +15,7 @@ from batch_server import Batch, BatchServer
 
 from areopagus import InputError
 from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches
-from areopagus.batch.providers import provider_of
+from areopagus.batch.eligible import provider_of
 from areopagus.batch.runner import Submitter
 from areopagus.batch.store import BatchFile, BatchRecord, BatchStore, now
 from areopagus.errors import ProviderError

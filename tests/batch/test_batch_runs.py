@@ -15,6 +15,7 @@ from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings
 from areopagus.engines import LocalEngine
 from areopagus.experiment.score import run_job
+from areopagus.records.run_tables import read_judgments
 from areopagus.testing import constant
 
 
@@ -126,7 +127,9 @@ def test_with_only_what_a_batch_does_not_answer_has_failed(
     assert run.counts["failed"] == 4
     assert run.counts["scored"] == 20
     assert run.exit_code == 3
-    reasons = sorted(vote["reason"] for vote in run.judgments() if vote["status"] == "failed")
+    reasons = sorted(
+        vote["reason"] for vote in read_judgments(run.path) if vote["status"] == "failed"
+    )
     assert reasons == ["bad_request"] * 2 + ["timeout"] * 2
 
 

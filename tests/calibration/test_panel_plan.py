@@ -16,7 +16,7 @@ from areopagus import InputError, Panel
 from areopagus.calibration import Calibration
 from areopagus.calibration.folder import write_numbers
 from areopagus.cli.main import main
-from areopagus.panel_plan import panel_by_plan, read_plan
+from areopagus.panel_plan import PanelPlan, panel_by_plan, read_plan
 from areopagus.testing import ScriptedBackend
 
 GOOD = {"overall": 7}
@@ -90,9 +90,10 @@ def test_a_design_worked_out_by_hand_is_seated_and_told(tmp_path: Path) -> None:
     path = numbers(tmp_path, COMPONENTS)
     with panel(tmp_path).planned(path, calls=6) as seated:
         assert (len(seated.personas), len(seated.backends)) == (2, 3)
-        assert seated.plan is not None
-        assert seated.plan.e_rho2 == pytest.approx(0.64 / 0.811667, rel=1e-5)
-        assert seated.plan.standard_error == pytest.approx(math.sqrt(0.171667), rel=1e-5)
+        plan = seated.spec.notes["plan"]
+        assert isinstance(plan, PanelPlan)
+        assert plan.e_rho2 == pytest.approx(0.64 / 0.811667, rel=1e-5)
+        assert plan.standard_error == pytest.approx(math.sqrt(0.171667), rel=1e-5)
         told = " ".join(seated.notices)
         assert "2 personas × 3 models × 1 repeat, 6 calls a response" in told
         assert "one prompt: 0.79, with a standard error of 0.41 points" in told
@@ -185,7 +186,7 @@ def test_what_no_design_can_be_made_of_is_refused_with_the_reason(tmp_path: Path
     assert "× 2 models × 1 repeat reaches it" in str(told.value)
     assert "would: name more judges with --models" in str(told.value)
     with pytest.raises(InputError, match="the plan wants 3, the panel has 2"):
-        panel_by_plan(panel(tmp_path, 2), read_plan(path, calls=6, models=3))
+        panel_by_plan(panel(tmp_path, 2).spec, read_plan(path, calls=6, models=3))
 
 
 def test_a_panel_that_does_not_tell_responses_apart_expects_no_reliability(tmp_path: Path) -> None:

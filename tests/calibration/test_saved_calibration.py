@@ -13,6 +13,7 @@ import pytest
 from areopagus import InputError, Panel, Run
 from areopagus.calibration import Calibration, apply, calibrate, load, save
 from areopagus.judges.models.request import Request
+from areopagus.records.run_tables import read_scores
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (
@@ -94,7 +95,7 @@ def test_a_run_folder_is_read_with_its_panel(made: tuple[Path, Run, Calibration]
     # the ensemble is that of the run's own table
     target = report.target
     assert target is not None
-    composites = [float(row["composite"]) for row in run.scores()]
+    composites = [float(row["composite"]) for row in read_scores(run.path)]
     assert np.allclose(target.panel, composites, atol=1e-4)
     assert report.material.responses.has_both_sources
     assert np.isfinite(report.material.responses.length).all()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from areopagus import Panel
+from areopagus.async_runner import run_sync
 from areopagus.engines.coordinator import (
     REFUSED,
     SILENCE_S,
@@ -27,7 +28,6 @@ from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.judges.models.usage import Account
-from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.readers.responses import ResponseRow
 from areopagus.testing import ProviderServer, ScriptedBackend
@@ -47,7 +47,7 @@ def row(number: int, text: str | None = None) -> ResponseRow:
 
 async def all_scored(panel: Panel, rows: list[ResponseRow], desk: WorkerClient) -> list[Scored]:
     async def score() -> list[Scored]:
-        return [item async for item in score_rows(rows, bench=panel.bench, desk=desk)]
+        return [item async for item in score_rows(rows, bench=panel.spec, desk=desk)]
 
     found: list[Scored] = await in_touch(desk, score())
     return found
@@ -352,9 +352,9 @@ def test_a_shard_keeps_a_process_busy_for_several_rounds() -> None:
     backend = ScriptedBackend({"overall": 7}, concurrency=40)
     panel = Panel(backend, mode="holistic")
     # Ten judges on forty places: four responses a round, ten at once, forty in a shard.
-    assert shard_size(panel.bench, 1) == 40
+    assert shard_size(panel.spec, 1) == 40
     # The places are those of all processors together.
-    assert [shard_size(panel.bench, number) for number in (2, 3, 4, 100)] == [20, 16, 12, 4]
+    assert [shard_size(panel.spec, number) for number in (2, 3, 4, 100)] == [20, 16, 12, 4]
 
 
 def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -> None:
@@ -368,7 +368,9 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         driver = Desk(panel.ledger)
         for key, reply in panel.ledger.lookup([key for key in keys if key]).items():
             driver.brought(key, reply, None, None)
-        worker = Worker(replace(plan_of(panel, cap=None), unclaimed=driver.unclaimed), coordinator)
+        worker = Worker(
+            replace(plan_of(panel.spec, cap=None), unclaimed=driver.unclaimed), coordinator
+        )
         (shard,) = cut(rows, size=3, is_repeated=lambda item: False)
         await worker.score(shard)
         once = worker.desk.counts.from_ledger
@@ -381,7 +383,7 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         settings = {"model": "openai/x", "api_base": provider.openai_base}
         with Panel(settings, mode="holistic", ledger=tmp_path / "l.sqlite") as panel:
             # On the package's loop: litellm keeps connections that outlive a test's own.
-            found = run_sync(on_a_node(panel, Coordinator(limits_of(panel), cap=None)))
+            found = run_sync(on_a_node(panel, Coordinator(limits_of(panel.spec), cap=None)))
         assert provider.counts.total == 30
     assert found == (0, 30)
 

@@ -64,7 +64,7 @@ def address(server: PostgresServer) -> str:
 def score(
     panel: Panel, out: Path, number: int, engine: RayEngine | None, cap: float | None = None
 ) -> Run:
-    job = ScoreJob(panel, open_responses(rows(number)), out=out, engine=engine, max_cost=cap)
+    job = ScoreJob(panel.spec, open_responses(rows(number)), out=out, engine=engine, max_cost=cap)
     return run_job(job)
 
 
@@ -329,7 +329,7 @@ def test_a_plan_travels_without_keys_and_comes_back_the_same(
     }
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(settings, mode="holistic", repeats=2, ledger=ledger)
-        plan = plan_of(panel, cap=1.0)
+        plan = plan_of(panel.spec, cap=1.0)
         packed = pickle.dumps(plan)
         assert KEY.encode() not in packed
         again: Panel = pickle.loads(packed).panel()
@@ -342,12 +342,12 @@ def test_a_backend_that_is_an_object_does_not_travel(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(ScriptedBackend({"overall": 7}), ledger=ledger)
         with pytest.raises(InputError, match="object of this process"):
-            plan_of(panel, cap=None)
+            plan_of(panel.spec, cap=None)
 
 
 def test_a_node_with_other_versions_refuses(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        plan = plan_of(Panel("offline/lexical", ledger=ledger), cap=None)
+        plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
     plan.versions["litellm"] = "0.0.1"
     with pytest.raises(InputError, match=r"litellm: is version .* here and 0\.0\.1"):
         plan.panel()
@@ -356,7 +356,7 @@ def test_a_node_with_other_versions_refuses(tmp_path: Path) -> None:
 def test_a_node_without_tokens_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        plan = plan_of(Panel("offline/lexical", ledger=ledger), cap=None)
+        plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
     with pytest.raises(InputError, match="started without tokens"):
         check_node(plan, None).get()
 

@@ -17,6 +17,7 @@ from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster, model
 from postgres_server import PostgresServer
 
 from areopagus import Panel, Run
+from areopagus.async_runner import run_sync
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
 from areopagus.engines.ray import demand_token
@@ -25,10 +26,10 @@ from areopagus.errors import InputError
 from areopagus.experiment.score import ScoreJob, run_job
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Desk
-from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.readers.responses import open_responses
+from areopagus.records.run_tables import read_judgments
 from areopagus.testing import ProviderServer
 
 pytestmark = [
@@ -93,7 +94,7 @@ def test_sigterm_lets_a_run_end_in_good_order_however_long_that_takes(tmp_path: 
     assert run.state == "interrupted"
     # What was in flight is kept, and the tables have it.
     assert run.n_scored == answered >= 4
-    assert sum(row["status"] == "scored" for row in run.judgments()) == answered
+    assert sum(row["status"] == "scored" for row in read_judgments(run.path)) == answered
 
 
 _LISTED = """
@@ -126,7 +127,9 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
     with ProviderServer(api_key=KEY) as provider:
         with Panel(model(provider, **priced), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
-            job = ScoreJob(panel, open_responses(rows(30)), out=tmp_path / "run", engine=engine)
+            job = ScoreJob(
+                panel.spec, open_responses(rows(30)), out=tmp_path / "run", engine=engine
+            )
             budget = Budget(cap=0.08, spent=0.03)  # by batches, say
             run = run_sync(job.run(Desk(panel.ledger, budget=budget)))
         assert provider.counts.total > 0
@@ -150,7 +153,9 @@ def test_a_defect_in_a_task_is_no_lost_cluster(
         address = without_password(server.address("ray_defect"))
         with Panel(model(provider), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
-            job = ScoreJob(panel, open_responses(rows(10)), out=tmp_path / "run", engine=engine)
+            job = ScoreJob(
+                panel.spec, open_responses(rows(10)), out=tmp_path / "run", engine=engine
+            )
             with pytest.raises(RuntimeError, match="ZeroDivisionError: asked with") as caught:
                 run_job(job)
     told = "\n".join([str(caught.value), *caught.value.__notes__])
@@ -167,7 +172,7 @@ def test_a_node_tells_of_a_defect_without_its_keys(
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     monkeypatch.setattr(Worker, "score", broken)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        plan = plan_of(Panel("offline/lexical", ledger=ledger), cap=None)
+        plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
     source = open_responses(rows(1))
     (shard,) = cut(source.rows(), size=1, is_repeated=lambda row: False)
     outcome = score_shard(plan, None, shard)

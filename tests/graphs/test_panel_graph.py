@@ -51,7 +51,7 @@ async def updates(sitting: Sitting, graph: Any = None) -> tuple[list[Any], list[
 
 
 def sitting_of(panel: Panel, matter: Matter = MATTER) -> Sitting:
-    return Sitting(matter, panel.bench, Desk(panel.ledger))
+    return Sitting(matter, panel.spec, Desk(panel.ledger))
 
 
 async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
@@ -101,7 +101,7 @@ async def test_nothing_of_the_texts_is_left_in_a_checkpoint() -> None:
 async def test_every_backend_is_sent_its_judgments_and_each_reports_progress() -> None:
     two = [ScriptedBackend(GOOD, name=f"scripted/{name}") for name in "ab"]
     with Panel(two, repeats=2) as panel:
-        planned = panel.bench.planned()
+        planned = panel.spec.planned()
         changed, events = await updates(sitting_of(panel))
     assert len(planned) == len(set(planned)) == 40
     tasks = [part["judge"] for part in changed if "judge" in part]
@@ -283,6 +283,6 @@ async def test_the_verdict_in_a_final_state_has_its_judgments_in_the_order_of_th
         verdict = verdict_of(state, sitting)
         # As it comes back from a checkpointer, whose rows are others with the same in them.
         stored = verdict_of(copy.deepcopy(state), sitting)
-        planned = panel.bench.planned()
+        planned = panel.spec.planned()
     assert [f"{j.persona}|{j.model}|{j.repeat}" for j in verdict.judgments] == planned
     assert stored == verdict

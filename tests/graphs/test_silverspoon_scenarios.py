@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 from areopagus import InputError
+from areopagus.async_runner import run_sync
 from areopagus.auditing.constructing import constructed
 from areopagus.auditing.scenarios import scenario_job
 from areopagus.audits.silverspoon import agenerate_scenarios, generate_scenarios
@@ -23,7 +24,6 @@ from areopagus.audits.silverspoon.material import load_scenarios
 from areopagus.cli.constructing import scenarios
 from areopagus.graphs.silverspoon_scenarios import faults_of, similarity
 from areopagus.judges.models.request import Request
-from areopagus.loop import run_sync
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 DEEDS = (

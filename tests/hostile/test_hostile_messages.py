@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from areopagus import Panel
 from areopagus.judges.prompt import NONCE_LINE, ORDERS, Brief, nonce_for
 from areopagus.personas import load_persona
+from areopagus.records.run_tables import read_scores
 from areopagus.rubrics import load_rubric
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply
 
@@ -141,4 +142,4 @@ def test_a_judge_that_obeys_what_stands_outside_the_markers_is_moved_by_no_text(
     ]
     with Panel(ScriptedBackend(gullible), personas=["historian"], ledger=tmp_path / "l") as panel:
         run = panel.score_many(rows, tmp_path / "run")
-    assert {row["composite"] for row in run.scores()} == {"5.0000"}
+    assert {row["composite"] for row in read_scores(run.path)} == {"5.0000"}

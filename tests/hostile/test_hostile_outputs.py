@@ -20,6 +20,7 @@ from hostile_texts import CRITERIA, HAND_CORPUS
 
 from areopagus import InputError, Panel, Run
 from areopagus.records.export import export_run
+from areopagus.records.run_tables import read_judgments, read_scores
 from areopagus.testing import ScriptedBackend
 
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z]{2,7})?")
@@ -87,12 +88,12 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_every_row_comes_back_as_it_went_in(run: Run) -> None:
-    scores = run.scores()
+    scores = read_scores(run.path)
     assert [row["response_id"] for row in scores] == IDS
     assert [row["respondent_id"] for row in scores] == IDS
     assert [row["<b>column</b>"] for row in scores] == IDS
     assert [row["=note"] for row in scores] == list(HAND_CORPUS[: len(IDS)])
-    assert [row["response_id"] for row in run.judgments()] == IDS
+    assert [row["response_id"] for row in read_judgments(run.path)] == IDS
 
 
 def test_no_name_becomes_a_path(run: Run, calm: Run) -> None:
@@ -110,7 +111,7 @@ def test_no_name_becomes_a_path(run: Run, calm: Run) -> None:
 
 
 def test_details_of_judgments_are_one_printable_line(run: Run) -> None:
-    details = [row["detail"] for row in run.judgments() if row["detail"]]
+    details = [row["detail"] for row in read_judgments(run.path) if row["detail"]]
     assert details
     assert all(detail.isprintable() for detail in details)
 

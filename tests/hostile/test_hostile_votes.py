@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from areopagus import Panel
 from areopagus.judges.parse import Parsed, parse
 from areopagus.judges.schema import Vote, judgment_schema
+from areopagus.records.run_tables import read_judgments
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend
 
@@ -138,7 +139,7 @@ def test_hostile_responses_leave_the_judgments_of_others_as_they_were(tmp_path: 
             run = panel.score_many(rows, tmp_path / f"run-{name}")
         return {
             (row["response_id"], row["persona"]): {**row, "ledger_key": None}
-            for row in run.judgments()
+            for row in read_judgments(run.path)
         }
 
     alone = judged(calm, "alone")

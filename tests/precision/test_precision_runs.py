@@ -20,6 +20,7 @@ from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_wi
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.request import Request
 from areopagus.precision import panel_with_rule, precision_sentences
+from areopagus.records.run_tables import read_judgments, read_scores
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 
@@ -36,12 +37,12 @@ def panel(tmp_path: Path) -> Iterator[Panel]:
 
 def votes(run: Run) -> list[tuple[Any, ...]]:
     names = ("response_id", "persona", "model", "status", "reason", "detail", "ledger_key")
-    return [tuple(vote[name] for name in (*names, *CRITERIA)) for vote in run.judgments()]
+    return [tuple(vote[name] for name in (*names, *CRITERIA)) for vote in read_judgments(run.path)]
 
 
 def by_response(run: Run) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
-    for vote in run.judgments():
+    for vote in read_judgments(run.path):
         found.setdefault(vote["response_id"], []).append(vote)
     return found
 
@@ -61,7 +62,7 @@ def test_what_the_rule_did_not_want_is_a_vote_of_its_own_and_no_failure(tmp_path
     assert sent(given) == counts["scored"]
     assert run.record["faults"] == {}
     assert run.record["verdicts"] == {"scored": 12, "inconclusive": 0, "screened": 0}
-    spared = [v for v in run.judgments() if v["status"] == "not_asked"]
+    spared = [v for v in read_judgments(run.path) if v["status"] == "not_asked"]
     assert {v["reason"] for v in spared} == {"precision"}
     assert "of 30 judgments the whole panel's mean is known to within 0." in spared[0]["detail"]
     for found in by_response(run).values():
@@ -70,7 +71,7 @@ def test_what_the_rule_did_not_want_is_a_vote_of_its_own_and_no_failure(tmp_path
     told = run.record["panel"]["precision"]
     assert (told["asked"], told["not_asked"]) == (counts["scored"], counts["not_asked"])
     assert (told["half_width"], told["seed"], told["responses"]["precise"]) == (0.5, 0, 12)
-    row = run.scores()[0]
+    row = read_scores(run.path)[0]
     assert int(row["n_scored"]) + int(row["n_not_asked"]) == int(row["n_planned"]) == 30
 
 
@@ -91,7 +92,7 @@ def test_judges_are_asked_in_balance(tmp_path: Path) -> None:
     with Panel(given, ledger=tmp_path / "ledger.sqlite") as panel:
         run = panel.score_many(rows(30), tmp_path / "run", judges_per_response=6)
     assert {len(backend.requests) for backend in given} == {60}
-    personas = Counter(v["persona"] for v in run.judgments() if v["status"] == "scored")
+    personas = Counter(v["persona"] for v in read_judgments(run.path) if v["status"] == "scored")
     assert len(personas) == 10
     for found in by_response(run).values():
         asked = [v for v in found if v["status"] == "scored"]
@@ -167,7 +168,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_decisions(tmp_path: Path) -> 
         cut = run_job(job)
         assert cut.state == "interrupted"
         assert cut.record["panel"]["precision"]["responses"]["cut_short"] > 0
-        assert {v["reason"] for v in cut.judgments() if v["status"] == "not_asked"} >= {
+        assert {v["reason"] for v in read_judgments(cut.path) if v["status"] == "not_asked"} >= {
             "interrupted"
         }
         again = panel.score_many(rows(), tmp_path / "run", precision=0.4, resume=True)
@@ -180,7 +181,9 @@ def test_a_budget_that_is_spent_is_told_from_a_rule_that_has_enough(tmp_path: Pa
     with Panel(given, ledger=tmp_path / "ledger.sqlite") as panel:
         run = panel.score_many(rows(), tmp_path / "run", precision=0.5, max_cost=0.5)
         assert (run.state, run.exit_code) == ("budget", 4)
-        reasons = Counter(v["reason"] for v in run.judgments() if v["status"] == "not_asked")
+        reasons = Counter(
+            v["reason"] for v in read_judgments(run.path) if v["status"] == "not_asked"
+        )
         assert reasons["budget"] > 0
         assert run.record["faults"] == {"not_asked: budget": reasons["budget"]}
         # Whom the rule would have wanted of those is not known, so none is called spared.
@@ -192,7 +195,9 @@ def test_a_budget_that_is_spent_is_told_from_a_rule_that_has_enough(tmp_path: Pa
         assert f"{sent(given)} of 360 judgments were asked for." in precision_sentences(told)[0]
         again = panel.score_many(rows(), tmp_path / "run", precision=0.5)
     assert (again.state, again.exit_code) == ("complete", 0)
-    assert {v["reason"] for v in again.judgments() if v["status"] == "not_asked"} == {"precision"}
+    assert {v["reason"] for v in read_judgments(again.path) if v["status"] == "not_asked"} == {
+        "precision"
+    }
 
 
 def test_after_the_cap_no_free_backend_is_asked_either(tmp_path: Path) -> None:
@@ -219,7 +224,11 @@ def test_a_repair_that_no_cap_can_allow_is_made_up_for(tmp_path: Path) -> None:
     with Panel([*priced, unpriced], ledger=ledger) as panel:
         run = panel.score_many(rows(), tmp_path / "run", precision=1.0, max_cost=1000.0)
     assert sent(priced) < 120
-    left = [v for v in run.judgments() if v["status"] == "not_asked" and v["model"] == "scripted/0"]
+    left = [
+        v
+        for v in read_judgments(run.path)
+        if v["status"] == "not_asked" and v["model"] == "scripted/0"
+    ]
     assert {v["reason"] for v in left} == {"precision"}
 
 
@@ -239,7 +248,7 @@ def test_judges_that_fail_are_made_up_for_and_count_against_the_quorum(tmp_path:
     with Panel(given, ledger=tmp_path / "ledger.sqlite", quorum=0.7) as panel:
         strict = panel.score_many(rows(), tmp_path / "strict", judges_per_response=3)
     assert strict.record["verdicts"]["inconclusive"] == 12
-    assert strict.scores()[0]["reason"].startswith(
+    assert read_scores(strict.path)[0]["reason"].startswith(
         "2 of 3 asked judgments scored, below the quorum of 70% (1 failed, 27 not asked)"
     )
 
@@ -250,7 +259,7 @@ def test_screened_responses_are_nobody_s_to_judge(tmp_path: Path, panel: Panel) 
     run = panel.score_many(given, tmp_path / "run", precision=0.5)
     assert run.record["verdicts"]["screened"] == 1
     assert run.record["panel"]["precision"]["responses"]["screened"] == 1
-    reasons = Counter(v["reason"] for v in run.judgments() if v["response_id"] == "r1")
+    reasons = Counter(v["reason"] for v in read_judgments(run.path) if v["response_id"] == "r1")
     assert reasons == {"screened": 30}
 
 
@@ -297,9 +306,9 @@ async def test_with_a_checkpointer_the_rule_is_the_same(panel: Panel) -> None:
 
     from areopagus.experiment.session import matter_from
 
-    ruled, _ = panel_with_rule(panel, StoppingRule(0.5))
+    ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
     matter = matter_from("Why?", "Because of this and that.", "r", "p", "w")
-    sitting = Sitting(matter, ruled.bench, Desk(panel.ledger))
+    sitting = Sitting(matter, ruled, Desk(panel.ledger))
     plain = await sit(sitting)
     config = {"configurable": {"thread_id": "one"}}
     graph = build_panel_graph(InMemorySaver())

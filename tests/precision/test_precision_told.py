@@ -27,6 +27,7 @@ from areopagus.precision import (
     reliability_kept,
 )
 from areopagus.records.readers.responses import open_responses
+from areopagus.records.run_tables import read_scores
 from areopagus.records.types import STATUSES
 from areopagus.testing import ScriptedBackend
 
@@ -153,7 +154,7 @@ def test_asking_everybody_costs_no_reliability_and_little_material_tells_none() 
 
 def test_only_what_is_asked_anyway_goes_into_batches(tmp_path: Path) -> None:
     with Panel("offline/lexical", ledger=tmp_path / "ledger.sqlite") as panel:
-        ruled, _ = panel_with_rule(panel, StoppingRule(0.5))
+        ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
         source = open_responses(rows(3))
         source.check()
         rungs: Any = {"offline/lexical": "json_schema"}
@@ -170,12 +171,12 @@ def test_only_what_is_asked_anyway_goes_into_batches(tmp_path: Path) -> None:
 
 def test_calls_of_later_blocks_share_the_prefix_of_the_first(tmp_path: Path) -> None:
     with Panel(backends(), ledger=tmp_path / "ledger.sqlite") as panel:
-        one = panel.bench.planned()[:1]
+        one = panel.spec.planned()[:1]
 
         def shared(rule: StoppingRule) -> int:
-            return panel_with_rule(panel, rule)[0].bench.calls_that_share(one)
+            return panel_with_rule(panel.spec, rule)[0].calls_that_share(one)
 
-        assert panel.bench.calls_that_share(one) == 1
+        assert panel.spec.calls_that_share(one) == 1
         # 8 over 3 backends: each gets two at least, so the mark for the cache pays from the first.
         assert shared(StoppingRule(0.5)) == 3
         assert shared(StoppingRule(0.5, most=3)) == 1
@@ -184,12 +185,12 @@ def test_calls_of_later_blocks_share_the_prefix_of_the_first(tmp_path: Path) -> 
 
 def test_a_rule_travels_with_the_panel_to_other_machines(tmp_path: Path) -> None:
     with Panel("offline/lexical", ledger=tmp_path / "ledger.sqlite") as panel:
-        ruled, _ = panel_with_rule(panel, StoppingRule(0.5, 9, seed=4))
+        ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5, 9, seed=4))
         plan = plan_of(ruled, cap=None)
         there = plan.panel()
         try:
-            assert there.bench.rule == StoppingRule(0.5, 9, seed=4)
-            assert there.bench.order("r1") == ruled.bench.order("r1")
+            assert there.spec.rule == StoppingRule(0.5, 9, seed=4)
+            assert there.spec.order("r1") == ruled.order("r1")
         finally:
             there.close()
 
@@ -205,7 +206,7 @@ def test_a_calibration_does_not_miss_whom_the_rule_did_not_want(tmp_path: Path) 
         "not_asked": 0,
     }
     # 8 of 30 would be far below the quorum.
-    expected = [float(row["composite"]) for row in run.scores()]
+    expected = [float(row["composite"]) for row in read_scores(run.path)]
     assert found.ensemble() == pytest.approx(np.array(expected), abs=1e-4)
 
 

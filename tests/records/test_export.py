@@ -21,7 +21,6 @@ from areopagus.records.export import (
     export_run,
     spreadsheet_safe,
 )
-from areopagus.records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
 from areopagus.records.spreadsheets import (
     WORKBOOK_TEXT,
     CsvLines,
@@ -29,6 +28,7 @@ from areopagus.records.spreadsheets import (
     cut_for_cell,
     write_text,
 )
+from areopagus.records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, read_judgments
 from areopagus.testing import ScriptedBackend
 
 GOOD = {name: 5 + place for place, name in enumerate(SCRUB_DIMENSIONS)} | {"abstained": False}
@@ -145,7 +145,7 @@ def test_scrub_refuses_another_mode_another_rubric_and_repeats(tmp_path: Path) -
 def test_jsonl_and_parquet_lose_nothing(run: Run, tmp_path: Path) -> None:
     import pyarrow.parquet as parquet
 
-    wanted = list(run.judgments())
+    wanted = list(read_judgments(run.path))
     lines = export_run(run.path, "jsonl", tmp_path / "j.jsonl").path.read_text(encoding="utf-8")
     assert [json.loads(line) for line in lines.splitlines()] == wanted
     done = export_run(run.path, "parquet", tmp_path / "copy.parquet")
@@ -175,7 +175,7 @@ def test_a_workbook_holds_text_and_neither_formulas_nor_links(run: Run, tmp_path
     book = openpyxl.load_workbook(done.path)
     sheet = book["judgments"]
     header, *rows = list(sheet.iter_rows())
-    assert [cell.value for cell in header] == list(next(run.judgments()))
+    assert [cell.value for cell in header] == list(next(read_judgments(run.path)))
     assert len(rows) == done.written == 10 * len(IDS)
     assert {cell.data_type for row in rows for cell in row} <= {"s", "n", "b"}
     assert all(cell.hyperlink is None for row in rows for cell in row)

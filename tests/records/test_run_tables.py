@@ -162,9 +162,9 @@ def test_every_column_of_a_real_run_stands_in_the_documents(tmp_path: Path) -> N
     rows = [{"response_id": "r", "prompt_text": "Why?", "response_text": "Because it binds."}]
     with Panel(ScriptedBackend(good)) as panel:
         run = panel.score_many(rows, tmp_path / "run")
-    judgment = next(run.judgments())
+    judgment = next(read_judgments(run.path))
     own = [name for name in judgment if name not in _dimensions()]
-    scores = [name for name in run.scores()[0] if name in SCORE_COLUMNS]
+    scores = [name for name in read_scores(run.path)[0] if name in SCORE_COLUMNS]
     assert len(scores) == len(SCORE_COLUMNS)
     missing = [name for name in (*own, *scores) if f"`{name}`" not in page]
     assert missing == []
@@ -232,8 +232,8 @@ def test_verbatim_scores_are_exported_on_demand(tmp_path: Path) -> None:
     for verbatim, shown in ((False, "'=1"), (True, "=1")):
         out = export_run(run.path, "scores", tmp_path / "out.csv", verbatim=verbatim).path
         assert out.read_text(encoding="utf-8").splitlines()[1].startswith(f"{shown},")
-    (first, *_) = run.judgments()
-    assert (first["response_id"], run.scores()[0]["response_id"]) == ("=1", "=1")
+    (first, *_) = read_judgments(run.path)
+    assert (first["response_id"], read_scores(run.path)[0]["response_id"]) == ("=1", "=1")
 
 
 def test_judgments_are_read_by_column_as_a_frame(tmp_path: Path) -> None:

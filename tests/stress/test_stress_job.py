@@ -148,7 +148,7 @@ def test_a_dry_run_sends_nothing_and_counts_what_will_be_sent(bench: Bench) -> N
         with bench.panel() as panel:
             options = bench.options()
             options["targets"] = options.pop("target")
-            found = rehearse(StressJob(panel, options.pop("prompts"), **options))
+            found = rehearse(StressJob(panel.spec, options.pop("prompts"), **options))
         calls: dict[str, int] = {}
         for item in found:
             calls[item.stage] = calls.get(item.stage, 0) + item.calls
@@ -432,7 +432,7 @@ def test_a_framing_of_ones_own_joins_the_others(bench: Bench, tmp_path: Path) ->
     with bench.panel() as panel:
         options = bench.options(framing_folders=[tmp_path / "framings"])
         options["targets"] = options.pop("target")
-        job = StressJob(panel, options.pop("prompts"), **options)
+        job = StressJob(panel.spec, options.pop("prompts"), **options)
     assert job.design.conditions == ("baseline", *FRAMINGS, "authority")
 
 

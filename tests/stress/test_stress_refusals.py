@@ -57,7 +57,7 @@ def test_an_option_that_nothing_would_use_is_named(
     panel: Panel, tmp_path: Path, options: dict[str, Any], named: str
 ) -> None:
     with pytest.raises(InputError, match=named):
-        StressJob(panel, options.pop("prompts", None), out=tmp_path / "run", **options)
+        StressJob(panel.spec, options.pop("prompts", None), out=tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
 
 
@@ -83,9 +83,11 @@ def test_a_framing_that_the_embedded_rewriter_has_no_text_for_is_refused_at_once
 ) -> None:
     path = own_framing(tmp_path / "framings", "authority")
     with pytest.raises(InputError, match="stand_in"):
-        StressJob(panel, PROMPTS, framings=[path], out=tmp_path / "run")
+        StressJob(panel.spec, PROMPTS, framings=[path], out=tmp_path / "run")
     # A model that rewrites needs none.
-    StressJob(panel, PROMPTS, framings=[path], rewriters="openai/gpt-4o-mini", out=tmp_path / "run")
+    StressJob(
+        panel.spec, PROMPTS, framings=[path], rewriters="openai/gpt-4o-mini", out=tmp_path / "run"
+    )
 
 
 def test_a_framings_opposite_is_found_beside_its_file(tmp_path: Path) -> None:

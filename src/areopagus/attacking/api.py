@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..async_runner import run_async, run_stoppable
 from ..experiment.job import StageProgress
-from ..loop import run_async, run_stoppable
 from ..panel import Panel
 from .job import AttackJob
 from .plan import AttackPlan
@@ -58,7 +58,7 @@ def attack(
     seated = panel or Panel()
     try:
         job = AttackJob(
-            seated, responses, families=families, corpus=corpus, plan=plan, columns=columns,
+            seated.spec, responses, families=families, corpus=corpus, plan=plan, columns=columns,
             limit=limit, out=out, resume=resume, max_cost=max_cost, on_progress=on_progress,
         )  # fmt: skip
         run: AttackRun = _finished(job)
@@ -70,7 +70,7 @@ def attack(
 
 async def aattack(responses: Any = None, *, panel: Panel, **options: Any) -> AttackRun:
     """The asynchronous twin of `attack`; the panel is the caller's."""
-    run: AttackRun = await run_async(AttackJob(panel, responses, **options).run())
+    run: AttackRun = await run_async(AttackJob(panel.spec, responses, **options).run())
     return run
 
 
@@ -103,7 +103,7 @@ def rescore(
     seated = panel or Panel()
     try:
         job = RescoreJob(
-            seated, responses, threshold=threshold, columns=columns, limit=limit, out=out,
+            seated.spec, responses, threshold=threshold, columns=columns, limit=limit, out=out,
             resume=resume, max_cost=max_cost, on_progress=on_progress,
         )  # fmt: skip
         run: RescoreRun = _finished(job)
@@ -115,7 +115,7 @@ def rescore(
 
 async def arescore(responses: Any, *, panel: Panel, **options: Any) -> RescoreRun:
     """The asynchronous twin of `rescore`; the panel is the caller's."""
-    run: RescoreRun = await run_async(RescoreJob(panel, responses, **options).run())
+    run: RescoreRun = await run_async(RescoreJob(panel.spec, responses, **options).run())
     return run
 
 

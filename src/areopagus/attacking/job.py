@@ -27,7 +27,7 @@ from .stage import PanelStage
 from .table import write_table
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
@@ -48,7 +48,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         matrix,
         job.plan,
         scale=(contract.low, contract.high),
-        quorum=panel.settings.quorum,
+        quorum=panel.quorum,
     )
     judges = judges_line(panel)
     head: dict[str, Any] = {
@@ -84,7 +84,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
     return figures
 
 
-def judges_line(panel: Panel) -> str:
+def judges_line(panel: PanelSpec) -> str:
     """Who judged, in one line."""
     names = ", ".join(backend.spec.name for backend in panel.backends)
     return (
@@ -111,7 +111,7 @@ class AttackJob(PanelStage):
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         responses: Any = None,
         *,
         families: Sequence[str] | None = None,

@@ -48,7 +48,7 @@ from .stage import PanelStage
 from .units import mean_number, per_prompt, share_number
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ class RescoreJob(PanelStage):
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         responses: Any,
         *,
         threshold: float = 2.0,
@@ -383,14 +383,14 @@ class RescoreJob(PanelStage):
     def _rescored(self, folder: Path) -> Iterator[Rescored]:
         ids = [row["response_id"] for row in self.response_rows()]
         matrix = read_scores_matrix(folder, ids, self.panel.criteria)
-        n_judges = len(self.panel.bench.planned())
+        n_judges = len(self.panel.planned())
         for number, (row, copy) in enumerate(self.flagged):
             first, second = matrix.values[2 * number], matrix.values[2 * number + 1]
             both = ~np.isnan(first) & ~np.isnan(second)
             n_scored = int(both.sum())
             original = neutral = shift = None
             reason: str | None = "fewer judges than the quorum scored both"
-            if n_scored and n_scored >= self.panel.settings.quorum * n_judges - 1e-9:
+            if n_scored and n_scored >= self.panel.quorum * n_judges - 1e-9:
                 original, neutral = float(first[both].mean()), float(second[both].mean())
                 shift, reason = original - neutral, None
             elif screen(copy.text).gate is not None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..experiment.backends import all_paid, require_access
+from ..experiment.backends import all_paid, prepare_all, require_access
+from ..experiment.dry_run import Estimate, estimate
 from ..experiment.job import StagedJob
 from ..experiment.score import ScoreJob
 from ..judges.judge import Matter
@@ -17,8 +18,7 @@ from ..records.readers.responses import open_responses
 from .run import PANEL_FOLDER
 
 if TYPE_CHECKING:
-    from ..experiment.dry_run import Estimate
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
     from ..records.ledger import Ledger
 
 
@@ -26,7 +26,7 @@ class PanelStage(StagedJob):
     """A job whose one stage is a scoring job on responses that it makes."""
 
     stages: tuple[str, ...] = ("score",)
-    panel: Panel
+    panel: PanelSpec
     notices: tuple[str, ...] = ()
     _over_budget = False
 
@@ -46,7 +46,8 @@ class PanelStage(StagedJob):
 
     def estimate(self) -> Estimate:
         """Calls, tokens and cost, without sending anything."""
-        return self.panel.estimate(self.response_rows())
+        prepare_all(self.panel.backends)
+        return estimate(self.panel, open_responses(self.response_rows()))
 
     async def require_access(self, desk: Desk) -> None:
         """Raises what keeps a backend from being asked, unless nothing is wanted of it."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_async, run_stoppable
 from ..audits.definition import Audit
 from ..experiment.job import StageProgress
-from ..loop import run_async, run_stoppable
 from .job import AuditJob
 from .run import AuditRun
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import ordered_map, run_async, run_stoppable
 from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, target_backend
 from ..experiment.backends import prepare_all, require_access, settings_of, sorted_models
@@ -22,8 +23,6 @@ from ..experiment.score import default_folder
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..judges.models.usage import Spending
-from ..loop import run_async, run_stoppable
-from ..ordered import in_order
 from ..records.run_folder import replaced
 from ..records.spreadsheets import writable
 from .construction import Construction
@@ -176,7 +175,7 @@ class ConstructionJob(StagedJob):
             outcomes_part.open("w", encoding="utf-8", newline="") as outcomes,
         ):
             table.write(making.head)
-            async with aclosing(in_order(making.units, build, at_once=at_once)) as found:
+            async with aclosing(ordered_map(making.units, build, at_once=at_once)) as found:
                 async for unit, built in found:
                     outcome = making.outcome(unit, built)
                     table.writelines(outcome.lines)

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from ..async_runner import ordered_map
 from ..audits.answers_table import (
     ANSWERS_FILE,
     OWN_COLUMNS,
@@ -48,7 +49,6 @@ from ..judges.models.request import LADDER, Request, Rung
 from ..judges.parse import parse
 from ..judges.structured import Question as ModelQuestion
 from ..number import WIDTH, as_json, heading, table, units
-from ..ordered import in_order
 from ..records.ledger import Ledger
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..records.types import Reply
@@ -166,7 +166,7 @@ async def judge_all(job: AuditJob, desk: Desk, rows: Iterator[dict[str, Any]], o
         written_rows(out, job.columns) as writer,
         written_rows(job.path / VOTES_FILE, VOTE_COLUMNS) as votes,
     ):
-        async with aclosing(in_order(cases, hear, at_once=at_once)) as heard:
+        async with aclosing(ordered_map(cases, hear, at_once=at_once)) as heard:
             async for case, ruling in heard:
                 row = case.row
                 if ruling is not None:

@@ -21,7 +21,7 @@ from .providers import BatchResults, LineResult
 from .store import BatchRecord
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 TOGETHER = 256
 """Answers stored in one go: the ledger commits them together."""
@@ -51,7 +51,7 @@ class Collector:
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         desk: Desk,
         rows: Callable[[], Iterable[ResponseRow]],
         errors: dict[str, ProviderError],

@@ -20,10 +20,12 @@ from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.request import Request
 from ..judges.structured import ask
 from ..records.readers.responses import ResponseRow
-from .providers import BatchProvider, provider_kind, provider_of
+from .anthropic_batches import AnthropicBatches
+from .openai_batches import OpenAIBatches
+from .providers import BatchProvider, provider_kind
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 _ID_DIGITS = 32
@@ -60,7 +62,7 @@ def custom_id_of(key: str) -> str:
 
 
 def planned_judgments(
-    panel: Panel,
+    panel: PanelSpec,
     rows: Iterable[ResponseRow],
     rungs: Mapping[str, Rung],
     *,
@@ -88,7 +90,7 @@ def planned_judgments(
 
 
 def judgments_on(
-    panel: Panel,
+    panel: PanelSpec,
     number: int,
     row: ResponseRow,
     rungs: Mapping[str, Rung],
@@ -100,7 +102,7 @@ def judgments_on(
     Where a rule says when enough are asked, those that are asked whatever the answers, unless
     `whole` is set: the rest is up to the ordinary run.
     """
-    bench, matter = panel.bench, matter_of(row)
+    bench, matter = panel, matter_of(row)
     if screen(matter.response, most_characters=bench.most_characters).gate:
         return []
     seats: dict[str, list[tuple[Judge, int]]] = {}
@@ -158,7 +160,7 @@ class Members:
 
 
 async def eligible_backends(
-    panel: Panel,
+    panel: PanelSpec,
     rows: Callable[[], Iterable[ResponseRow]],
     desk: Desk,
     known: Mapping[str, Rung],
@@ -205,7 +207,7 @@ async def eligible_backends(
 
 
 def _sample(
-    panel: Panel,
+    panel: PanelSpec,
     rows: Callable[[], Iterable[ResponseRow]],
     name: str,
     rung: Rung,
@@ -225,7 +227,7 @@ def _sample(
 
 
 async def _learned_rung(
-    panel: Panel,
+    panel: PanelSpec,
     rows: Callable[[], Iterable[ResponseRow]],
     desk: Desk,
     backend: LitellmBackend,
@@ -250,3 +252,15 @@ async def _learned_rung(
     finally:
         purse.close()
     return request.structured
+
+
+def provider_of(backend: LitellmBackend, sample: Request) -> BatchProvider:
+    """The batch endpoint of a backend.
+
+    Args:
+        backend: one for which `provider_kind` is not None.
+        sample: any request to it: key, address and headers are taken from there.
+    """
+    if provider_kind(backend) == "openai":
+        return OpenAIBatches(backend, sample)
+    return AnthropicBatches(backend, sample)

@@ -20,7 +20,7 @@ from .settings import BatchProgress, BatchSettings
 
 if TYPE_CHECKING:
     from ..experiment.engine import Engine
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 class BatchEngine:
@@ -59,7 +59,7 @@ class BatchEngine:
         self._source, self._folder = source, folder
 
     async def require_access(
-        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+        self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
         """See `Engine.require_access`; with `only`, every backend must take batches.
 
@@ -85,7 +85,7 @@ class BatchEngine:
         self,
         rows: Iterable[ResponseRow],
         *,
-        panel: Panel,
+        panel: PanelSpec,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:

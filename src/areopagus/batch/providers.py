@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..judges.models.backend import Backend
     from ..judges.models.request import Request
     from ..judges.models.transport import Answer
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 CALL_S = 120.0
 TRANSFER_S = 1800.0
@@ -252,22 +252,6 @@ def json_object(content: bytes) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def provider_of(backend: LitellmBackend, sample: Request) -> BatchProvider:
-    """The batch endpoint of a backend.
-
-    Args:
-        backend: one for which `provider_kind` is not None.
-        sample: any request to it: key, address and headers are taken from there.
-    """
-    if provider_kind(backend) == "openai":
-        from .openai_batches import OpenAIBatches
-
-        return OpenAIBatches(backend, sample)
-    from .anthropic_batches import AnthropicBatches
-
-    return AnthropicBatches(backend, sample)
-
-
 def batch_prices(backend: Backend, *, discount: float | None) -> TokenPrices | None:
     """The batch prices of a backend; None where nobody says what they are: unknown is not 0.
 
@@ -281,7 +265,7 @@ def batch_prices(backend: Backend, *, discount: float | None) -> TokenPrices | N
 
 
 def batch_costs(
-    panel: Panel, found: Estimate, *, discount: float | None = None
+    panel: PanelSpec, found: Estimate, *, discount: float | None = None
 ) -> dict[str, float | None]:
     """Backend to the likely cost of its calls in a batch, in US dollars; None = price unknown.
 

@@ -30,7 +30,7 @@ from .settings import BatchProgress, BatchSettings
 from .store import BatchFile, BatchRecord, BatchStore, now
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 _SHOWN_CHARACTERS = 200
@@ -429,7 +429,7 @@ class BatchRunner:
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         rows: Rows,
         desk: Desk,
         folder: Path,

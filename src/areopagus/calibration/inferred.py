@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import InputError, InputFault
 from ..records.humans import HumanReading, HumanTable
 from ..records.humans.table import TableBuilder
+from ..records.run_tables import read_scores
 from ..records.types import OVERALL
 from ..run import Run
 from .material import Material, composite_of, ratings_of, with_unique_ids
@@ -54,7 +55,7 @@ def inferred_ratings(inferred: Inferred, material: Material) -> tuple[Ratings, t
 
 
 def _of_run(run: Run) -> tuple[HumanTable, int]:
-    rows = run.scores()
+    rows = read_scores(run.path)
     missing = [name for name in _NEEDED if not rows or name not in rows[0]]
     if missing:
         raise InputError(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..records.humans import JudgmentReading, read_judgments
+from ..records.run_tables import read_scores
 from ..run import Run
 from .material import responses_of, with_unique_ids
 from .panel_scores import QUORUM, PanelScores, panel_of_run
@@ -50,7 +51,7 @@ def later_panel(judges: Judges) -> LaterPanel:
         is_run = path.is_dir() or path.name == "run.json"
         judges = Run(path) if is_run else read_judgments(path)
     if isinstance(judges, Run):
-        rows = judges.scores()
+        rows = read_scores(judges.path)
         described = judges.record.get("panel", {})
         panel = panel_of_run(
             judges.path,

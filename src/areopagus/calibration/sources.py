@@ -22,6 +22,7 @@ from ..records.humans import (
 )
 from ..records.readers.responses import open_responses
 from ..records.run_folder import TEXTS_FILE
+from ..records.run_tables import read_scores
 from ..run import Run
 from .material import (
     CalibrationRatings,
@@ -254,7 +255,7 @@ def identity_of(run: Run) -> dict[str, Any]:
 
 
 def _from_run(run: Run, table: HumanTable, texts: Texts) -> tuple[Any, Any, Any, Any]:
-    rows = run.scores()
+    rows = read_scores(run.path)
     ids = [row["response_id"] for row in rows]
     said = {name: texts_by_response(table, name) for name in ("source", "model", "domain")}
 

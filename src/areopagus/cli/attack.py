@@ -80,11 +80,12 @@ def attack(
         threshold=threshold, texts=texts, controls=controls, neutralise=neutralise, **places
     )
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
-        from .stage_line import StageLine
+        from .progress import StageLine
 
         with StageLine(quiet=quiet or dry_run) as line:
             job = AttackJob(
-                panel, responses, families=names_in(families) or None, corpus=corpus, plan=plan,
+                panel.spec, responses, families=names_in(families) or None, corpus=corpus,
+                plan=plan,
                 columns=columns_from(columns), max_cost=max_cost, on_progress=line.update,
                 **options,
             )  # fmt: skip
@@ -127,11 +128,11 @@ def rescore(
     from ..attacking import RescoreJob
 
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
-        from .stage_line import StageLine
+        from .progress import StageLine
 
         with StageLine(quiet=quiet or dry_run) as line:
             job = RescoreJob(
-                panel, responses, columns=columns_from(columns), max_cost=max_cost,
+                panel.spec, responses, columns=columns_from(columns), max_cost=max_cost,
                 on_progress=line.update, **options,
             )  # fmt: skip
             return _run(job, json_file, max_cost=max_cost, dry_run=dry_run, quiet=quiet)

@@ -142,11 +142,11 @@ def _audit(
     quiet: bool,
     **options: Any,
 ) -> int:
+    from ..async_runner import run_sync
     from ..auditing import AuditJob
     from ..auditing.run import AUDIT_FILE
-    from ..loop import run_sync
     from .jobs import run_staged
-    from .stage_line import StageLine
+    from .progress import StageLine
 
     with StageLine(quiet=quiet or dry_run or write_prompts is not None) as line:
         job = AuditJob(

@@ -11,8 +11,8 @@ import click
 
 from ..errors import InputError, InputFault
 from ..records.run_folder import REPORT_FILE
+from .display import NarrowCommand
 from .humans import human_options, reading_from
-from .narrow import NarrowCommand
 
 if TYPE_CHECKING:
     from ..calibration import Applied, Calibration

@@ -60,9 +60,9 @@ def construct(
         models, models_file, dry_run, quiet: as given to the command.
         **options: the others.
     """
-    from ..loop import run_stoppable
+    from ..async_runner import run_stoppable
     from .jobs import interrupted
-    from .stage_line import StageLine
+    from .progress import StageLine
 
     with StageLine(quiet=quiet or dry_run) as line:
         job = prepare(models=models_from(models, models_file), on_progress=line.update, **options)
@@ -87,7 +87,7 @@ def _show(run: ConstructionRun, made: str) -> None:
 
 
 def _show_estimate(job: ConstructionJob) -> int:
-    from ..loop import run_sync
+    from ..async_runner import run_sync
 
     try:
         found = job.estimate()

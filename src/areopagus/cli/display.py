@@ -6,15 +6,16 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import visible_text
+from ..errors import InputError, visible_text
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
 
 WIDTH = 80
 
@@ -111,3 +112,35 @@ def duration(seconds: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, left = divmod(rest, 60)
     return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
+
+
+_BEFORE = len("Error: ")
+
+
+class NarrowInputError(InputError):
+    """An input error in lines of at most 80 columns, once `Error: ` stands before the first."""
+
+    def _text(self) -> str:
+        lines: list[str] = []
+        for line in super()._text().splitlines():
+            # a path or an id longer than a line stays whole, so that it can be copied
+            lines += textwrap.wrap(
+                line, WIDTH, initial_indent="" if lines else " " * _BEFORE,
+                subsequent_indent="    ", break_long_words=False, break_on_hyphens=False,
+            ) or [""]  # fmt: skip
+        return "\n".join(lines).removeprefix(" " * _BEFORE)
+
+
+class NarrowCommand(click.Command):
+    """A command that says what is wrong with its input in lines of at most 80 columns."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs the command.
+
+        Raises:
+            NarrowInputError: bad input.
+        """
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            raise NarrowInputError(error.faults, hint=error.hint) from error

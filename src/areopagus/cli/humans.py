@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InputError, InputFault
-from .narrow import NarrowCommand
+from .display import NarrowCommand
 
 if TYPE_CHECKING:
     from ..records.humans import HumanReading

@@ -13,9 +13,9 @@ from .display import console, dollars, printable, same_command, table, visible
 from .results import echo_cost, write_numbers
 
 if TYPE_CHECKING:
+    from ..async_runner import Stoppable
     from ..experiment.dry_run import Estimate
     from ..experiment.respond import RespondEstimate
-    from ..loop import Stoppable
 
 
 def show_answers_estimate(found: RespondEstimate) -> None:
@@ -138,7 +138,7 @@ def run_staged(
         quiet: whether nothing is shown.
         show: prints the results; the run's text when left out.
     """
-    from ..loop import run_stoppable
+    from ..async_runner import run_stoppable
 
     run, was_interrupted = run_stoppable(job)
     if was_interrupted:

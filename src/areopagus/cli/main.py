@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "attack": ("attack", "attack", "Try an injection corpus on your own panel."),
     "rescore": ("attack", "rescore", "Score flagged responses again, neutralised."),
     "personas": ("personas", "personas", "List, show, start and check persona files."),
-    "rubrics": ("rubrics", "rubrics", "List, show and check rubric files."),
+    "rubrics": ("personas", "rubrics", "List, show and check rubric files."),
     "explain": ("explain", "explain", "Show what the embedded judge sees in a text."),
     "report": ("report", "report", "Write the HTML report of a run anew."),
     "export": ("report", "export", "Export the judgments of a run."),

@@ -1,4 +1,4 @@
-"""The progress line of a long job: how far, how fast, what came of it, what it cost, how long."""
+"""The progress lines of jobs: how far, how fast, what came of it, what it cost, how long."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 from .display import console, dollars, duration, visible
 
 if TYPE_CHECKING:
+    from ..experiment.job import StageProgress
     from ..experiment.respond import RespondResult
     from ..experiment.score import Progress
+
 
 _EVERY_S = 0.1
 
@@ -89,3 +91,53 @@ class ProgressLine:
         said = f"{counts.answered} answered, {troubled} not · {rate:.1f} calls/s · "
         said += dollars(result.spent_usd)
         self._bar.update(self._task, completed=done, total=counts.planned, said=said)
+
+
+class StageLine:
+    """Shown on a terminal's stderr while a job runs; silent elsewhere."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        screen = console(stderr=True)
+        self._bar = Progress(
+            TextColumn("{task.fields[stage]}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[said]}"),
+            console=screen,
+            transient=True,
+            disable=quiet or not screen.is_terminal,
+        )
+        self._task = self._bar.add_task("", total=None, said="", stage="preparing")
+        self._last = 0.0
+
+    def __enter__(self) -> StageLine:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def update(self, progress: StageProgress) -> None:
+        """Takes the newest state; draws at most ten times a second."""
+        now = time.monotonic()
+        if now - self._last < _EVERY_S and progress.done < progress.total:
+            return
+        self._last = now
+        elapsed, done = progress.elapsed_s, progress.done
+        rate = progress.stage_sent / elapsed if elapsed > 0 else 0.0
+        left = duration(elapsed / done * (progress.total - done)) if done else "–"
+        trouble = f"{progress.troubled} not · " if progress.troubled else ""
+        said = f"{trouble}{rate:.0f} calls/s · {dollars(progress.spent_usd)} · {left} left"
+        self._bar.update(
+            self._task,
+            completed=done,
+            total=progress.total,
+            said=said,
+            stage=f"{progress.number}/{progress.stages} {progress.stage} {done}/{progress.total}",
+        )

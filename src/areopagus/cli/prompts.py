@@ -249,7 +249,7 @@ def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[
 
 def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) -> int:
     from ..prompting import PromptJob, PromptPlan
-    from .stage_line import StageLine
+    from .progress import StageLine
 
     quiet, dry_run = options.pop("quiet"), options.pop("dry_run")
     json_file = options.pop("json_file")
@@ -296,8 +296,8 @@ def _announce(job: PromptJob) -> None:
 
 
 def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
+    from ..async_runner import run_stoppable
     from ..experiment.job import STOPPED_BY_CAP
-    from ..loop import run_stoppable
     from .display import printable
     from .jobs import interrupted
     from .results import echo_cost

@@ -95,7 +95,7 @@ def _show(result: RespondResult) -> None:
     for fault, number in result.faults.items():
         out.print(f"  {number} × failed: {visible(fault)}")
     for line in cost_lines(result.spending.to_json()):
-        out.print(line)
+        out.print(line, markup=False)
     out.print(f"Score them: areopagus score {visible(str(result.path))}")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..errors import visible_text
 from ..experiment.job import STOPPED_BY_CAP
 from ..judges.models.usage import Account, Sums
 from ..number import units
@@ -47,7 +48,25 @@ def cost_lines(session: Mapping[str, Any]) -> list[str]:
         lines.append(f"Saved against the full price: {gains}")
     if of_these := _outcomes(account):
         lines.append(f"Of all replies: {of_these}")
-    return lines
+    return lines + fault_lines(session.get("faults") or ())
+
+
+def fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What went wrong with calls: how often, what the endpoint said of it, and what to try.
+
+    Args:
+        faults: as a session of run.json holds them, the most frequent first.
+    """
+    lines: list[str] = []
+    hints: dict[str, str] = {}
+    for one in faults:
+        lines.append(f"{one['calls']:,} × failed: {one['fault']}")
+        said = " ".join(visible_text(one["said"], keep="\n").split())
+        if said:
+            lines.append(f"  {said if len(said) <= MOST_SAID else said[: MOST_SAID - 1] + '…'}")
+        if one.get("hint"):
+            hints[one["fault"]] = one["hint"]
+    return lines + [f"To try ({fault}): {hint}" for fault, hint in hints.items()]
 
 
 def echo_cost(session: Mapping[str, Any]) -> None:
@@ -169,6 +188,8 @@ def _units(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+MOST_SAID = 300
+"""Characters of an endpoint's sentence that are shown."""
 MOST_ROWS = 30
 MOST_CRITERIA = 6
 
@@ -243,7 +264,7 @@ def _show_cost(sessions: Sequence[Mapping[str, Any]]) -> None:
     for title, session in parts.items():
         out.print(f"\n{title}" if title else "")
         for line in cost_lines(session):
-            out.print(line)
+            out.print(line, markup=False)
 
 
 def _show_counts(run: Run) -> None:

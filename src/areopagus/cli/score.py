@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..experiment.respond import RespondEstimate
     from ..experiment.score import ScoreJob
     from ..experiment.score_prompts import PromptScoreJob
-    from ..graphs.state import Bench
+    from ..graphs.panel_spec import PanelSpec
     from ..panel import Panel
     from ..run import Run
     from .progress import ProgressLine
@@ -208,7 +208,7 @@ def score(
 
             more = {**answering, **options, **listeners}
             return PromptScoreJob(
-                seated, responses, out=out, on_answers=line.update_answers, **more
+                seated.spec, responses, out=out, on_answers=line.update_answers, **more
             )
 
         return _score(job_of, quiet=quiet, in_batches=batches is not None)
@@ -228,9 +228,9 @@ def _answering(targets: list[Any], asked: dict[str, Any]) -> dict[str, Any] | No
 def _planned(panel: Panel, file: str, *, repeats: int | None, **wish: Any) -> Panel:
     """The panel that the plan seats; --repeats may only say what the plan says too."""
     planned = panel.planned(file, **wish)
-    if repeats not in (None, planned.settings.repeats):
+    if repeats not in (None, planned.spec.repeats):
         raise InputError(
-            f"--plan sets the repeats to {planned.settings.repeats}, --repeats to {repeats}: "
+            f"--plan sets the repeats to {planned.spec.repeats}, --repeats to {repeats}: "
             "leave one of them out"
         )
     return planned
@@ -276,7 +276,7 @@ def _show_estimate(
     if batches is not None:
         from ..batch import batch_costs
 
-        show_batch_costs(batch_costs(panel, found.least or found, discount=batches.discount))
+        show_batch_costs(batch_costs(panel.spec, found.least or found, discount=batches.discount))
 
 
 def _rehearsed(
@@ -285,7 +285,7 @@ def _rehearsed(
     from ..experiment.score_prompts import PromptScoreJob
     from .display import show_notices
 
-    job = PromptScoreJob(panel, prompts, **options)
+    job = PromptScoreJob(panel.spec, prompts, **options)
     if not quiet:
         show_notices(job.notices)
     return job.estimate()
@@ -293,8 +293,8 @@ def _rehearsed(
 
 def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_batches: bool) -> int:
     """Runs the job that is made of what listens to it, and returns the exit code."""
+    from ..async_runner import run_stoppable
     from ..batch import batch_sentence
-    from ..loop import run_stoppable
     from .display import show_notices
     from .main import terminated
     from .progress import ProgressLine
@@ -309,7 +309,7 @@ def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_ba
         )
         if not quiet:
             show_notices(job.notices)
-            show_notices(_about_rule(job.panel.bench))
+            show_notices(_about_rule(job.panel))
         if not in_batches:
             _warn_of_open_batches(job.path)
         run, was_interrupted = run_stoppable(job)
@@ -321,7 +321,7 @@ def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_ba
     return run.exit_code
 
 
-def _about_rule(bench: Bench) -> list[str]:
+def _about_rule(bench: PanelSpec) -> list[str]:
     """What a person should know before a rule spares judges, or spares none."""
     from ..graphs.stopping import FIRST_BLOCK
 

@@ -133,11 +133,11 @@ def stress(
     with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
         from ..stressing.run import STRESS_FILE
         from .jobs import run_staged
-        from .stage_line import StageLine
+        from .progress import StageLine
 
         with StageLine(quiet=quiet or dry_run) as line:
             job = StressJob(
-                panel,
+                panel.spec,
                 prompts,
                 targets=models_from(targets, targets_file),
                 rewriters=models_from(rewriters, rewriters_file),

@@ -47,7 +47,7 @@ from .worker import (
 )
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 _WHERE = "ray"
@@ -259,7 +259,7 @@ class RayEngine:
         self._cluster: Cluster | None = None
 
     async def require_access(
-        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+        self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
         """Joins the cluster and has every node check keys, addresses, versions and the ledger.
 
@@ -309,7 +309,7 @@ class RayEngine:
         self,
         rows: Iterable[ResponseRow],
         *,
-        panel: Panel,
+        panel: PanelSpec,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
@@ -325,7 +325,7 @@ class RayEngine:
         coordinator = self._new_coordinator(cluster, panel, plan)
         run = _Run(plan, cluster.ray.put(plan), coordinator)
         watching = asyncio.create_task(self._watch(cluster, run, desk))
-        size = self._size or shard_size(panel.bench, cluster.processors())
+        size = self._size or shard_size(panel, cluster.processors())
         shards = cut(rows, size=size, is_repeated=is_repeated)
         queue: deque[_Sent] = deque()
         try:
@@ -368,7 +368,7 @@ class RayEngine:
             )
         return self._cluster
 
-    def _refuse_file_elsewhere(self, panel: Panel) -> None:
+    def _refuse_file_elsewhere(self, panel: PanelSpec) -> None:
         if self._address is not None and panel.ledger.path is not None:
             raise InputError(
                 [
@@ -380,7 +380,7 @@ class RayEngine:
                 ]
             )
 
-    def _new_coordinator(self, cluster: Cluster, panel: Panel, plan: PanelPlan) -> Any:
+    def _new_coordinator(self, cluster: Cluster, panel: PanelSpec, plan: PanelPlan) -> Any:
         # On the driver's own node: the run ends with it in any case.
         here = cluster.on_node(cluster.ray.get_runtime_context().get_node_id())
         return (
@@ -406,11 +406,11 @@ class RayEngine:
         return under_way >= 2 * cluster.processors() or len(queue) >= _FINISHED_AHEAD
 
     async def _verdicts(
-        self, panel: Panel, shard: Shard, work: asyncio.Future[Any] | None
+        self, panel: PanelSpec, shard: Shard, work: asyncio.Future[Any] | None
     ) -> AsyncGenerator[Scored, None]:
         if work is None:
             for row, repeated in zip(shard.rows, shard.repeated, strict=True):
-                yield Scored(row, closed(row, bench=panel.bench, repeated=repeated))
+                yield Scored(row, closed(row, bench=panel, repeated=repeated))
             return
         outcome = await work
         for row, verdict in zip(shard.rows, outcome.get(), strict=True):

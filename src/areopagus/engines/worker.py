@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_sync
 from ..errors import AreopagusError, InputError, InputFault, StoreError
 from ..experiment.backends import access_faults
 from ..experiment.engine import score_rows, window_for
-from ..graphs.state import Bench
+from ..graphs.panel_spec import PanelSpec
 from ..graphs.stopping import StoppingRule
 from ..judges.factory import is_made_of_settings
 from ..judges.models.provider_errors import redact
-from ..loop import run_sync
 from ..records.readers.responses import ResponseRow
 from .coordinator import CoordinatorCalls, Limits, Report, WorkerClient, in_touch
 
@@ -47,7 +47,7 @@ class Shard:
     repeated: tuple[bool, ...]
 
 
-def shard_size(bench: Bench, processors: int) -> int:
+def shard_size(bench: PanelSpec, processors: int) -> int:
     """Responses in a shard: four times what a process keeps in flight, so that starts and ends
     of shards, at which it has less to do, are a small part.
 
@@ -76,7 +76,7 @@ class PanelPlan:
         personas, rubric, template: as loaded by the driver: nodes need none of its files.
         settings: the other arguments of `Panel`.
         ledger: file or address, without a password.
-        identity: `Panel.identity` of the driver, which a node's must equal.
+        identity: `PanelSpec.identity` of the driver, which a node's must equal.
         versions: of what shapes the numbers; the nodes' must be equal.
         cap: US dollars for all nodes together; None = no cap.
         rule: when fewer judgments are enough; None = all are asked.
@@ -121,13 +121,13 @@ class PanelPlan:
             ledger=self.ledger,
             **self.settings,
         )
-        if panel.identity() != self.identity:
+        if panel.spec.identity() != self.identity:
             raise InputError("this node would ask another panel than the driver's")
-        panel.bench = replace(panel.bench, rule=self.rule)
+        panel.spec = replace(panel.spec, rule=self.rule)
         return panel
 
 
-def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
+def plan_of(panel: PanelSpec, *, cap: float | None) -> PanelPlan:
     """The plan of a panel for one run; a password in the ledger's address stays behind.
 
     Args:
@@ -150,7 +150,6 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
     ]
     if objects:
         raise InputError(objects)
-    settings = panel.settings
     return PanelPlan(
         run=uuid.uuid4().hex,
         models=tuple(
@@ -159,28 +158,24 @@ def plan_of(panel: Panel, *, cap: float | None) -> PanelPlan:
         ),
         personas=panel.personas,
         rubric=panel.rubric,
-        template=panel.template,
+        template=panel.brief.template,
         settings={
-            name: getattr(settings, name)
-            for name in (
-                "mode",
-                "order",
-                "rationale",
-                "anchors",
-                "repeats",
-                "score_mode",
-                "quorum",
-            )
+            "mode": panel.brief.mode,
+            "order": panel.brief.order,
+            "rationale": panel.brief.rationale,
+            "anchors": panel.brief.anchors,
+            "repeats": panel.repeats,
+            "quorum": panel.quorum,
         },
         ledger=panel.ledger.place,
         identity=panel.identity(),
         versions=versions(),
         cap=cap,
-        rule=panel.bench.rule,
+        rule=panel.rule,
     )
 
 
-def limits_of(panel: Panel) -> dict[str, Limits]:
+def limits_of(panel: PanelSpec) -> dict[str, Limits]:
     """What each backend takes, over all nodes together."""
     return {
         backend.spec.name: Limits(backend.spec.concurrency, backend.spec.rpm, backend.spec.tpm)
@@ -193,7 +188,8 @@ class Worker:
 
     def __init__(self, plan: PanelPlan, coordinator: CoordinatorCalls) -> None:
         self.plan = plan
-        self.panel = plan.panel()
+        self._whole = plan.panel()
+        self.panel = self._whole.spec
         self.desk = WorkerClient(
             self.panel.ledger,
             coordinator=coordinator,
@@ -228,7 +224,7 @@ class Worker:
             return [
                 scored.verdict.to_json()
                 async for scored in score_rows(
-                    shard.rows, bench=self.panel.bench, desk=self.desk, is_repeated=is_repeated
+                    shard.rows, bench=self.panel, desk=self.desk, is_repeated=is_repeated
                 )
             ]
 
@@ -237,7 +233,7 @@ class Worker:
 
     async def close(self) -> None:
         """Closes connections and the ledger."""
-        await self.panel._close()
+        await self._whole._close()
 
 
 _workers: dict[str, Worker] = {}

@@ -7,17 +7,18 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from ..errors import FaultClass, ProviderError
-from ..judges.models.backend import Backend, BackendSpec
+from ..async_runner import ordered_map
+from ..errors import FaultClass, InputError, ProviderError
+from ..judges.models.backend import Backend, BackendSpec, Effort
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Purpose, Request
-from ..ordered import in_order
 from ..records.types import Reply, Usage
 
 Track = Literal["matched", "maximum"]
 TRACKS: tuple[Track, ...] = get_args(Track)
+EFFORTS: tuple[str, ...] = get_args(Effort)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,16 @@ class Protocol:
     words: int | None = None
     most_words: int | None = None
     max_tokens: int = 16_000
+
+    def __post_init__(self) -> None:
+        """Refuses an effort that no model takes.
+
+        Raises:
+            InputError: with the words that there are.
+        """
+        if self.effort is not None and self.effort not in EFFORTS:
+            known = ", ".join(EFFORTS)
+            raise InputError(f"effort: must be one of {known}, got {self.effort!r}")
 
 
 PRESETS: dict[Track, Protocol] = {
@@ -149,7 +160,7 @@ async def ask_each(
         StoreError: the ledger cannot be written; calls in flight are abandoned.
     """
     at_once = sum(backend.spec.concurrency for backend in backends) + 8
-    answers = in_order(
+    answers = ordered_map(
         questions, lambda question: ask_one(question, desk, wording), at_once=at_once
     )
     async with aclosing(answers):

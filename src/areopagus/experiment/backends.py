@@ -17,8 +17,8 @@ from ..judges.models.backend import OFFLINE_MODEL, Backend, BackendSpec
 from ..judges.models.request import LADDER, Rung
 
 if TYPE_CHECKING:
+    from ..graphs.panel_spec import PanelSpec
     from ..judges.judge import Matter
-    from ..panel import Panel
 
 
 CONNECT_SECONDS = 5.0
@@ -128,9 +128,9 @@ async def _unreachable(api_base: str | None) -> str | None:
     return None
 
 
-def all_paid(panel: Panel, matters: Iterable[Matter], backend: Backend) -> bool:
+def all_paid(panel: PanelSpec, matters: Iterable[Matter], backend: Backend) -> bool:
     """Whether the ledger holds this backend's first reply to every planned judgment."""
-    bench = panel.bench
+    bench = panel
     rung = known_rung(panel, backend)
     if rung is None:
         return False
@@ -150,7 +150,7 @@ def all_paid(panel: Panel, matters: Iterable[Matter], backend: Backend) -> bool:
     return True
 
 
-def known_rung(panel: Panel, backend: Backend) -> Rung | None:
+def known_rung(panel: PanelSpec, backend: Backend) -> Rung | None:
     """How the backend takes structured output, as set or as an earlier run learned it."""
     if backend.spec.structured != "auto":
         return backend.spec.structured

@@ -12,10 +12,10 @@ from ..graphs.stopping import StoppingRule
 
 if TYPE_CHECKING:
     from ..batch import BatchEngine, BatchProgress, BatchSettings
-    from ..engines import Engine
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
     from ..precision import PrecisionTally
     from ..records.readers.responses import ResponseSource
+    from .engine import Engine
     from .score import Progress, ScoreJob
 
 
@@ -59,7 +59,7 @@ class Seated:
         options: as given.
     """
 
-    panel: Panel
+    panel: PanelSpec
     engine: Engine
     options: JobOptions
     _tally: PrecisionTally | None
@@ -85,7 +85,7 @@ class Seated:
         return job
 
 
-def seated(panel: Panel, options: JobOptions) -> Seated:
+def seated(panel: PanelSpec, options: JobOptions) -> Seated:
     """The panel as the options have it work.
 
     Raises:
@@ -107,7 +107,7 @@ def seated(panel: Panel, options: JobOptions) -> Seated:
 
 
 def job_of(
-    panel: Panel, source: Any, out: str | Path | None, **options: Unpack[JobOptions]
+    panel: PanelSpec, source: Any, out: str | Path | None, **options: Unpack[JobOptions]
 ) -> ScoreJob:
     """A checked job; nothing is asked before it runs.
 

@@ -19,7 +19,7 @@ from .backends import known_rung
 from .engine import matter_of
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
     from ..records.readers.responses import ResponseSource
 
 LIKELY_OUTPUT_CHARACTERS = 170
@@ -100,7 +100,9 @@ class _Tally:
     most_usd: float | None = 0.0
 
 
-def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None = None) -> Estimate:
+def estimate(
+    panel: PanelSpec, source: ResponseSource, *, rule: StoppingRule | None = None
+) -> Estimate:
     """Calls, tokens and cost of scoring the source.
 
     Tokens are counted by the tokenizer that litellm has for a model on a sample of the texts, and
@@ -112,7 +114,7 @@ def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None 
         source: what.
         rule: when fewer judgments are enough.
     """
-    bench = replace(panel.bench, rule=rule)
+    bench = replace(panel, rule=rule)
     with source:
         notices = source.check().notices
         tallies = {backend.spec.name: _Tally() for backend in panel.backends}
@@ -124,7 +126,7 @@ def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None 
         for row in source.rows():
             n_responses += 1
             matter = matter_of(row)
-            if screen(matter.response, most_characters=panel.bench.most_characters).gate:
+            if screen(matter.response, most_characters=panel.most_characters).gate:
                 n_screened += 1
                 for judge in bench.judges.values():
                     for tally in (tallies[judge.model], least[judge.model]):
@@ -164,16 +166,16 @@ def estimate(panel: Panel, source: ResponseSource, *, rule: StoppingRule | None 
     )
 
 
-def _requests(panel: Panel, judge: Judge, matter: Matter) -> list[Request]:
+def _requests(panel: PanelSpec, judge: Judge, matter: Matter) -> list[Request]:
     rung = known_rung(panel, judge.backend) or "json_schema"
     return [
         judge.requests(panel.brief, matter, secret=panel.ledger.secret, repeat=repeat, rung=rung)
-        for repeat in range(panel.bench.repeats)
+        for repeat in range(panel.repeats)
     ]
 
 
 def _count(
-    panel: Panel,
+    panel: PanelSpec,
     judge: Judge,
     matter: Matter,
     requests: list[Request],
@@ -194,14 +196,14 @@ def _count(
         tally.most_usd = plus(tally.most_usd, reserve_usd(judge.backend, missing))
 
 
-def _stored(panel: Panel, judge: Judge, requests: list[Request]) -> dict[str, Reply]:
+def _stored(panel: PanelSpec, judge: Judge, requests: list[Request]) -> dict[str, Reply]:
     if not known_rung(panel, judge.backend):
         return {}
     return panel.ledger.lookup([request.key() for request in requests])
 
 
 def _repair(
-    panel: Panel, judge: Judge, matter: Matter, request: Request, reply: Reply
+    panel: PanelSpec, judge: Judge, matter: Matter, request: Request, reply: Reply
 ) -> Request | None:
     """What is still to be sent where a stored reply cannot be read."""
     judged = (matter.prompt, matter.response)
@@ -215,10 +217,10 @@ def _repair(
     return None if _stored(panel, judge, [repair]) else repair
 
 
-def _estimate(panel: Panel, backend: Backend, tally: _Tally, sample: str) -> BackendEstimate:
+def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, sample: str) -> BackendEstimate:
     per_character = backend.likely_tokens(sample) / len(sample) if sample else 0.25
     reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
-    if panel.settings.rationale == "before":
+    if panel.brief.rationale == "before":
         reply += LIKELY_RATIONALE_CHARACTERS
     incoming = round(tally.characters * per_character)
     most_outgoing = tally.calls * backend.spec.max_tokens

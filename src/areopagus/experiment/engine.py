@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..graphs.panel import aggregate, panel_graph
 from ..graphs.screening import screen
-from ..graphs.state import Bench, Sitting
+from ..graphs.state import Sitting
 from ..judges.judge import Matter
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
@@ -22,7 +22,7 @@ from ..records.types import Judgment, Verdict
 from .backends import require_access
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 FINISHED_AHEAD = 4096
@@ -48,7 +48,7 @@ def matter_of(row: ResponseRow) -> Matter:
     )
 
 
-def window_for(bench: Bench) -> int:
+def window_for(bench: PanelSpec) -> int:
     """How many responses at once keep every backend busy."""
     judges_of: dict[str, int] = {}
     most: dict[str, int] = {}
@@ -100,7 +100,7 @@ def verdict_of(state: Mapping[str, Any], sitting: Sitting) -> Verdict:
 async def score_rows(
     rows: Iterable[ResponseRow],
     *,
-    bench: Bench,
+    bench: PanelSpec,
     desk: Desk,
     is_repeated: Callable[[ResponseRow], bool] = lambda row: False,
     window: int | None = None,
@@ -173,7 +173,7 @@ def standing_heap() -> Iterator[None]:
                 gc.set_threshold(*first)
 
 
-def closed(row: ResponseRow, *, bench: Bench, repeated: bool) -> Verdict:
+def closed(row: ResponseRow, *, bench: PanelSpec, repeated: bool) -> Verdict:
     """The verdict on a response that was never put before the panel, because the run stopped."""
     matter = matter_of(row)
     seen = screen(matter.response, repeated=repeated, most_characters=bench.most_characters)
@@ -196,7 +196,7 @@ class Engine(Protocol):
     """Puts responses before a panel and hands back the verdicts."""
 
     async def require_access(
-        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+        self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
         """Raises everything that keeps the backends from being asked; sends nothing.
 
@@ -214,7 +214,7 @@ class Engine(Protocol):
         self,
         rows: Iterable[ResponseRow],
         *,
-        panel: Panel,
+        panel: PanelSpec,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
@@ -234,7 +234,7 @@ class LocalEngine:
     """All responses through the panel graph of this process, some dozens at once."""
 
     async def require_access(
-        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+        self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
         """See `access.require_access`."""
         await require_access(panel.backends, is_paid, capped=capped)
@@ -243,12 +243,12 @@ class LocalEngine:
         self,
         rows: Iterable[ResponseRow],
         *,
-        panel: Panel,
+        panel: PanelSpec,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `score_rows`."""
-        return score_rows(rows, bench=panel.bench, desk=desk, is_repeated=is_repeated)
+        return score_rows(rows, bench=panel, desk=desk, is_repeated=is_repeated)
 
     async def close(self) -> None:
         """Nothing was started."""

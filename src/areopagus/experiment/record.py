@@ -16,7 +16,7 @@ from ..run import RespondentMean
 
 if TYPE_CHECKING:
     from ..aggregation.respondents import PromptUnitMeans
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
     from ..records.readers.responses import SourceSummary
 
 
@@ -27,7 +27,7 @@ RunState = Literal["running", "complete", "interrupted", "budget"]
 
 
 def run_record(
-    panel: Panel,
+    panel: PanelSpec,
     *,
     state: RunState,
     identity: Mapping[str, Any],
@@ -69,7 +69,7 @@ def run_record(
         **({"answers": dict(answers)} if answers is not None else {}),
         "panel": panel.describe(),
         "ledger": panel.ledger.place,
-        "n_planned": source.n_responses * len(panel.bench.planned()),
+        "n_planned": source.n_responses * len(panel.planned()),
         "counts": dict(counts),
         "verdicts": dict(standing.verdicts),
         "faults": dict(standing.faults),

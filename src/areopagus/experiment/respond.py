@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget
 from ..judges.models.client import Desk, reserve_usd
 from ..judges.models.usage import Spending
-from ..loop import run_async, run_stoppable
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable
 from .ask import ModelAnswer, Question, Track, Wording, ask_each, protocol_from, target_backend

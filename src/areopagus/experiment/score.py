@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..async_runner import run_stoppable
 from ..judges.models.budget import Budget
 from ..judges.models.client import Desk
 from ..judges.models.usage import Spending, cost_record
-from ..loop import run_stoppable
 from ..records.readers.responses import ResponseRow, text_key
 from ..records.run_folder import RunFolder
 from ..records.run_tables import TableWriter, TextWriter
@@ -26,8 +26,8 @@ from .job import Renewal
 from .record import RunState, Standing, run_record, session_record
 
 if TYPE_CHECKING:
+    from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
-    from ..panel import Panel
     from ..records.readers.responses import ResponseSource, SourceSummary
     from .engine import Engine
 
@@ -85,7 +85,7 @@ class ScoreJob:
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         source: ResponseSource,
         *,
         out: str | Path | None,
@@ -127,7 +127,7 @@ class ScoreJob:
             raise
         self.progress = Progress(
             total=self.summary.n_responses,
-            planned=self.summary.n_responses * len(panel.bench.planned()),
+            planned=self.summary.n_responses * len(panel.planned()),
         )
         self._budget = Budget(cap=max_cost)
         self._on_progress = on_progress or (lambda progress: None)

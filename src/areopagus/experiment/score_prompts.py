@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from ..errors import InputError
-from ..loop import run_async, run_stoppable
+from ..graphs.panel_spec import PanelSpec
 from ..number import units
-from ..panel import Panel
 from ..records.readers.responses import open_responses
 from ..records.run_folder import ANSWERS_FILE, RunFolder
 from ..records.types import STATUSES
-from ..run import Run, RunInterrupted
+from ..run import Run
 from .ask import Track, read_answer
 from .backends import prepare_all, settings_of
 from .config import JobOptions, seated
@@ -33,72 +32,12 @@ if TYPE_CHECKING:
     from .respond import RespondEstimate, RespondResult, ResponseCounts
 
 
-def score_prompts(
-    prompts: Any,
-    targets: Sequence[Any] | Any,
-    out: str | Path | None = None,
-    *,
-    panel: Panel | None = None,
-    track: Track | None = None,
-    effort: str | None = None,
-    words: int | None = None,
-    response_repeats: int = 1,
-    on_answers: Callable[[RespondResult], None] | None = None,
-    **options: Unpack[JobOptions],
-) -> Run:
-    """Has every target answer every prompt, and the panel score the answers.
-
-    Args:
-        prompts: a file (a prompt set as it is), a DataFrame or an iterable with prompt_text and
-            optional prompt_id.
-        targets: model strings, settings, chat models or backends.
-        out: the run folder, with the answers in it; `runs/NAME-xxxxxxxx` when left out. The same
-            call goes on where an earlier one stopped.
-        panel: who judges; the embedded baseline when left out.
-        track, effort, words: how the targets are asked; see `RespondJob`.
-        response_repeats: answers to each prompt, as separate responses.
-        on_answers: called on every change while the targets answer.
-        options: see `Panel.score_many`; `columns` and `limit` are those of the prompts, and
-            `max_cost` is for answers and judgments together.
-
-    Raises:
-        InputError: everything wrong with the input, before anything is spent.
-        StoreError: the ledger or the folder cannot be written.
-        RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
-    """
-    whole = panel or Panel()
-    try:
-        job = PromptScoreJob(
-            whole, prompts, targets, out, track=track, effort=effort, words=words,
-            response_repeats=response_repeats, on_answers=on_answers, **options,
-        )  # fmt: skip
-        run, was_interrupted = run_stoppable(job)
-    finally:
-        if panel is None:
-            whole.close()
-    if was_interrupted:
-        raise RunInterrupted(run)
-    return run
-
-
-async def ascore_prompts(
-    prompts: Any,
-    targets: Sequence[Any] | Any,
-    out: str | Path | None = None,
-    *,
-    panel: Panel,
-    **options: Any,
-) -> Run:
-    """The asynchronous twin of `score_prompts`, with its options; the panel is the caller's."""
-    return await run_async(PromptScoreJob(panel, prompts, targets, out, **options).run())
-
-
 class PromptScoreJob:
     """Prepared, then run once on the package's loop."""
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         prompts: Any,
         targets: Sequence[Any] | Any,
         out: str | Path | None = None,
@@ -110,7 +49,7 @@ class PromptScoreJob:
         on_answers: Callable[[RespondResult], None] | None = None,
         **options: Unpack[JobOptions],
     ) -> None:
-        """Checks everything that can be checked offline; see `score_prompts`.
+        """Checks everything that can be checked offline; see `areopagus.score_prompts`.
 
         Raises:
             InputError: everything wrong with the input.
@@ -179,7 +118,7 @@ class PromptScoreJob:
         with self.answering.source:
             answers = self.answering.estimate(self.panel.ledger)
             rows = list(self._rehearsed())
-        return answers, estimate(self.panel, open_responses(rows), rule=self.panel.bench.rule)
+        return answers, estimate(self.panel, open_responses(rows), rule=self.panel.rule)
 
     async def run(self) -> Run:
         """Has the prompts answered and the answers scored, and returns the run.

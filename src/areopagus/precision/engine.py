@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from array import array
 from collections import Counter
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..experiment.engine import Engine
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 FEWEST_RESPONSES = 10
@@ -256,7 +255,7 @@ class PrecisionTally:
         return (None if unknown and unknown == self.spared else known), unknown
 
 
-async def is_decided(panel: Panel, rows: Iterable[ResponseRow]) -> bool:
+async def is_decided(panel: PanelSpec, rows: Iterable[ResponseRow]) -> bool:
     """Whether the rule comes to its end on every response without a further call.
 
     Whom the rule asks next depends on the replies before, so the panel sits on every response
@@ -265,29 +264,25 @@ async def is_decided(panel: Panel, rows: Iterable[ResponseRow]) -> bool:
     desk = Desk(panel.ledger)
     desk.stop()
     for row in rows:
-        verdict = await sit(Sitting(matter_of(row), panel.bench, desk))
+        verdict = await sit(Sitting(matter_of(row), panel, desk))
         if any(judgment.reason == "interrupted" for judgment in verdict.judgments):
             return False
     return True
 
 
-def panel_with_rule(panel: Panel, rule: StoppingRule) -> tuple[Panel, PrecisionTally]:
+def panel_with_rule(panel: PanelSpec, rule: StoppingRule) -> tuple[PanelSpec, PrecisionTally]:
     """The same panel, over the same ledger and connections, that asks by a rule; and its tally.
 
     Its requests and their keys are those of the panel without one.
     """
-    # Opened before the copy is made, so that both have the same and one of them closes it.
-    _ = panel.ledger
-    ruled = copy.copy(panel)
-    ruled.bench = replace(panel.bench, rule=rule)
-    ruled.precision = tally = PrecisionTally(
+    tally = PrecisionTally(
         rule,
         personas=[persona.id for persona in panel.personas],
         models=[backend.spec.name for backend in panel.backends],
-        repeats=panel.bench.repeats,
-        grain=panel.bench.grain,
+        repeats=panel.repeats,
+        grain=panel.grain,
     )
-    return ruled, tally
+    return replace(panel, rule=rule, notes={**panel.notes, "precision": tally}), tally
 
 
 class PrecisionEngine:
@@ -312,7 +307,7 @@ class PrecisionEngine:
         self._rows = rows
 
     async def require_access(
-        self, panel: Panel, is_paid: Callable[[Backend], bool], *, capped: bool
+        self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
         """See `Engine.require_access`."""
         try:
@@ -327,7 +322,7 @@ class PrecisionEngine:
         self,
         rows: Iterable[ResponseRow],
         *,
-        panel: Panel,
+        panel: PanelSpec,
         desk: Desk,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_async, run_stoppable
 from ..experiment.job import StageProgress
-from ..loop import run_async, run_stoppable
 from .job import PromptJob
 from .plan import PromptPlan
 from .run import PromptRun

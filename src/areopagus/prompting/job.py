@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_sync
 from ..errors import InputError, ProviderError
 from ..experiment.backends import prepare_all, require_access, settings_of
 from ..experiment.dry_run import StageEstimate
@@ -43,7 +44,6 @@ from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Rung
-from ..loop import run_sync
 from ..number import units
 from ..records.run_folder import REPORT_FILE, replaced
 from ..records.spreadsheets import CsvLines, writable

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import run_async
 from ..experiment.backends import require_access
 from ..graphs.prompt_construction import Constructed, Construction, PromptRef, construct
 from ..judges.factory import is_made_of_settings
 from ..judges.models.client import Desk
-from ..loop import run_async
 from .concepts import load_technology_terms
 from .job import material_of
 from .material import Models, models_from
@@ -17,11 +17,11 @@ from .scenarios import Scenario
 from .statistics import qualities
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 async def construct_one(
-    panel: Panel, scenario: Scenario, *, plan: PromptPlan | None = None
+    panel: PanelSpec, scenario: Scenario, *, plan: PromptPlan | None = None
 ) -> dict[str, Any]:
     """What the panel's models make of one scenario, as plain values.
 
@@ -60,7 +60,7 @@ async def construct_one(
     return _plain(await run_async(work()))
 
 
-async def _close(models: Models, panel: Panel) -> None:
+async def _close(models: Models, panel: PanelSpec) -> None:
     mine = {id(backend): backend for backend in models.backends if backend not in panel.backends}
     for backend in mine.values():
         await backend.close()

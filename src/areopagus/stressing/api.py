@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..async_runner import run_async, run_stoppable
 from ..experiment.ask import Track
 from ..experiment.job import StageProgress
 from ..graphs.framings import Framing
-from ..loop import run_async, run_stoppable
 from ..panel import Panel
 from .job import StressJob
 from .plan import StressPlan
@@ -84,7 +84,7 @@ def stress(
     seated = panel or Panel()
     try:
         job = StressJob(
-            seated, prompts, targets=target, rewriters=rewriters, framings=framings,
+            seated.spec, prompts, targets=target, rewriters=rewriters, framings=framings,
             framing_folders=framing_folders, variants=variants, responses=responses,
             condition=condition, plan=plan, track=track, effort=effort, words=words,
             columns=columns, limit=limit, rewrite_only=rewrite_only, bold_at=bold_at,
@@ -104,5 +104,5 @@ async def astress(prompts: Any = None, *, panel: Panel, **options: Any) -> Stres
     """The asynchronous twin of `stress`; the panel is the caller's."""
     if "target" in options:
         options["targets"] = options.pop("target")
-    run: StressRun = await run_async(StressJob(panel, prompts, **options).run())
+    run: StressRun = await run_async(StressJob(panel.spec, prompts, **options).run())
     return run

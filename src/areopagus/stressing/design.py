@@ -25,7 +25,7 @@ from .plan import StressPlan
 from .supplied import Supplied, read_supplied
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
     from ..records.variants import VariantSet
 
 
@@ -120,7 +120,7 @@ class StressDesign:
 
 
 def design_of(
-    panel: Panel,
+    panel: PanelSpec,
     prompts: Any,
     *,
     targets: Any,

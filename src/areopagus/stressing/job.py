@@ -6,7 +6,6 @@ stored response judged with its own; what is not there yet is assumed.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..async_runner import run_sync
 from ..errors import InputError
 from ..experiment.ask import Track, read_answer
 from ..experiment.backends import prepare_all, require_access
@@ -35,7 +35,6 @@ from ..graphs.rewriting import (
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..loop import run_sync
 from ..number import units
 from ..records.readers.responses import open_responses
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
@@ -68,8 +67,8 @@ from .table import (
 from .text import stress_lines
 
 if TYPE_CHECKING:
+    from ..graphs.panel_spec import PanelSpec
     from ..graphs.reframing import Assignment, Reframed
-    from ..panel import Panel
     from ..records.ledger import Ledger
     from ..records.readers.responses import PromptRow
     from .material import Prompts
@@ -392,7 +391,7 @@ class StressJob(StagedJob):
 
     def __init__(
         self,
-        panel: Panel,
+        panel: PanelSpec,
         prompts: Any = None,
         *,
         targets: Any = None,
@@ -618,16 +617,12 @@ class StressJob(StagedJob):
             names, self.plan.retest_share, self.plan.seed, "retest", at_least=FEWEST_RETESTED
         )
 
-    def twice(self) -> Panel:
+    def twice(self) -> PanelSpec:
         """The panel whose every judge is asked as often again; the first askings are paid."""
-        again = copy.copy(self.panel)
-        repeats = 2 * self.panel.settings.repeats
-        again.settings = self.panel.settings.model_copy(update={"repeats": repeats})
-        again.bench = replace(self.panel.bench, repeats=repeats)
-        return again
+        return replace(self.panel, repeats=2 * self.panel.repeats)
 
     async def _panel_stage(
-        self, stage: str, folder: str, panel: Panel, desk: Desk, only: frozenset[str] | None
+        self, stage: str, folder: str, panel: PanelSpec, desk: Desk, only: frozenset[str] | None
     ) -> None:
         rows = panel_rows(self._responses(), self.plan, self.baseline_prompts(), only=only)
         first = next(rows, None)
@@ -675,7 +670,7 @@ class StressJob(StagedJob):
     def retest_pairs(self) -> Floats:
         """Panel means of both askings, (responses, 2, dimensions)."""
         folder = self.path / RETEST_FOLDER if "retest" in self._judged else None
-        return read_retest(folder, self.panel.criteria, self.panel.settings.repeats)
+        return read_retest(folder, self.panel.criteria, self.panel.repeats)
 
     def stopped_by_budget(self) -> bool:
         """Whether the cost cap left something out, in any stage."""

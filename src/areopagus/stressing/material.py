@@ -18,7 +18,7 @@ from ..records.readers.responses import PromptRow, open_prompts
 from .plan import StressPlan
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
     from ..records.variants import VariantSet
 
 REWRITER_TOKENS = 4_000
@@ -66,7 +66,9 @@ def targets_from(models: Any, protocol: Protocol) -> tuple[Backend, ...]:
     return backends
 
 
-def rewriters_from(models: Any, panel: Panel) -> tuple[tuple[Backend, ...], tuple[Backend, ...]]:
+def rewriters_from(
+    models: Any, panel: PanelSpec
+) -> tuple[tuple[Backend, ...], tuple[Backend, ...]]:
     """Who rewrites the prompts, and who may review beside them.
 
     Without a name the panel's models rewrite: they are not the models under test. An embedded

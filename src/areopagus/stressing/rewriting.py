@@ -8,6 +8,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..async_runner import ordered_map, run_async
 from ..experiment.backends import require_access
 from ..graphs.framings import Framing, load_framings
 from ..graphs.reframing import (
@@ -20,8 +21,6 @@ from ..graphs.reframing import (
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..loop import run_async
-from ..ordered import in_order
 from ..records.readers.responses import PromptRow
 from ..records.variants import VariantSet, write_variants
 from .hand_edits import refuse_edited
@@ -29,7 +28,7 @@ from .material import Prompts, rewriters_from
 from .run import VARIANTS_FILE
 
 if TYPE_CHECKING:
-    from ..panel import Panel
+    from ..graphs.panel_spec import PanelSpec
 
 
 def assignments(
@@ -65,12 +64,12 @@ async def reframe_each(
             reviewer=who.reviewer,
         )
 
-    async with aclosing(in_order(prompts.rows, one, at_once=at_once)) as each:
+    async with aclosing(ordered_map(prompts.rows, one, at_once=at_once)) as each:
         async for pair in each:
             yield pair
 
 
-async def reframe_one(panel: Panel, prompt_id: str, prompt_text: str) -> Reframed:
+async def reframe_one(panel: PanelSpec, prompt_id: str, prompt_text: str) -> Reframed:
     """One prompt in the built-in framings, by the panel's models (see `rewriters_from`).
 
     Raises:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from areopagus import Panel
+from areopagus.async_runner import run_sync
 from areopagus.judges.models.backend import BackendSpec, Prices
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
@@ -19,7 +20,6 @@ from areopagus.judges.models.prefix_cache import (
     with_marks,
 )
 from areopagus.judges.models.request import Request
-from areopagus.loop import run_sync
 from areopagus.testing import (
     ProviderServer,
     ScriptedBackend,

@@ -1,10 +1,8 @@
-"""One event loop for all of the package's work, in a thread of its own.
+"""Runs the package's coroutines from anywhere: one event loop, in a thread of its own.
 
 litellm and the ledger keep connections and futures that belong to one loop. Running everything on
 this one makes the synchronous calls work inside a notebook's running loop too, and the asynchronous
-ones from any loop.
-
-The loop is uvloop's where that is installed, and asyncio's own elsewhere (on Windows, for one).
+ones from any loop. The loop is uvloop's where that is installed, and asyncio's own elsewhere.
 
 A process that was forked from one with such a loop has no thread that runs it, and gets its own.
 """
@@ -14,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
@@ -123,3 +122,41 @@ def _forget_the_parents() -> None:
 
 if hasattr(os, "register_at_fork"):  # not on Windows, where nothing forks
     os.register_at_fork(after_in_child=_forget_the_parents)
+
+
+Work = TypeVar("Work")
+
+_AHEAD = 4096
+"""How many finished results may wait for one slow one, so that it does not stall the others."""
+
+
+async def ordered_map(
+    items: Iterable[Work], work: Callable[[Work], Awaitable[Result]], *, at_once: int
+) -> AsyncGenerator[tuple[Work, Result], None]:
+    """Each item with its result, in their order, at most `at_once` at work.
+
+    An exception of a piece of work comes out where its result would, and the rest is cancelled.
+    """
+    slots = asyncio.Semaphore(at_once)
+    queue: deque[tuple[Work, asyncio.Task[Result]]] = deque()
+
+    async def one(item: Work) -> Result:
+        try:
+            return await work(item)
+        finally:
+            slots.release()
+
+    try:
+        for item in items:
+            await slots.acquire()
+            queue.append((item, asyncio.create_task(one(item))))
+            while queue and (queue[0][1].done() or len(queue) > _AHEAD):
+                first, task = queue.popleft()
+                yield first, await task
+        while queue:
+            first, task = queue.popleft()
+            yield first, await task
+    finally:
+        for _, task in queue:
+            task.cancel()
+        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)

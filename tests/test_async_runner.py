@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from areopagus.loop import new_loop, run_async, run_sync
+from areopagus.async_runner import new_loop, run_async, run_sync
 from areopagus.testing import ProviderServer
 
 RESPONSES = Path(__file__).parent.parent / "examples" / "responses.csv"

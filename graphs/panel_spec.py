@@ -1,0 +1,228 @@
+"""A panel as the jobs below the face know it: a frozen value that any of them can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..judges.judge import Judge
+from ..judges.models.backend import Backend
+from ..judges.prompt import Brief
+from ..judges.templates import FIRST, JudgeTemplate, load_template
+from .screening import MAX_RESPONSE_CHARACTERS
+from .stopping import FIRST_BLOCK, PlannedSeat, StoppingRule, balanced_order, next_block, why_enough
+
+if TYPE_CHECKING:
+    from ..personas import Persona
+    from ..records.ledger import Ledger
+    from ..rubrics import Rubric
+
+
+class Note(Protocol):
+    """Something that run.json says of a panel."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Its content."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PanelSpec:
+    """Who judges, how they are asked, and where their calls are kept: what a job needs of a panel.
+
+    Attributes:
+        judges: judge id (`persona|model`) to judge, in the order of the results.
+        brief: the wording, with the rubric.
+        open_ledger: gives the store of calls, opened when first needed.
+        repeats: askings of each judge.
+        quorum: share of planned judgments that must be scored; of those asked where `rule` is set.
+        most_characters: longer responses are screened.
+        rule: when fewer judgments are enough; None = all are asked.
+        notices: what a person should know before anything is spent.
+        notes: what run.json says of the panel besides, by name: a plan, a rule's tally.
+    """
+
+    judges: Mapping[str, Judge]
+    brief: Brief
+    open_ledger: Callable[[], Ledger]
+    repeats: int = 1
+    quorum: float = 2 / 3
+    most_characters: int = MAX_RESPONSE_CHARACTERS
+    rule: StoppingRule | None = None
+    notices: tuple[str, ...] = ()
+    notes: Mapping[str, Note] = field(default_factory=dict)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The store of calls."""
+        return self.open_ledger()
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The models behind their endpoints, in the order in which they were named."""
+        return tuple({id(judge.backend): judge.backend for judge in self.judges.values()}.values())
+
+    @property
+    def personas(self) -> tuple[Persona, ...]:
+        """The personas, each once."""
+        return tuple({judge.persona.id: judge.persona for judge in self.judges.values()}.values())
+
+    @property
+    def rubric(self) -> Rubric:
+        """What is judged by."""
+        return self.brief.rubric
+
+    @property
+    def criteria(self) -> tuple[str, ...]:
+        """What judges score: the rubric's dimensions, or `overall`."""
+        return self.brief.contract.criteria
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether an embedded stand-in is among the judges."""
+        return any(backend.spec.is_offline for backend in self.backends)
+
+    def identity(self) -> dict[str, Any]:
+        """What makes two runs runs of the same panel: a change here changes what is asked."""
+        brief = self.brief
+        modes = {judge.model: judge.score_mode for judge in self.judges.values()}
+        return {
+            "rubric": {"id": self.rubric.id, "sha256": self.rubric.sha256},
+            "personas": {persona.id: persona.sha256 for persona in self.personas},
+            "models": {
+                backend.spec.name: {
+                    "model": backend.spec.model,
+                    "api_base": backend.spec.api_base,
+                    "structured": backend.spec.structured,
+                    "score_mode": modes[backend.spec.name],
+                    "parameters": backend.spec.parameters(),
+                }
+                for backend in self.backends
+            },
+            "mode": brief.mode,
+            "order": brief.order,
+            "rationale": brief.rationale,
+            "anchors": brief.anchors,
+            "repeats": self.repeats,
+            "template": _identity_of(brief.template),
+            "criteria": list(brief.contract.criteria),
+            "scale": [brief.contract.low, brief.contract.high],
+        }
+
+    def describe(self) -> dict[str, Any]:
+        """The panel as run.json records it beside its identity."""
+        return {
+            "personas": [
+                {"id": p.id, "label": p.label, "axis": p.axis, "version": p.version}
+                for p in self.personas
+            ],
+            "rubric": {"id": self.rubric.id, "label": self.rubric.label},
+            "template": {**_template(self.brief.template), "label": self.brief.template.label},
+            "quorum": self.quorum,
+            "models": [
+                {
+                    "name": backend.spec.name,
+                    "requested": backend.spec.parameters(),
+                    "effective": backend.effective_parameters(),
+                    "structured": self.ledger.capability(backend.spec.identity)
+                    if backend.spec.structured == "auto"
+                    else backend.spec.structured,
+                }
+                for backend in self.backends
+            ],
+            **{name: note.to_json() for name, note in self.notes.items()},
+        }
+
+    def planned(self) -> list[str]:
+        """Keys of all judgments on one response."""
+        return [f"{judge}|{repeat}" for repeat in range(self.repeats) for judge in self.judges]
+
+    def seat(self, key: str) -> tuple[Judge, int]:
+        """The judge and the repeat that a key names."""
+        judge, _, repeat = key.rpartition("|")
+        return self.judges[judge], int(repeat)
+
+    def order(self, response_id: str) -> list[str]:
+        """Keys of all judgments on a response in the order in which the rule has them asked.
+
+        Raises:
+            ValueError: there is no rule.
+        """
+        if self.rule is None:
+            raise ValueError("only a bench with a rule has an order")
+        seats = [
+            PlannedSeat(f"{name}|{repeat}", judge.model, judge.persona.axis, judge.persona.id)
+            for repeat in range(self.repeats)
+            for name, judge in self.judges.items()
+        ]
+        return balanced_order(seats, seed=self.rule.seed, response_id=response_id)
+
+    def next_calls(self, order: Sequence[str], values: Sequence[float | None]) -> list[str]:
+        """The keys to be asked next, after those whose composites these are; none when enough are.
+
+        Args:
+            order: of the response.
+            values: composites of the first so many of it; None where one was not scored.
+        """
+        if self.rule is None:
+            return []
+        count = next_block(self.rule, len(order), values, grain=self.grain)
+        return list(order[len(values) : len(values) + count])
+
+    def rest_after(self, order: Sequence[str], n_called: int) -> list[str]:
+        """The keys after the first so many that may still be asked for."""
+        most = None if self.rule is None else self.rule.most
+        return list(order[n_called:most])
+
+    def why_enough(self, values: Sequence[float | None]) -> str | None:
+        """A sentence on why no more are asked, for those that were not."""
+        if self.rule is None:
+            return None
+        return why_enough(self.rule, self.repeats * len(self.judges), values, grain=self.grain)
+
+    def first_calls(self, response_id: str) -> list[str]:
+        """Keys of the judgments that are asked for whatever the others say."""
+        return self.planned() if self.rule is None else self.next_calls(self.order(response_id), [])
+
+    def most_calls(self, response_id: str) -> list[str]:
+        """Keys of the judgments that may be asked for, however they turn out."""
+        if self.rule is None or self.rule.most is None:
+            return self.planned()
+        return self.order(response_id)[: self.rule.most]
+
+    def calls_that_share(self, keys: Sequence[str]) -> int:
+        """How many calls on one response go to the backend of these keys, as far as is known.
+
+        Later blocks of a rule read what the first has left in the provider's cache, so they count
+        with it.
+        """
+        if self.rule is None:
+            return len(keys)
+        n_models = len({judge.model for judge in self.judges.values()})
+        certain = len(self.judges) * self.repeats
+        for limit in (self.rule.most, FIRST_BLOCK if self.rule.half_width is not None else None):
+            certain = certain if limit is None else min(certain, limit)
+        return max(len(keys), -(-certain // n_models))
+
+    @property
+    def grain(self) -> float:
+        """The step in which composites come; 0 where they are expected values."""
+        if any(judge.score_mode == "expected" for judge in self.judges.values()):
+            return 0.0
+        return 1.0 / max(1, len(self.brief.contract.criteria))
+
+
+def judge_id(judge: Judge) -> str:
+    """`persona|model`."""
+    return f"{judge.persona.id}|{judge.model}"
+
+
+def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:
+    # The first version had one wording, and wrote its version alone: its folders are continued.
+    first = template.id == FIRST and template.sha256 == load_template(FIRST).sha256
+    return template.version if first else _template(template)
+
+
+def _template(template: JudgeTemplate) -> dict[str, str]:
+    return {"id": template.id, "version": template.version, "sha256": template.sha256}

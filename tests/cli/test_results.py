@@ -1,0 +1,30 @@
+"""What commands say of calls that failed."""
+
+from __future__ import annotations
+
+from areopagus.cli.results import fault_lines
+
+
+def test_a_fault_is_followed_by_the_endpoint_s_sentence_and_by_what_to_try_once_a_class() -> None:
+    lines = fault_lines(
+        [
+            {"fault": "server", "said": "model\n is loading", "calls": 30, "hint": "Wait."},
+            {"fault": "server", "said": "\x1b[31mout of memory", "calls": 2, "hint": "Wait."},
+            {"fault": "timeout", "said": "", "calls": 1, "hint": "Give more time."},
+        ]
+    )
+    assert lines == [
+        "30 × failed: server",
+        "  model is loading",
+        "2 × failed: server",
+        "  �[31mout of memory",
+        "1 × failed: timeout",
+        "To try (server): Wait.",
+        "To try (timeout): Give more time.",
+    ]
+
+
+def test_a_long_sentence_is_cut() -> None:
+    (_, said) = fault_lines([{"fault": "server", "said": "x" * 1000, "calls": 1}])
+    assert len(said) == 302
+    assert said.endswith("…")
