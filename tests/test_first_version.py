@@ -105,7 +105,7 @@ def test_every_form_of_export_holds_all_judgments(folder: Path, command: Command
 def test_python_reads_the_tables(folder: Path) -> None:
     run = Run(folder / "two")
     assert run.record["state"] == "complete"
-    assert len(run.scores()) == len(run.to_pandas()) == 12
+    assert len(run.scores) == 12
     assert len(run.to_pandas("judgments")) == 96
     assert {one.respondent_id for one in run.respondents} == {
         row["respondent_id"] for row in rows_of(folder / "responses.csv")

@@ -28,9 +28,9 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 from weakref import WeakKeyDictionary
 
+from ...async_runner import submit
 from ...environment import environment_state
 from ...errors import ProviderError
-from ...loop import submit
 from .backend import BackendSpec
 from .credentials import key_variables
 from .litellm_setup import litellm_module, load_encodings

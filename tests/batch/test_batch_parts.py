@@ -14,6 +14,7 @@ import pytest
 from batch_server import Batch, BatchServer
 
 from areopagus import InputError
+from areopagus.async_runner import run_sync
 from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches
 from areopagus.batch.eligible import provider_of
 from areopagus.batch.runner import Submitter
@@ -24,7 +25,6 @@ from areopagus.judges.models.client import Desk
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import Request
 from areopagus.judges.models.transport import Answer
-from areopagus.loop import run_sync
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import ProviderServer

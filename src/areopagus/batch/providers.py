@@ -18,10 +18,10 @@ from ..records.types import Usage
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import Estimate
+    from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
     from ..judges.models.request import Request
     from ..judges.models.transport import Answer
-    from ..graphs.panel_spec import PanelSpec
 
 CALL_S = 120.0
 TRANSFER_S = 1800.0
