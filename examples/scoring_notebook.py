@@ -48,7 +48,8 @@ for _, row in scores.nlargest(3, "sd").iterrows():
         f"{row['response_id']}: SD {row['sd']} ({row['disagreement']}), "
         f"from {means.iloc[0]} by {severest} to {means.iloc[-1]} by {mildest}"
     )
-print(scores.loc[scores["status"] != "scored", ["response_id", "status", "reason"]].to_string())
+for row in scores[scores["status"] != "scored"].itertuples():
+    print(f"{row.response_id}: {row.status}, {row.reason}")
 
 # %% One more persona: only its own judgments are asked, the others come from the ledger.
 with Panel(persona_folders=[examples / "personas"]) as wider:
