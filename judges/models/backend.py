@@ -129,7 +129,7 @@ class BackendSpec(BaseModel):
     concurrency: int = Field(default=32, ge=1, le=4096, description="most calls in flight")
     lane: Literal["auto", "litellm"] = Field(
         default="auto",
-        description="auto: the fast lane where it is proven to do as litellm does; "
+        description="auto: litellm's translation around one request of our own; "
         "litellm: always litellm's own call",
     )
     prefix_first: Literal["auto", "on", "off"] = Field(

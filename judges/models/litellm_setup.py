@@ -15,6 +15,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
+from ...environment import is_own_process
+
 _SWITCHES = {
     "LITELLM_MODE": "PRODUCTION",  # no .env file is read into the environment
     "LITELLM_OFFLINE_MODE": "true",
@@ -23,7 +25,6 @@ _SWITCHES = {
 }
 _SET_BY_LITELLM = ("TIKTOKEN_CACHE_DIR",)
 _one_at_a_time = Lock()
-_is_own_process: list[bool] = []
 
 
 @cache
@@ -33,34 +34,27 @@ def litellm_module() -> Any:
         return _loaded()
 
 
-def own_process() -> None:
-    """Says that nobody else in this process uses litellm, which may then be told to be silent.
-
-    For our own command line: litellm prints advice on standard output when a call of its own fails.
-    """
-    _is_own_process[:] = [True]
-
-
 def count_tokens(text: str) -> int:
     """About how many tokens a text has: by the tokenizer that comes with litellm."""
-    return len(_encoding().encode(text, disallowed_special=()))
+    litellm_module()
+    from litellm.litellm_core_utils.default_encoding import encoding
+
+    return len(encoding.encode(text, disallowed_special=()))
 
 
 @cache
-def _encoding() -> Any:
+def load_encodings() -> None:
+    """Loads the tokenizer of newer models, from litellm's own files.
+
+    For answers whose tokens litellm counts itself: tiktoken would fetch the tokenizer.
+    """
     litellm_module()
     with _one_at_a_time, _switched():
         import tiktoken
-        from litellm.litellm_core_utils.default_encoding import encoding
+        from litellm.litellm_core_utils import default_encoding
 
-        # Kept by tiktoken, which would fetch it later on, when litellm counts an answer's tokens.
+        os.environ["TIKTOKEN_CACHE_DIR"] = default_encoding.cache_dir
         tiktoken.get_encoding("o200k_base")
-    return encoding
-
-
-def load_encodings() -> None:
-    """Loads the tokenizers that litellm counts by, from its own files."""
-    _encoding()
 
 
 @cache
@@ -69,10 +63,13 @@ def _loaded() -> Any:
         import litellm
         from litellm import anthropic_beta_headers_manager
 
+        # Sets a variable when it is imported, which litellm would do at some later call.
+        from litellm.litellm_core_utils import default_encoding  # noqa: F401
+
         # Reads the list of headers now, from litellm's own files.
         anthropic_beta_headers_manager.get_provider_name("anthropic")
     module: Any = litellm
-    if _is_own_process:
+    if is_own_process():
         import logging
 
         module.suppress_debug_info = True

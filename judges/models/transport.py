@@ -447,8 +447,9 @@ class Translation:
             code = told.get("code")
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
             raise HttpError(Answer(status, answer.headers, answer.content))
-        if not any(name in answer.content for name in _COUNTS):
-            load_encodings()  # litellm counts the tokens itself
+        counts = any(name in answer.content for name in _COUNTS)
+        if not counts:
+            load_encodings()  # litellm counts the tokens itself, of what it is given below
         optional, _, json_mode = self._mapped(arguments, about)
         answer_object = self._litellm.ModelResponse()
         if self.provider in _BY_OPENAI and self.provider != "openai":
@@ -459,8 +460,8 @@ class Translation:
                 raw_response=answer,
                 model_response=answer_object,
                 logging_obj=_NoLog(),
-                request_data=data or {},
-                messages=arguments["messages"],
+                request_data={} if counts or data is None else data,
+                messages=[] if counts else arguments["messages"],
                 optional_params=optional,
                 litellm_params={},
                 encoding=None,
@@ -568,6 +569,9 @@ class Translation:
         )
 
 
+_NOT_SENT_ON = frozenset({"accept-encoding", "connection", "content-length", "cookie", "host"})
+_OPENAIS_OWN = frozenset({"openai-organization", "openai-project"})
+"""Of a customer of OpenAI; nobody else is told."""
 _OPENAI_HEADERS = (
     ("OpenAI-Organization", "OPENAI_ORGANIZATION"),
     ("OpenAI-Organization", "OPENAI_ORG_ID"),
@@ -638,6 +642,7 @@ def somebody_listens() -> bool:
 class _Call:
     """One call through `litellm.acompletion`, as our transport saw it."""
 
+    is_own_address: bool = True
     sent: bool = False
     failure: Exception | None = None
 
@@ -665,7 +670,7 @@ class LitellmCalls:
             Exception: whatever else litellm raises.
         """
         litellm = litellm_module()
-        call = _Call()
+        call = _Call(self._spec.api_base is None)
         token = _call.set(call)
         try:
             if litellm.drop_params is True and not embeds:
@@ -771,11 +776,8 @@ def _transport(httpx: Any) -> Any:
                 raise httpx.RemoteProtocolError("a second request of one call is not sent")
             call.sent = True
             body = await request.aread()
-            headers = {
-                name: value
-                for name, value in request.headers.items()
-                if name not in ("accept-encoding", "connection", "content-length", "cookie", "host")
-            }
+            dropped = _NOT_SENT_ON if call.is_own_address else _NOT_SENT_ON | _OPENAIS_OWN
+            headers = {n: v for n, v in request.headers.items() if n not in dropped}
             try:
                 answer = await post(str(request.url), headers, body or None, method=request.method)
             except Exception as error:

@@ -16,6 +16,7 @@ _SHORTEST_OF_KEY = 4
 _numbers = itertools.count(1)
 _seen: list[tuple[Mapping[Any, Any] | None, int]] = [(None, 0)]
 _key_names: set[str] = set()
+_own: list[bool] = []
 
 
 def environment_state() -> int:
@@ -66,3 +67,16 @@ def _secrets_in(_state: Hashable) -> tuple[tuple[str, str], ...]:
             found[value] = name
     # One may be the beginning of another.
     return tuple(sorted(found.items(), key=lambda secret: len(secret[0]), reverse=True))
+
+
+def own_process() -> None:
+    """Says that nobody else works in this process: it is our own command line.
+
+    There litellm, which prints advice when a call fails, may be told to be silent.
+    """
+    _own[:] = [True]
+
+
+def is_own_process() -> bool:
+    """Whether this process is our own command line."""
+    return bool(_own)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
+from ..environment import own_process
 from ..errors import AreopagusError, visible_text
 from .display import printable
 
@@ -131,6 +132,7 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Runs the command line and exits with the code that its outcome has."""
+    own_process()
     signal.signal(signal.SIGTERM, _terminate)
     outlive_readers()
     code: object = 0
