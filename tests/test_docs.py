@@ -403,3 +403,18 @@ def test_the_example_notebook_runs_as_a_script(
     assert "merit-4: inconclusive" in printed
     assert "'sent': 16" in printed  # the extra persona alone
     assert (workplace / "runs" / "notebook-holistic" / "scores.csv").is_file()
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "SECURITY.md"], ids=lambda page: page.stem)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir())
+    named = re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text(encoding="utf-8"))
+    # What a command writes into runs/ is not of this repository.
+    gone = [
+        name
+        for name in named
+        if not name.startswith("runs/")
+        and not (ROOT / name).exists()
+        and not (page.parent / name).exists()
+    ]
+    assert gone == []
