@@ -356,6 +356,7 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
         "study/README.md",
         "study/raters.csv",
         "study/responses.csv",
+        "templates/short_judge.yaml",
     }
 
 
