@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ..judges.models.usage import Sums
+from ..judges.models.usage import UsageTotals
 from .numbers import count, dollars
 from .parts import Column, Paragraph, Part, Table
 
@@ -33,8 +33,8 @@ def cost_parts(record: Mapping[str, Any]) -> list[Part]:
     cost = record.get("cost") or {}
     if "paid" not in cost:
         return []
-    online = Sums.from_json(cost["paid"]["online"])
-    batch = Sums.from_json(cost["paid"]["batch"])
+    online = UsageTotals.from_json(cost["paid"]["online"])
+    batch = UsageTotals.from_json(cost["paid"]["batch"])
     newest = cost["newest_session"]
     parts: list[Part] = [Paragraph(_saved_told(cost["saved"], online, batch))]
     if online.replies or batch.replies:
@@ -57,7 +57,7 @@ def cost_parts(record: Mapping[str, Any]) -> list[Part]:
                 _replies("paid, asked online", online),
                 _replies("paid, asked in batches", batch),
                 *(
-                    _replies(label, Sums.from_json(newest[name]))
+                    _replies(label, UsageTotals.from_json(newest[name]))
                     for name, label in _OUTCOMES
                     if name in newest
                 ),
@@ -75,7 +75,7 @@ def cost_parts(record: Mapping[str, Any]) -> list[Part]:
     return parts
 
 
-def _kinds_table(paid: Sums) -> Table:
+def _kinds_table(paid: UsageTotals) -> Table:
     rows: list[tuple[Any, ...]] = []
     for label, tokens, usd in _KINDS:
         number, amount = getattr(paid, tokens), getattr(paid, usd)
@@ -96,7 +96,7 @@ def _kinds_table(paid: Sums) -> Table:
     )
 
 
-def _replies(label: str, sums: Sums) -> tuple[Any, ...]:
+def _replies(label: str, sums: UsageTotals) -> tuple[Any, ...]:
     is_unknown = sums.replies and sums.replies_with_unknown_price == sums.replies
     return (
         label,
@@ -108,11 +108,11 @@ def _replies(label: str, sums: Sums) -> tuple[Any, ...]:
     )
 
 
-def _saved_told(saved: Mapping[str, Any], online: Sums, batch: Sums) -> str:
+def _saved_told(saved: Mapping[str, Any], online: UsageTotals, batch: UsageTotals) -> str:
     return " ".join(_sentences(saved, online.plus(batch), batch))
 
 
-def _sentences(saved: Mapping[str, Any], paid: Sums, batch: Sums) -> Iterator[str]:
+def _sentences(saved: Mapping[str, Any], paid: UsageTotals, batch: UsageTotals) -> Iterator[str]:
     if not paid.replies:
         yield "Nothing was paid in this folder."
         return

@@ -229,6 +229,12 @@ def test_failures_are_exit_code_3_and_say_how_to_go_on(
         assert "asked again by the same command" in out
         flat = " ".join(out.split())
         assert "areopagus score" in flat
+        # the endpoint's own sentence, once, and what to try
+        assert flat.count("maximum context length") == 1
+        assert "40 calls failed (context length): " in flat
+        assert "to try: the text is too long for this model" in flat
+        (told,) = Run(tmp_path / "a b").record["sessions"][-1]["faults"]
+        assert (told["fault"], told["calls"]) == ("context_length", 40)
         assert f"'{tmp_path / 'a b'}'" in out.replace("\n", "")
         server.judge = by_hash(1, 10)
         code, out, _ = call(*given)

@@ -17,10 +17,11 @@ from ...errors import ProviderError
 from ...records.types import Reply
 from .backend import Backend
 from .budget import Budget, BudgetSpentError, Purse
+from .pricing import TokenPrices
 from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .rate_limit import Limiter, StoppedError
 from .request import Request, Rung
-from .usage import Account, CallCounts, Spending, UnitPrices
+from .usage import CallCounts, FaultCounts, RunUsage, UsageSnapshot
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -75,9 +76,9 @@ class Call:
         self.reserve_usd = _with_repair(self.worst_usd, self.backend, self.request)
 
     @property
-    def unit_prices(self) -> UnitPrices | None:
+    def unit_prices(self) -> TokenPrices | None:
         """What a token of each kind costs, where the cost of a reply is a sum of that."""
-        found: UnitPrices | None = getattr(self.backend, "unit_prices", None)
+        found: TokenPrices | None = getattr(self.backend, "unit_prices", None)
         return found
 
     def gives_up(self, state: RetryCallState) -> bool:
@@ -152,7 +153,8 @@ class Desk:
         self.ledger = ledger
         self.budget = budget or Budget()
         self.counts = CallCounts()
-        self.account = Account()
+        self.account = RunUsage()
+        self.faults = FaultCounts()
         self._brought: set[int] = set()
         self._on_change = on_change or (lambda: None)
         self._limiters: dict[str, Limiter] = {}
@@ -173,15 +175,16 @@ class Desk:
         for limiter in self._limiters.values():
             limiter.stop()
 
-    def spending(self) -> Spending:
+    def spending(self) -> UsageSnapshot:
         """What has been sent and spent until now; later calls do not change it."""
         budget = self.budget
-        return Spending(
+        return UsageSnapshot(
             replace(self.counts),
             budget.spent,
             budget.possibly_spent,
             budget.unknown_calls,
-            self.account.copy(),
+            self.account.plus(RunUsage()),
+            self.faults.since(FaultCounts()),
         )
 
     def changed(self) -> None:
@@ -258,7 +261,7 @@ class Desk:
         return True
 
     def brought(
-        self, key: str, reply: Reply, prices: UnitPrices | None, usual: UnitPrices | None
+        self, key: str, reply: Reply, prices: TokenPrices | None, usual: TokenPrices | None
     ) -> None:
         """Counts a reply that a batch has just brought into the ledger.
 
@@ -266,7 +269,7 @@ class Desk:
             key: its key: whoever asks for it first takes this desk's own answer, and nothing that
                 was paid before.
             reply: what came.
-            prices, usual: see `Account.paid_in_batch`.
+            prices, usual: see `RunUsage.paid_in_batch`.
         """
         self.account.paid_in_batch(reply, prices, usual)
         self._brought.add(_short(key))
@@ -304,6 +307,7 @@ class Desk:
                 return await self._try_again(call, limiter, error)
         except ProviderError as error:
             self.counts.failed += 1
+            self.faults.add(error)
             error.attempts = call.attempts
             if error.fault in CLOSES_BACKEND and not is_about_format(error):
                 self._closed.setdefault(spec.name, error)

@@ -17,6 +17,7 @@ from .pricing import TokenPrices, stated_cost, stated_prices
 from .provider_errors import classify
 from .reply import TOOL_CALLS
 from .request import Request
+from .usage import usage_from
 
 _SHAPE_NOTHING = frozenset(
     {
@@ -144,15 +145,7 @@ class ChatModelBackend:
         """Nothing of ours to close."""
 
     def _reply(self, answer: Any, latency_s: float) -> Reply:
-        told = getattr(answer, "usage_metadata", None) or {}
-        details = told.get("input_token_details") or {}
-        usage = Usage(
-            input_tokens=told.get("input_tokens"),
-            output_tokens=told.get("output_tokens"),
-            cached_input_tokens=details.get("cache_read"),
-            cache_write_tokens=details.get("cache_creation"),
-            reasoning_tokens=(told.get("output_token_details") or {}).get("reasoning"),
-        )
+        usage = usage_from(getattr(answer, "usage_metadata", None))
         meta = getattr(answer, "response_metadata", None) or {}
         text = _text_of(getattr(answer, "content", None))
         refusal = (getattr(answer, "additional_kwargs", None) or {}).get("refusal")

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...records.types import Reply, Usage
+from .usage import usage_from
 
 NO_CHOICES = "no_choices"
 TOOL_CALLS = "tool_calls"
-MOST_TOKENS = 2**53
 
 
 def reply_of(
@@ -26,7 +26,7 @@ def reply_of(
         latency_s: seconds that somebody waited for it; left out where nobody did.
         cost_of: what its tokens cost; left out where nobody knows.
     """
-    usage = usage_of(answer)
+    usage = usage_from(getattr(answer, "usage", None))
     choices = getattr(answer, "choices", None) or []
     first = choices[0] if choices else None
     message = getattr(first, "message", None)
@@ -49,32 +49,6 @@ def reply_of(
         logprobs=_logprobs(first),
         created_at=time.time(),
     )
-
-
-def usage_of(answer: Any) -> Usage:
-    """Token counts; None where the endpoint did not say."""
-    usage = getattr(answer, "usage", None)
-    prompt_details = getattr(usage, "prompt_tokens_details", None)
-    completion_details = getattr(usage, "completion_tokens_details", None)
-    input_tokens, output_tokens = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
-    if not input_tokens:
-        # litellm writes zeros where the endpoint said nothing; no question is of no tokens.
-        input_tokens, output_tokens = None, output_tokens or None
-    return Usage(
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-        cached_input_tokens=_count(prompt_details, "cached_tokens"),
-        cache_write_tokens=_count(usage, "cache_creation_input_tokens"),
-        reasoning_tokens=_count(completion_details, "reasoning_tokens"),
-    )
-
-
-def _count(holder: Any, name: str) -> int | None:
-    value = getattr(holder, name, None)
-    # An endpoint may claim anything: infinity, or more tokens than there are atoms.
-    if isinstance(value, int | float) and 0 <= value < MOST_TOKENS:
-        return int(value)
-    return None
 
 
 def _text(value: Any) -> str | None:

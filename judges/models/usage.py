@@ -1,39 +1,82 @@
-"""What the replies of a run come to, by kind: added up as each reply is finished, never read back.
+"""What a run sends, uses and pays: calls, tokens, US dollars and faults, counted as they come.
 
-A reply's cost is taken apart only where its tokens times the prices give the cost that was booked
-for it. Of any other reply the tokens and the cost are known and the parts are not; it is counted.
+A reply's cost is taken apart by kind of token only where its tokens times the prices give the cost
+that was booked for it. Of any other reply the tokens and the cost are known and the parts are not;
+it is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
+
+from ...errors import FAULT_HINTS, FaultClass, ProviderError
+from ...records.types import Reply, Usage
 
 if TYPE_CHECKING:
-    from ...records.types import Reply
+    from .pricing import TokenPrices
 
-
+MOST_TOKENS = 100_000_000
+"""More than any model reads or writes in one call: who says so is wrong."""
 _CLOSE = 1e-9
 """Sums of the same products in another order differ in their last digits."""
 _CLOSE_USD = 1e-15
 
 
-class UnitPrices(Protocol):
-    """US dollars a token, by kind."""
+def usage_from(told: Any) -> Usage:
+    """The tokens of one call; None for what the endpoint did not say.
 
-    @property
-    def input(self) -> float: ...
-    @property
-    def output(self) -> float: ...
-    @property
-    def cache_read(self) -> float: ...
-    @property
-    def cache_write(self) -> float: ...
+    Nothing is known where a number is none that can be (negative, a text, nan, beyond
+    `MOST_TOKENS`) or where more was cached than was sent: the answer is good all the same.
+
+    Args:
+        told: the `usage` of an answer, as an object or a mapping, in the names of OpenAI, which
+            are litellm's, or of LangChain.
+    """
+    sent_details = _first(told, "prompt_tokens_details", "input_token_details")
+    said_details = _first(told, "completion_tokens_details", "output_token_details")
+    try:
+        usage = Usage(
+            input_tokens=_count(_first(told, "prompt_tokens", "input_tokens")),
+            output_tokens=_count(_first(told, "completion_tokens", "output_tokens")),
+            cached_input_tokens=_count(_first(sent_details, "cached_tokens", "cache_read")),
+            cache_write_tokens=_count(
+                _first(told, "cache_creation_input_tokens")
+                or _first(sent_details, "cache_creation")
+            ),
+            reasoning_tokens=_count(_first(said_details, "reasoning_tokens", "reasoning")),
+        )
+    except ValueError:
+        return Usage()
+    cached = (usage.cached_input_tokens or 0) + (usage.cache_write_tokens or 0)
+    if not usage.input_tokens:
+        # litellm writes zeros where the endpoint said nothing; no question is of no tokens.
+        return Usage() if cached else Usage(output_tokens=usage.output_tokens or None)
+    return Usage() if cached > usage.input_tokens else usage
+
+
+def _first(holder: Any, *names: str) -> Any:
+    """The first of these fields that is there."""
+    for name in names:
+        found = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+        if found is not None:
+            return found
+    return None
+
+
+def _count(value: Any) -> int | None:
+    if value is None:
+        return None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not 0 <= value <= MOST_TOKENS:  # also rejects nan
+        raise ValueError("no count of tokens")
+    return int(value)
 
 
 @dataclass(slots=True)
-class Sums:
+class UsageTotals:
     """Sums over replies, under the names that they have in run.json.
 
     Attributes:
@@ -80,7 +123,7 @@ class Sums:
         """All input."""
         return self.uncached_input_tokens + self.cached_input_tokens + self.cache_write_tokens
 
-    def add(self, reply: Reply, prices: UnitPrices | None) -> bool:
+    def add(self, reply: Reply, prices: TokenPrices | None = None) -> bool:
         """One more reply; whether its cost could be taken apart.
 
         Args:
@@ -94,9 +137,7 @@ class Sums:
             self.replies_silent_on_cache += 1
         if sent is None or said is None:
             self.replies_with_unknown_tokens += 1
-        cached = usage.cached_input_tokens or 0
-        written = usage.cache_write_tokens or 0
-        plain = max(0, (sent or 0) - cached - written)
+        plain, cached, written = _input_parts(usage)
         self.uncached_input_tokens += plain
         self.cached_input_tokens += cached
         self.cache_write_tokens += written
@@ -119,7 +160,7 @@ class Sums:
         self.replies_not_taken_apart += 1
         return False
 
-    def save(self, reply: Reply, usual: UnitPrices, *, by_batch: bool) -> None:
+    def add_saving(self, reply: Reply, usual: TokenPrices, *, by_batch: bool) -> None:
         """What a reply that was taken apart has cost less than at the usual prices, uncached.
 
         Args:
@@ -128,68 +169,72 @@ class Sums:
                 the cost add up to the full price.
             by_batch: whether it came in a batch.
         """
-        usage = reply.usage
-        cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+        plain, cached, written = _input_parts(reply.usage)
         if cached or written:
             self.cache_saved_usd += cached * (usual.input - usual.cache_read)
             self.cache_saved_usd += written * (usual.input - usual.cache_write)
         if by_batch:
-            plain = max(0, (usage.input_tokens or 0) - cached - written)
             self.batch_saved_usd += (
                 plain * usual.input
                 + cached * usual.cache_read
                 + written * usual.cache_write
-                + (usage.output_tokens or 0) * usual.output
+                + (reply.usage.output_tokens or 0) * usual.output
                 - (reply.cost_usd or 0.0)
             )
 
-    def plus(self, other: Sums, sign: int = 1) -> Sums:
+    def plus(self, other: UsageTotals, sign: int = 1) -> UsageTotals:
         """The sum, or with -1 the difference."""
-        return Sums(**{n: getattr(self, n) + sign * getattr(other, n) for n in _SUMS})
+        return UsageTotals(**{n: getattr(self, n) + sign * getattr(other, n) for n in _TOTALS})
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Sums:
+    def from_json(cls, stored: Mapping[str, Any]) -> UsageTotals:
         """The reverse of `asdict`; what an earlier version did not write is 0."""
-        return cls(**{name: stored.get(name, 0) for name in _SUMS})
+        return cls(**{name: stored.get(name, 0) for name in _TOTALS})
+
+
+def _input_parts(usage: Usage) -> tuple[int, int, int]:
+    """Input tokens read anew, read from a cache, and written to one; unknown counts as 0."""
+    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+    return max(0, (usage.input_tokens or 0) - cached - written), cached, written
 
 
 @dataclass(slots=True)
-class Account:
-    """All replies that a desk has handed out, by where they came from and what became of them.
+class RunUsage:
+    """All replies that a client has handed out, by where they came from and what became of them.
 
     Attributes:
-        online, batch: paid by this desk, call by call and in batches.
+        online, batch: paid by this client, call by call and in batches.
         ledger: paid before, and found; what they cost then.
         repairs: of all these, replies to a second ask.
         refused, unreadable, failed: of all these, the replies of judgments and answers that came
             to that; a failed one had a reply before its repair failed.
     """
 
-    online: Sums = field(default_factory=Sums)
-    batch: Sums = field(default_factory=Sums)
-    ledger: Sums = field(default_factory=Sums)
-    repairs: Sums = field(default_factory=Sums)
-    refused: Sums = field(default_factory=Sums)
-    unreadable: Sums = field(default_factory=Sums)
-    failed: Sums = field(default_factory=Sums)
+    online: UsageTotals = field(default_factory=UsageTotals)
+    batch: UsageTotals = field(default_factory=UsageTotals)
+    ledger: UsageTotals = field(default_factory=UsageTotals)
+    repairs: UsageTotals = field(default_factory=UsageTotals)
+    refused: UsageTotals = field(default_factory=UsageTotals)
+    unreadable: UsageTotals = field(default_factory=UsageTotals)
+    failed: UsageTotals = field(default_factory=UsageTotals)
 
-    def paid_online(self, reply: Reply, prices: UnitPrices | None) -> None:
+    def paid_online(self, reply: Reply, prices: TokenPrices | None) -> None:
         """A reply that was just paid."""
         if self.online.add(reply, prices) and prices is not None:
-            self.online.save(reply, prices, by_batch=False)
+            self.online.add_saving(reply, prices, by_batch=False)
 
     def paid_in_batch(
-        self, reply: Reply, prices: UnitPrices | None, usual: UnitPrices | None
+        self, reply: Reply, prices: TokenPrices | None, usual: TokenPrices | None
     ) -> None:
         """A reply that a batch brought, at its prices and those outside of one."""
         if self.batch.add(reply, prices) and usual is not None:
-            self.batch.save(reply, usual, by_batch=True)
+            self.batch.add_saving(reply, usual, by_batch=True)
         else:
             self.batch.replies_without_usual_price += 1
 
     def found(self, reply: Reply) -> None:
         """A reply that was paid before, at prices that may not be those of today."""
-        self.ledger.add(reply, None)
+        self.ledger.add(reply)
 
     def closed(self, status: str, replies: Sequence[Reply]) -> None:
         """What became of one question whose replies are counted already.
@@ -200,59 +245,53 @@ class Account:
             replies: the first and, if there was one, that to the second ask.
         """
         for reply in replies[1:]:
-            self.repairs.add(reply, None)
-        if status not in _ENDINGS:
-            return
-        sums: Sums = getattr(self, _ENDINGS[status])
-        for reply in replies:
-            sums.add(reply, None)
+            self.repairs.add(reply)
+        ending = "unreadable" if status == "not_asked" else status
+        if ending in ("refused", "unreadable", "failed"):
+            totals: UsageTotals = getattr(self, ending)
+            for reply in replies:
+                totals.add(reply)
 
-    def plus(self, other: Account, sign: int = 1) -> Account:
+    def plus(self, other: RunUsage, sign: int = 1) -> RunUsage:
         """The sum, or with -1 the difference."""
-        return Account(**{n: getattr(self, n).plus(getattr(other, n), sign) for n in _PARTS})
-
-    def copy(self) -> Account:
-        """The account as it stands."""
-        return self.plus(Account())
+        return RunUsage(**{n: getattr(self, n).plus(getattr(other, n), sign) for n in _PARTS})
 
     def flat(self) -> dict[str, float]:
         """Every number that is not 0, under "part.name"."""
         return {
             f"{part}.{name}": value
             for part in _PARTS
-            for name in _SUMS
+            for name in _TOTALS
             if (value := getattr(getattr(self, part), name))
         }
 
     def take(self, numbers: Mapping[str, float]) -> None:
-        """Adds what `flat` of another account gave."""
+        """Adds what `flat` of another gave."""
         for name, value in numbers.items():
             part, _, item = name.partition(".")
-            sums = getattr(self, part)
-            setattr(sums, item, getattr(sums, item) + value)
+            totals = getattr(self, part)
+            setattr(totals, item, getattr(totals, item) + value)
 
     def to_json(self) -> dict[str, Any]:
         """The sums as run.json holds them, with what was saved."""
-        paid = {name: asdict(getattr(self, name)) for name in _WAYS}
-        rest = {name: _brief(getattr(self, name)) for name in _PARTS if name not in _WAYS}
-        return {**paid, **rest, "saved": saved(self.online, self.batch)}
+        paid = {name: asdict(getattr(self, name)) for name in _PAID}
+        rest = {
+            part: {name: getattr(getattr(self, part), name) for name in _SHORT}
+            for part in _PARTS
+            if part not in _PAID
+        }
+        return {**paid, **rest, "saved": _saved(self.online, self.batch)}
 
     @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Account:
+    def from_json(cls, stored: Mapping[str, Any]) -> RunUsage:
         """The reverse of `to_json`."""
-        return cls(**{name: Sums.from_json(stored.get(name) or {}) for name in _PARTS})
+        return cls(**{name: UsageTotals.from_json(stored.get(name) or {}) for name in _PARTS})
 
 
-_SUMS = tuple(item.name for item in fields(Sums))
-_PARTS = tuple(item.name for item in fields(Account))
-_WAYS = ("online", "batch")
-_ENDINGS = {
-    "refused": "refused",
-    "unreadable": "unreadable",
-    "failed": "failed",
-    "not_asked": "unreadable",
-}
-_BRIEF = (
+_TOTALS = tuple(item.name for item in fields(UsageTotals))
+_PARTS = tuple(item.name for item in fields(RunUsage))
+_PAID = ("online", "batch")
+_SHORT = (
     "replies",
     "uncached_input_tokens",
     "cached_input_tokens",
@@ -263,99 +302,16 @@ _BRIEF = (
 )
 
 
-def saved(online: Sums, batch: Sums) -> dict[str, Any]:
-    """What caches and batches saved on what was paid, as run.json says it.
-
-    A sum over no reply is 0. One that is known of no reply is None, with the reason; one that is
-    known of some is over those, with the number of the others.
-    """
-    paid = online.plus(batch)
-    by_cache = _Saving(
-        paid.cache_saved_usd,
-        paid.replies,
-        # of a batch's reply without a usual price the cache's part is not known either
-        online.replies_not_taken_apart
-        + online.replies_with_unknown_price
-        + batch.replies_without_usual_price,
-    )
-    by_batch = _Saving(batch.batch_saved_usd, batch.replies, batch.replies_without_usual_price)
-    is_whole = not by_cache.unknown and not by_batch.unknown
-    silent = paid.replies > 0 and paid.replies_silent_on_cache == paid.replies
-    return {
-        "cache_usd": None if silent else by_cache.usd,
-        "cache_reason": "no endpoint said what it read from a cache"
-        if silent
-        else by_cache.reason(paid),
-        "batch_usd": by_batch.usd,
-        "batch_reason": by_batch.reason(batch),
-        "full_price_usd": paid.cost_usd + paid.cache_saved_usd + paid.batch_saved_usd
-        if is_whole
-        else None,
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class _Saving:
-    amount: float
-    replies: int
-    unknown: int
-
-    @property
-    def usd(self) -> float | None:
-        return None if self.replies and self.unknown == self.replies else self.amount
-
-    def reason(self, sums: Sums) -> str | None:
-        if not self.unknown:
-            return None
-        unpriced = sums.replies_with_unknown_price
-        why = (
-            "no price is known"
-            if unpriced == self.unknown
-            else "prices are unknown or are more than tokens times a price"
-        )
-        if self.usd is None:
-            return why
-        return f"{self.unknown} of {self.replies} replies are left out: {why}"
-
-
 def added_to(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """What to `take` so that an account with the earlier `flat` numbers has the later ones."""
+    """What to `take` so that usage with the earlier `flat` numbers has the later ones."""
     names = now.keys() | before.keys()
     changes = {name: now.get(name, 0) - before.get(name, 0) for name in names}
     return {name: change for name, change in changes.items() if change}
 
 
-def _brief(sums: Sums) -> dict[str, Any]:
-    return {name: getattr(sums, name) for name in _BRIEF}
-
-
-_USED = ("ledger", "repairs", "refused", "unreadable", "failed")
-
-
-def cost_record(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The cost over all sessions of a folder, and what the newest one worked with.
-
-    Args:
-        sessions: as run.json holds them. What each paid adds up. What it found in the ledger does
-            not: a later session finds the same again, and what an earlier one paid.
-    """
-    accounts = [Account.from_json(one.get("replies") or {}) for one in sessions]
-    online, batch = Sums(), Sums()
-    for account in accounts:
-        online, batch = online.plus(account.online), batch.plus(account.batch)
-    newest: Mapping[str, Any] = (sessions[-1].get("replies") or {}) if sessions else {}
-    return {
-        "paid": {"online": asdict(online), "batch": asdict(batch)},
-        "saved": saved(online, batch),
-        "calls_without_reply": sum((one.get("calls") or {}).get("failed") or 0 for one in sessions),
-        "possibly_spent_usd": sum(one.get("possibly_spent_usd") or 0.0 for one in sessions),
-        "newest_session": {name: newest[name] for name in _USED if name in newest},
-    }
-
-
 @dataclass(slots=True)
 class CallCounts:
-    """What a desk did since it was opened.
+    """What a client did since it was opened.
 
     Attributes:
         sent: calls for which at least one attempt was sent.
@@ -378,32 +334,91 @@ class CallCounts:
     batches: int = 0
 
 
+class FaultCounts:
+    """Calls that brought no reply, by the class of fault and what the endpoint said.
+
+    Sentences that differ in numbers and ids only count as one, shown as it came first.
+    """
+
+    def __init__(self) -> None:
+        self._calls: dict[tuple[FaultClass, str], int] = {}
+        self._said: dict[tuple[FaultClass, str], str] = {}
+
+    def add(self, error: ProviderError) -> None:
+        """One more call."""
+        self._add(error.fault, own_sentence(error.detail), 1)
+
+    def take(self, told: Iterable[Mapping[str, Any]]) -> None:
+        """Adds what `to_json` of another gave."""
+        for one in told:
+            self._add(one["fault"], one["said"], one["calls"])
+
+    def since(self, before: FaultCounts) -> FaultCounts:
+        """What came after an earlier moment of the same counts."""
+        later = FaultCounts()
+        for key, calls in self._calls.items():
+            if more := calls - before._calls.get(key, 0):
+                later._add(key[0], self._said[key], more)
+        return later
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """The most frequent first: `fault`, `said` (the endpoint's sentence), `calls`, `hint`."""
+        return [
+            {"fault": key[0], "said": self._said[key], "calls": calls, "hint": FAULT_HINTS[key[0]]}
+            for key, calls in sorted(self._calls.items(), key=lambda item: -item[1])
+        ]
+
+    def _add(self, fault: FaultClass, said: str, calls: int) -> None:
+        key = fault, _ID.sub("", said)
+        if key not in self._calls and len(self._calls) >= MOST_SENTENCES:
+            said = "(an endpoint that says something else each time)"
+            key = fault, said
+        self._said.setdefault(key, said)
+        self._calls[key] = self._calls.get(key, 0) + calls
+
+
+MOST_SENTENCES = 20
+# Numbers, and words with digits in them: ids of requests, times, counts.
+_ID = re.compile(r"\b[\w-]*\d[\w-]{7,}\b|\b\d+(?:[.,:]\d+)*\b")
+_CLASS_NAME = re.compile(r"^(?:[\w.]*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
+_NOT_SENT = "not sent; the backend said before: "
+
+
+def own_sentence(detail: str) -> str:
+    """What the endpoint said, without the names of the errors that it came wrapped in."""
+    said = detail.removeprefix(_NOT_SENT)
+    return _CLASS_NAME.sub("", said).strip() or said
+
+
 @dataclass(frozen=True, slots=True)
-class Spending:
-    """Calls and money.
+class UsageSnapshot:
+    """What a client has sent and spent up to a moment, or between two.
 
     Attributes:
         calls: see `CallCounts`.
         spent_usd, possibly_spent_usd, unknown_price_calls: see `Budget`.
-        account: the replies by kind; see `Account`.
+        usage: the replies by kind.
+        faults: the calls without one.
     """
 
     calls: CallCounts = field(default_factory=CallCounts)
     spent_usd: float = 0.0
     possibly_spent_usd: float = 0.0
     unknown_price_calls: int = 0
-    account: Account = field(default_factory=Account)
+    usage: RunUsage = field(default_factory=RunUsage)
+    faults: FaultCounts = field(default_factory=FaultCounts)
 
-    def since(self, before: Spending) -> Spending:
-        """What came after an earlier moment of the same desk."""
+    def since(self, before: UsageSnapshot) -> UsageSnapshot:
+        """What came after an earlier moment of the same client."""
         names = [item.name for item in fields(CallCounts)]
         counts = {n: getattr(self.calls, n) - getattr(before.calls, n) for n in names}
-        return Spending(
+        return UsageSnapshot(
             CallCounts(**counts),
             self.spent_usd - before.spent_usd,
             self.possibly_spent_usd - before.possibly_spent_usd,
             self.unknown_price_calls - before.unknown_price_calls,
-            self.account.plus(before.account, -1),
+            self.usage.plus(before.usage, -1),
+            self.faults.since(before.faults),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -413,5 +428,74 @@ class Spending:
             "spent_usd": self.spent_usd,
             "possibly_spent_usd": self.possibly_spent_usd,
             "calls_with_unknown_price": self.unknown_price_calls,
-            "replies": self.account.to_json(),
+            "replies": self.usage.to_json(),
+            "faults": self.faults.to_json(),
         }
+
+
+def cost_record(sessions: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The part "cost" of run.json: over all sessions of a folder, and the newest one's replies.
+
+    Args:
+        sessions: as run.json holds them. What each paid adds up. What it found in the ledger does
+            not: a later session finds the same again, and what an earlier one paid.
+    """
+    online, batch = UsageTotals(), UsageTotals()
+    for session in sessions:
+        usage = RunUsage.from_json(session.get("replies") or {})
+        online, batch = online.plus(usage.online), batch.plus(usage.batch)
+    newest: Mapping[str, Any] = (sessions[-1].get("replies") or {}) if sessions else {}
+    return {
+        "paid": {"online": asdict(online), "batch": asdict(batch)},
+        "saved": _saved(online, batch),
+        "calls_without_reply": sum((one.get("calls") or {}).get("failed") or 0 for one in sessions),
+        "possibly_spent_usd": sum(one.get("possibly_spent_usd") or 0.0 for one in sessions),
+        "newest_session": {
+            name: newest[name] for name in _PARTS if name not in _PAID and name in newest
+        },
+    }
+
+
+def _saved(online: UsageTotals, batch: UsageTotals) -> dict[str, Any]:
+    """What caches and batches saved on what was paid, as run.json says it.
+
+    A sum over no reply is 0. One that is known of no reply is None, with the reason; one that is
+    known of some is over those, with the number of the others.
+    """
+    paid = online.plus(batch)
+    # Of a batch's reply without a usual price the cache's part is not known either.
+    no_usual = batch.replies_without_usual_price
+    unknown = online.replies_not_taken_apart + online.replies_with_unknown_price + no_usual
+    cache_usd, cache_reason = _saving(paid.cache_saved_usd, paid, unknown)
+    batch_usd, batch_reason = _saving(batch.batch_saved_usd, batch, no_usual)
+    if paid.replies > 0 and paid.replies_silent_on_cache == paid.replies:
+        cache_usd, cache_reason = None, "no endpoint said what it read from a cache"
+    return {
+        "cache_usd": cache_usd,
+        "cache_reason": cache_reason,
+        "batch_usd": batch_usd,
+        "batch_reason": batch_reason,
+        "full_price_usd": None
+        if unknown
+        else paid.cost_usd + paid.cache_saved_usd + paid.batch_saved_usd,
+    }
+
+
+def _saving(amount: float, totals: UsageTotals, unknown: int) -> tuple[float | None, str | None]:
+    """A saving as far as it is known, and what is not known of it.
+
+    Args:
+        amount: over the replies of which it is known.
+        totals: all replies.
+        unknown: how many of them it is not known of.
+    """
+    if not unknown:
+        return amount, None
+    why = (
+        "no price is known"
+        if totals.replies_with_unknown_price == unknown
+        else "prices are unknown or are more than tokens times a price"
+    )
+    if unknown == totals.replies:
+        return None, why
+    return amount, f"{unknown} of {totals.replies} replies are left out: {why}"

@@ -36,6 +36,25 @@ form. `internal` is a defect on this side."""
 
 FAULT_CLASSES: tuple[str, ...] = get_args(FaultClass)
 
+FAULT_HINTS: dict[FaultClass, str] = {
+    "authentication": "check the key: the variable it is read from, and what the provider shows",
+    "permission": "the key may not use this model, or a filter refused the text; ask the provider",
+    "not_found": "check the model's name and the address (api_base)",
+    "quota": "the account has no credit or quota left; see to it, then run the command again",
+    "context_length": "the text is too long for this model; leave it out or name another model",
+    "content_policy": "the provider's filter refused the text; another backend may take it",
+    "unsupported_parameter": "take the parameter out of the model's settings",
+    "bad_request": "the endpoint does not take the request; check the model's settings",
+    "rate_limit": "wait and run the command again, or lower concurrency, rpm or tpm in the model's "
+    "settings",
+    "timeout": "run the command again, or raise timeout_s in the model's settings",
+    "connection": "check that the server runs and can be reached, then run the command again",
+    "server": "run the command again later; where it stays, see the server's log",
+    "bad_reply": "what stands at this address answers in another form; check model and api_base",
+    "internal": "this is a defect here; please report it",
+}
+"""What to try, for each class of fault."""
+
 SHOWN_FAULTS = 50
 """How many input faults one message spells out; the rest are counted."""
 

@@ -27,7 +27,7 @@ from areopagus.experiment.engine import Scored, score_rows
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
-from areopagus.judges.models.usage import Account
+from areopagus.judges.models.usage import RunUsage
 from areopagus.records.ledger import Ledger
 from areopagus.records.readers.responses import ResponseRow
 from areopagus.testing import ProviderServer, ScriptedBackend
@@ -86,7 +86,7 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
     totals = await coordinator.totals()
     assert totals.counts["sent"] == totals.counts["answered"] == 120
     assert totals.spent == pytest.approx(60.0)
-    account = Account()
+    account = RunUsage()
     account.take(totals.account)
     assert (account.online.replies, account.online.cost_usd) == (120, pytest.approx(60.0))
     assert totals.peak_in_flight == {"scripted/judge": 4}

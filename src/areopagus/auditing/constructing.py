@@ -22,7 +22,7 @@ from ..experiment.job import StagedJob, StageProgress
 from ..experiment.score import default_folder
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
-from ..judges.models.usage import Spending
+from ..judges.models.usage import UsageSnapshot
 from ..records.run_folder import replaced
 from ..records.spreadsheets import writable
 from .construction import Construction
@@ -71,7 +71,7 @@ class ConstructionRun:
     state: str
     counts: Mapping[str, int]
     n_troubled: int
-    spending: Spending
+    spending: UsageSnapshot
     lines: tuple[str, ...]
 
     @property

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import visible_text
 from ..experiment.job import STOPPED_BY_CAP
-from ..judges.models.usage import Account, Sums
+from ..judges.models.usage import RunUsage, UsageTotals
 from ..number import units
 from ..precision.text import precision_of, precision_sentences, spared_word
 from .display import console, dollars, number, same_command, span, table, visible
@@ -31,13 +31,16 @@ _OUTCOMES = (
 )
 
 
+_MOST_FAULTS = 5
+
+
 def cost_lines(session: Mapping[str, Any]) -> list[str]:
-    """Calls, tokens, cost and savings of one session of run.json, a line each.
+    """Calls, tokens, cost, savings and faults of one session of run.json, a line each.
 
     Args:
         session: as run.json holds it.
     """
-    account = Account.from_json(session.get("replies") or {})
+    account = RunUsage.from_json(session.get("replies") or {})
     paid = account.online.plus(account.batch)
     lines = [f"Calls: {_calls(session.get('calls') or {}, account)}"]
     # Where nothing is charged, nobody counts the tokens.
@@ -102,7 +105,7 @@ def write_numbers(json_file: str, figures: Path, record: Mapping[str, Any]) -> N
         part.write_text(text + "\n", encoding="utf-8")
 
 
-def _calls(calls: Mapping[str, int], account: Account) -> str:
+def _calls(calls: Mapping[str, int], account: RunUsage) -> str:
     sent, batched = calls.get("sent", 0), calls.get("in_batches", 0)
     said = f"{_units(sent, 'call')} sent"
     if batched:
@@ -118,7 +121,7 @@ def _calls(calls: Mapping[str, int], account: Account) -> str:
     return ", ".join(parts)
 
 
-def _tokens(paid: Sums) -> str:
+def _tokens(paid: UsageTotals) -> str:
     if paid.replies and paid.replies_with_unknown_tokens == paid.replies:
         return "not stated by any endpoint"
     notes = []
@@ -134,7 +137,7 @@ def _tokens(paid: Sums) -> str:
     return said
 
 
-def _spent(session: Mapping[str, Any], paid: Sums) -> str:
+def _spent(session: Mapping[str, Any], paid: UsageTotals) -> str:
     is_unknown = paid.replies > 0 and paid.replies_with_unknown_price == paid.replies
     said = dollars(None if is_unknown else session["spent_usd"])
     parts = [
@@ -153,7 +156,7 @@ def _spent(session: Mapping[str, Any], paid: Sums) -> str:
     return said
 
 
-def _saved(saved: Mapping[str, Any], account: Account) -> str:
+def _saved(saved: Mapping[str, Any], account: RunUsage) -> str:
     parts = []
     paid = account.online.plus(account.batch)
     if paid.cached_input_tokens or paid.cache_write_tokens:
@@ -173,10 +176,10 @@ def _gain(name: str, amount: float | None, reason: str | None) -> str:
     return f"{told} ({reason})" if reason else told
 
 
-def _outcomes(account: Account) -> str:
+def _outcomes(account: RunUsage) -> str:
     parts = []
     for name, one, many in _OUTCOMES:
-        sums: Sums = getattr(account, name)
+        sums: UsageTotals = getattr(account, name)
         if sums.replies:
             is_unknown = sums.replies_with_unknown_price == sums.replies
             cost = "price unknown" if is_unknown else dollars(sums.cost_usd)

@@ -21,7 +21,7 @@ from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.rate_limit import Limiter, StoppedError
-from ..judges.models.usage import Account, CallCounts, added_to
+from ..judges.models.usage import CallCounts, RunUsage, added_to
 from ..records.ledger import Ledger
 
 SILENCE_S = 20.0
@@ -50,7 +50,7 @@ class CoordinatorTotals:
     Attributes:
         counts: `CallCounts` as a mapping.
         spent, possibly_spent, unknown_calls: see `Budget`.
-        account: see `Account.flat`.
+        account: see `RunUsage.flat`.
         peak_in_flight: backend to the most calls that were in flight at once.
         given_up: nodes that fell silent.
     """
@@ -115,7 +115,7 @@ class Coordinator:
         }
         self._budget = Budget(cap=cap)
         self._counts = CallCounts()
-        self._account = Account()
+        self._account = RunUsage()
         self._nodes: dict[str, _Node] = {}
         self._given_up = 0
         self._stopped = False

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..errors import StoreError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Desk
-from ..judges.models.usage import Spending, cost_record
+from ..judges.models.usage import UsageSnapshot, cost_record
 from ..records.run_folder import RUN_FORMAT, RunFolder
 from .backends import check_cap
 
@@ -210,7 +210,7 @@ class StagedJob(ABC):
         from .record import versions
 
         earlier = (folder.existing or {}).get("sessions", [])
-        spending = self._desk.spending() if self._desk else Spending()
+        spending = self._desk.spending() if self._desk else UsageSnapshot()
         session = {
             "started": self._started.isoformat(timespec="seconds"),
             "ended": None

@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..judges.models.usage import Spending, cost_record
+from ..judges.models.usage import UsageSnapshot, cost_record
 from ..records.run_folder import RUN_FORMAT
 from ..records.types import Verdict
 from ..run import RespondentMean
@@ -87,7 +87,7 @@ def run_record(
 
 
 def session_record(
-    spending: Spending, *, started: datetime, state: RunState, cap: float | None
+    spending: UsageSnapshot, *, started: datetime, state: RunState, cap: float | None
 ) -> dict[str, Any]:
     """One session of run.json: each time the run was worked on."""
     return {

@@ -16,7 +16,7 @@ from ..errors import InputError, InputFault
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget
 from ..judges.models.client import Desk, reserve_usd
-from ..judges.models.usage import Spending
+from ..judges.models.usage import UsageSnapshot
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable
 from .ask import ModelAnswer, Question, Track, Wording, ask_each, protocol_from, target_backend
@@ -108,7 +108,7 @@ class RespondResult:
     interrupted: bool = False
     over_budget: bool = False
     faults: dict[str, int] = field(default_factory=dict)
-    spending: Spending = field(default_factory=Spending)
+    spending: UsageSnapshot = field(default_factory=UsageSnapshot)
 
     @property
     def exit_code(self) -> int:
@@ -306,9 +306,9 @@ class RespondJob:
             if ledger is not given:
                 ledger.close()
 
-    def spending(self) -> Spending:
+    def spending(self) -> UsageSnapshot:
         """What was sent and paid until now."""
-        return self._desk.spending() if self._desk is not None else Spending()
+        return self._desk.spending() if self._desk is not None else UsageSnapshot()
 
     def estimate(self, ledger: Ledger) -> RespondEstimate:
         """Calls and cost, without sending anything.

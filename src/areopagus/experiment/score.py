@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ..async_runner import run_stoppable
 from ..judges.models.budget import Budget
 from ..judges.models.client import Desk
-from ..judges.models.usage import Spending, cost_record
+from ..judges.models.usage import UsageSnapshot, cost_record
 from ..records.readers.responses import ResponseRow, text_key
 from ..records.run_folder import RunFolder
 from ..records.run_tables import TableWriter, TextWriter
@@ -135,7 +135,7 @@ class ScoreJob:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
         self._started = datetime.now(UTC)
-        self._before = Spending()
+        self._before = UsageSnapshot()
         self._noted: dict[str, Any] = {}
         self._renewal = Renewal(self._note_spending)
 
@@ -289,7 +289,7 @@ class ScoreJob:
         )
 
     def _session(self, state: RunState) -> dict[str, Any]:
-        spending = self._desk.spending().since(self._before) if self._desk else Spending()
+        spending = self._desk.spending().since(self._before) if self._desk else UsageSnapshot()
         return session_record(spending, started=self._started, state=state, cap=self._budget.cap)
 
 

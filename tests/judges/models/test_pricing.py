@@ -27,7 +27,7 @@ from areopagus.judges.models.pricing import (
     is_usual,
     litellms_entry,
 )
-from areopagus.judges.models.reply import usage_of
+from areopagus.judges.models.usage import usage_from
 from areopagus.records.types import Usage
 from areopagus.testing import ProviderServer
 
@@ -343,7 +343,7 @@ def test_over_the_whole_list_the_sum_is_litellms_or_is_not_used() -> None:
         read, written = chance.choice([(0, 0), (1024, 0), (0, 2048), (640, 333)])
         sent = read + written + chance.randrange(1, 60_000)
         made = counted(model, sent, chance.randrange(1, 5_000), read, written)
-        ours = price.cost(usage_of(made))
+        ours = price.cost(usage_from(made.usage))
         theirs = litellm.completion_cost(completion_response=made, model=model)
         assert ours is not None
         assert math.isclose(ours, theirs, rel_tol=1e-9), model

@@ -13,8 +13,17 @@ import pytest
 
 from areopagus import Panel, respond
 from areopagus.cli.results import cost_lines
+from areopagus.errors import FAULT_CLASSES, FAULT_HINTS, ProviderError
 from areopagus.judges.models.pricing import TokenPrices
-from areopagus.judges.models.usage import Account, Sums, added_to, cost_record
+from areopagus.judges.models.usage import (
+    MOST_TOKENS,
+    FaultCounts,
+    RunUsage,
+    UsageTotals,
+    added_to,
+    cost_record,
+    usage_from,
+)
 from areopagus.records.types import Reply, Usage
 from areopagus.run import Run
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest, by_hash
@@ -292,7 +301,7 @@ def reply(sent: int | None, said: int | None, cached: int | None = None, **more:
 
 
 def test_a_cost_that_is_more_than_tokens_times_prices_is_not_taken_apart() -> None:
-    account = Account()
+    account = RunUsage()
     # 600 anew, 400 cached, 10 out: 600*2 + 400*0.5 + 10*8 = 1480 millionths.
     account.paid_online(reply(1000, 10, 400, cost_usd=1480e-6), PRICE)
     account.paid_online(reply(1000, 10, 400, cost_usd=2000e-6), PRICE)  # a tier of its own
@@ -309,7 +318,7 @@ def test_a_cost_that_is_more_than_tokens_times_prices_is_not_taken_apart() -> No
 
 
 def test_cost_and_both_savings_add_up_to_the_full_price() -> None:
-    account = Account()
+    account = RunUsage()
     half = TokenPrices(1e-6, 4e-6, 0.25e-6, 1.25e-6)
     # In a batch at half: 600*1 + 400*0.25 + 10*4 = 740; outside 1480; uncached 2080 millionths.
     account.paid_in_batch(reply(1000, 10, 400, cost_usd=740e-6), half, PRICE)
@@ -323,7 +332,7 @@ def test_cost_and_both_savings_add_up_to_the_full_price() -> None:
 
 
 def test_what_endpoints_leave_unsaid_is_counted_and_not_guessed() -> None:
-    account = Account()
+    account = RunUsage()
     account.paid_online(reply(100, 10, None, cost_usd=280e-6), PRICE)
     account.paid_online(reply(None, None, cost_usd=None), PRICE)
     sums = account.online
@@ -334,8 +343,8 @@ def test_what_endpoints_leave_unsaid_is_counted_and_not_guessed() -> None:
     assert told["cache_reason"] == "no endpoint said what it read from a cache"
 
 
-def test_accounts_are_sent_in_parts_and_come_back_whole() -> None:
-    account, other = Account(), Account()
+def test_usage_is_sent_in_parts_and_comes_back_whole() -> None:
+    account, other = RunUsage(), RunUsage()
     before: dict[str, float] = {}
     for number in range(3):
         account.paid_online(reply(1000 + number, 10, 400 * (number % 2), cost_usd=1e-3), PRICE)
@@ -344,7 +353,84 @@ def test_accounts_are_sent_in_parts_and_come_back_whole() -> None:
         other.take(added_to(now, before))
         before = now
     assert other.online.replies == other.ledger.replies == 3
-    assert Account.from_json(other.to_json()).online == other.online
+    assert RunUsage.from_json(other.to_json()).online == other.online
     assert other.plus(account, -1).online.replies == 0
-    assert account.copy() == account
-    assert Sums().plus(account.online) == account.online
+    assert UsageTotals().plus(account.online) == account.online
+
+
+OPENAI_USAGE: dict[str, Any] = {
+    "prompt_tokens": 1000,
+    "completion_tokens": 50,
+    "prompt_tokens_details": {"cached_tokens": 400},
+    "completion_tokens_details": {"reasoning_tokens": 20},
+    "cache_creation_input_tokens": 100,
+}
+
+
+def test_usage_is_read_in_the_names_of_openai_and_of_langchain() -> None:
+    expected = Usage(1000, 50, 400, 100, 20)
+    assert usage_from(OPENAI_USAGE) == expected
+    langchain = {
+        "input_tokens": 1000,
+        "output_tokens": 50,
+        "input_token_details": {"cache_read": 400, "cache_creation": 100},
+        "output_token_details": {"reasoning": 20},
+    }
+    assert usage_from(langchain) == expected
+    assert usage_from(None) == Usage()
+
+
+@pytest.mark.parametrize(
+    "silly",
+    [
+        {"prompt_tokens": -1},
+        {"prompt_tokens": "many"},
+        {"prompt_tokens": float("nan")},
+        {"prompt_tokens": float("inf")},
+        {"prompt_tokens": True},
+        {"prompt_tokens": [1000]},
+        {"completion_tokens": MOST_TOKENS + 1},
+        {"completion_tokens": {"all": 3}},
+        {"prompt_tokens": 300},  # fewer than were read from the cache
+        {"prompt_tokens_details": {"cached_tokens": -400}},
+        {"prompt_tokens": 0},
+    ],
+)
+def test_usage_that_cannot_be_is_unknown(silly: dict[str, Any]) -> None:
+    assert usage_from(OPENAI_USAGE | silly) == Usage()
+
+
+def test_zeros_that_stand_for_silence_are_unknown() -> None:
+    assert usage_from({"prompt_tokens": 0, "completion_tokens": 0}) == Usage()
+
+
+def test_failed_calls_are_counted_by_what_the_endpoint_said() -> None:
+    faults = FaultCounts()
+    for number in range(30):
+        detail = f"InternalServerError: litellm.InternalServerError: no GPU free, request {number}"
+        faults.add(ProviderError("server", detail))
+    faults.add(ProviderError("authentication", "AuthenticationError: bad key"))
+    before = faults.since(FaultCounts())
+    faults.add(ProviderError("authentication", "not sent; the backend said before: bad key"))
+    server, key = faults.to_json()
+    assert (server["fault"], server["calls"]) == ("server", 30)
+    assert server["said"] == "no GPU free, request 0"
+    assert (key["said"], key["calls"]) == ("bad key", 2)
+    assert key["hint"] == FAULT_HINTS["authentication"]
+    assert [one["calls"] for one in faults.since(before).to_json()] == [1]
+    other = FaultCounts()
+    other.take(faults.to_json())
+    assert other.to_json() == faults.to_json()
+
+
+def test_an_endpoint_that_says_something_else_each_time_does_not_fill_the_record() -> None:
+    faults = FaultCounts()
+    for word in "abcdefghijklmnopqrstuvwxyz":
+        faults.add(ProviderError("server", f"trouble of kind {word}"))
+    told = faults.to_json()
+    assert len(told) < 25
+    assert sum(one["calls"] for one in told) == 26
+
+
+def test_every_class_of_fault_has_its_hint() -> None:
+    assert set(FAULT_HINTS) == set(FAULT_CLASSES)
