@@ -19,8 +19,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from ..judges.models.backend import Backend
-from ..judges.models.budget import BudgetSpentError, Purse
-from ..judges.models.client import Desk, reserve_usd
+from ..judges.models.budget import BudgetSpentError, Purse, reserve_usd
+from ..judges.models.client import Desk
 from ..judges.models.request import LADDER
 from ..judges.prompt import nonce_for
 from ..judges.schema import OutputSchema, Value, form_repair

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ..judges.models.backend import Backend
-from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk, worst_usd
+from ..judges.models.budget import REPAIR_OUTPUT_FACTOR, worst_usd
+from ..judges.models.client import Answer, Desk
 from ..judges.models.request import Request
 from ..judges.prompt import nonce_for
 from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema

@@ -18,8 +18,8 @@ from typing import Any, Generic, Literal
 from ..errors import ProviderError
 from ..records.types import Reply
 from .models.backend import LADDER, Backend, Rung
-from .models.budget import BudgetSpentError, Purse
-from .models.client import REPAIR_OUTPUT_FACTOR, Answer, Desk
+from .models.budget import REPAIR_OUTPUT_FACTOR, BudgetSpentError, Purse
+from .models.client import Answer, Desk
 from .models.provider_errors import is_about_format
 from .models.rate_limit import StoppedError
 from .models.request import Message, Purpose, Request

@@ -6,6 +6,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .backend import Backend
+from .request import Request
+
+_ENVELOPE_TOKENS = 600
+"""Tokens that a provider may add around the texts: roles, tool wrappers, schema preambles."""
+REPAIR_BYTES = 6_000
+"""Most bytes that the one repair ask adds: the echo of the unreadable reply and the request."""
+REPAIR_OUTPUT_FACTOR = 2
+"""A repair of a reply that was cut off may use this many times the tokens."""
+
 
 class BudgetSpentError(Exception):
     """The cost cap does not allow this call.
@@ -182,3 +192,28 @@ class Purse:
         self._held -= used
         if used:
             self._budget.release(used, last=self._held == 0.0)
+
+
+def worst_usd(backend: Backend, request: Request) -> float | None:
+    """The most that one attempt can cost, in US dollars; None where the price is unknown.
+
+    No tokenizer makes more tokens of a text than it has bytes.
+    """
+    most_output = int(request.params.get("max_tokens") or 0)
+    return backend.worst_cost(request.size_bytes() + _ENVELOPE_TOKENS, most_output)
+
+
+def reserve_usd(backend: Backend, request: Request) -> float | None:
+    """What is set aside before a request is sent: its worst case, and that of its repair."""
+    return with_repair(worst_usd(backend, request), backend, request)
+
+
+def with_repair(first: float | None, backend: Backend, request: Request) -> float | None:
+    """The worst case of a request, and of its repair where it may have one; US dollars."""
+    if request.purpose != "judge" or first is None:
+        return first
+    most_output = int(request.params.get("max_tokens") or 0)
+    repair = backend.worst_cost(
+        request.size_bytes() + _ENVELOPE_TOKENS + REPAIR_BYTES, REPAIR_OUTPUT_FACTOR * most_output
+    )
+    return None if repair is None else first + repair

@@ -112,7 +112,7 @@ class Limiter:
         self._not_before = 0.0
         self._hold_until = 0.0
         self._last_cut = float("-inf")
-        self._stopped = False
+        self._closed: Callable[[], Exception] | None = None
         self._wake = asyncio.Event()
         self._moved = asyncio.Event()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
@@ -134,10 +134,9 @@ class Limiter:
             Whether the call may be noted now; False where it might wait long for its place.
 
         Raises:
-            StoppedError: the run is stopping.
+            StoppedError: the run is stopping; or what else the backend was closed with.
         """
-        if self._stopped:
-            raise StoppedError
+        self.check()
         if self._outside or self._inside >= self._room():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._outside.append(future)
@@ -209,35 +208,43 @@ class Limiter:
         """A 5xx or a broken connection says nothing about the rate: no growth for a while."""
         self._hold_until = self._clock() + _HOLD_AFTER_SERVER_ERROR_S
 
-    def stop(self) -> None:
-        """Wakes everybody who waits, with `StoppedError`."""
-        self._stopped = True
+    def check(self) -> None:
+        """Raises what the backend was closed with, if it was."""
+        if self._closed is not None:
+            raise self._closed()
+
+    def close(self, reason: Callable[[], Exception]) -> None:
+        """Lets nobody through any more: whoever waits, and whoever comes, gets the exception."""
+        if self._closed is None or reason is StoppedError:
+            self._closed = reason
         self._wake.set()
         self._moved.set()
         for queue in (self._waiting, self._outside):
             while queue:
                 future = queue.popleft()
                 if not future.done():
-                    future.set_exception(StoppedError())
+                    future.set_exception(reason())
+
+    def stop(self) -> None:
+        """Closes the backend with `StoppedError`."""
+        self.close(StoppedError)
 
     async def pause(self, seconds: float) -> None:
-        """Sleeps, unless the run stops first.
+        """Sleeps, unless the backend is closed first.
 
         Raises:
-            StoppedError: the run is stopping.
+            StoppedError, or what it was closed with.
         """
-        if seconds > 0 and not self._stopped:
+        if seconds > 0 and self._closed is None:
             try:
                 async with asyncio.timeout(seconds):
                     await self._wake.wait()
             except TimeoutError:
                 pass
-        if self._stopped:
-            raise StoppedError
+        self.check()
 
     async def _place(self) -> None:
-        if self._stopped:
-            raise StoppedError
+        self.check()
         if not self._waiting and self.in_flight < int(self.allowed):
             self._enter()
             return
@@ -285,8 +292,7 @@ class Limiter:
                 while delay := self._draw(tokens):
                     await self.pause(delay)
                     await self._until_clear()
-        if self._stopped:
-            raise StoppedError
+        self.check()
 
     def _draw(self, tokens: float) -> float:
         """Seconds until requests and tokens allow the call; 0.0 takes of both."""
@@ -308,7 +314,7 @@ class Limiter:
         Whoever waits here has a place already, of the time before that 429.
         """
         await self._until_allowed()
-        while self.in_flight - self._at_rates >= int(self.allowed) and not self._stopped:
+        while self.in_flight - self._at_rates >= int(self.allowed) and self._closed is None:
             self._moved.clear()
             await self._moved.wait()
             await self._until_allowed()

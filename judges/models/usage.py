@@ -344,6 +344,13 @@ class FaultCounts:
         self._calls: dict[tuple[FaultClass, str], int] = {}
         self._said: dict[tuple[FaultClass, str], str] = {}
 
+    @classmethod
+    def of(cls, told: Iterable[Mapping[str, Any]]) -> FaultCounts:
+        """The reverse of `to_json`."""
+        counts = cls()
+        counts.take(told)
+        return counts
+
     def add(self, error: ProviderError) -> None:
         """One more call."""
         self._add(error.fault, own_sentence(error.detail), 1)
@@ -381,12 +388,12 @@ MOST_SENTENCES = 20
 # Numbers, and words with digits in them: ids of requests, times, counts.
 _ID = re.compile(r"\b[\w-]*\d[\w-]{7,}\b|\b\d+(?:[.,:]\d+)*\b")
 _CLASS_NAME = re.compile(r"^(?:[\w.]*(?:Error|Exception|Timeout)\s*[:-]\s*)+")
-_NOT_SENT = "not sent; the backend said before: "
+_NOT_SENT = re.compile(r"^(?:not sent|given up)[^;]*; the backend said before: ")
 
 
 def own_sentence(detail: str) -> str:
     """What the endpoint said, without the names of the errors that it came wrapped in."""
-    said = detail.removeprefix(_NOT_SENT)
+    said = _NOT_SENT.sub("", detail)
     return _CLASS_NAME.sub("", said).strip() or said
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..judges.models.backend import Backend
-from ..judges.models.client import REPAIR_OUTPUT_FACTOR, Desk
+from ..judges.models.budget import REPAIR_OUTPUT_FACTOR
+from ..judges.models.client import Desk
 
 Unit = TypeVar("Unit")
 Built = TypeVar("Built")

@@ -44,7 +44,8 @@ from ..graphs.adjudication import (
     ruling_of,
 )
 from ..judges.models.backend import Backend, BackendSpec
-from ..judges.models.client import Desk, worst_usd
+from ..judges.models.budget import worst_usd
+from ..judges.models.client import Desk
 from ..judges.models.request import LADDER, Request, Rung
 from ..judges.parse import parse
 from ..judges.structured import Question as ModelQuestion

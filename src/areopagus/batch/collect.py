@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..judges.models.budget import Purse
-from ..judges.models.client import Desk, worst_usd
+from ..judges.models.budget import Purse, worst_usd
+from ..judges.models.client import Desk
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
 from ..records.ledger import CallRecord

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import InputError, InputFault, ProviderError
 from ..judges.models.backend import Backend
-from ..judges.models.budget import Purse
-from ..judges.models.client import Desk, reserve_usd
+from ..judges.models.budget import Purse, reserve_usd
+from ..judges.models.client import Desk
 from ..judges.models.credentials import redact
 from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
@@ -631,13 +631,12 @@ class BatchRunner:
 
     async def _wait_and_collect(self) -> None:
         looks = 0
-        while waiting := self._store.of_status("open"):
+        while self._store.of_status("open"):
             self._tell("waiting")
             if await self._open.look(self._members, self.leftovers.by_backend):
                 looks = 0
                 continue
-            backend = self._members[waiting[0].backend].backend
-            await self._desk.limiter(backend).pause(self._settings.pause_after(looks))
+            await self._desk.pause(self._settings.pause_after(looks))
             looks += 1
 
     def _say_how_to_go_on(self) -> None:

@@ -21,7 +21,7 @@ from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.client import Desk
 from ..judges.models.rate_limit import Limiter, StoppedError
-from ..judges.models.usage import CallCounts, RunUsage, added_to
+from ..judges.models.usage import CallCounts, FaultCounts, RunUsage, added_to
 from ..records.ledger import Ledger
 
 SILENCE_S = 20.0
@@ -51,6 +51,7 @@ class CoordinatorTotals:
         counts: `CallCounts` as a mapping.
         spent, possibly_spent, unknown_calls: see `Budget`.
         account: see `RunUsage.flat`.
+        faults: see `FaultCounts.to_json`.
         peak_in_flight: backend to the most calls that were in flight at once.
         given_up: nodes that fell silent.
     """
@@ -60,6 +61,7 @@ class CoordinatorTotals:
     possibly_spent: float
     unknown_calls: int
     account: dict[str, float]
+    faults: list[dict[str, Any]]
     peak_in_flight: dict[str, int]
     given_up: int
 
@@ -71,7 +73,7 @@ class _CoordinatorLimiter(Limiter):
         """Takes a place if there is one just now and nobody was there before."""
         now = self._clock()
         if (
-            self._stopped
+            self._closed is not None
             or self._waiting
             or self._rate_lock.locked()
             or self.in_flight >= int(self.allowed)
@@ -116,6 +118,7 @@ class Coordinator:
         self._budget = Budget(cap=cap)
         self._counts = CallCounts()
         self._account = RunUsage()
+        self._faults = FaultCounts()
         self._nodes: dict[str, _Node] = {}
         self._given_up = 0
         self._stopped = False
@@ -182,6 +185,7 @@ class Coordinator:
         Reports: ("leave", backend), ("ok", backend, estimated tokens, used tokens),
         ("throttled", backend, seconds), ("server_error", backend), ("book", amount, certain),
         ("release", amount, last), ("counts", {field: number}), ("account", {part.name: number}),
+        ("faults", see `FaultCounts.to_json`),
         ("unknown_price", number).
         """
         known = self._hear(node)
@@ -200,6 +204,7 @@ class Coordinator:
             possibly_spent=budget.possibly_spent,
             unknown_calls=budget.unknown_calls,
             account=self._account.flat(),
+            faults=self._faults.to_json(),
             peak_in_flight={name: item.peak_in_flight for name, item in self._limiters.items()},
             given_up=self._given_up,
         )
@@ -236,6 +241,8 @@ class Coordinator:
                 setattr(self._counts, name, getattr(self._counts, name) + number)
         elif kind == "account":
             self._account.take(values[0])
+        elif kind == "faults":
+            self._faults.take(values[0])
         elif kind == "unknown_price":
             self._budget.unknown_calls += values[0]
         else:
@@ -290,13 +297,14 @@ class WorkerClient(Desk):
         self._told = asdict(self.counts)
         self._told_unknown = 0
         self._told_account: dict[str, float] = {}
+        self._told_faults = FaultCounts()
 
     def limiter(self, backend: Backend) -> Limiter:
         """The way to the one coordinator of this backend."""
         spec = backend.spec
         if spec.name not in self._limiters:
             self._limiters[spec.name] = limiter = SharedLimiter(spec.name, self._reporter)
-            if self._stopped:
+            if self.stopped:
                 limiter.stop()
         return self._limiters[spec.name]
 
@@ -319,6 +327,9 @@ class WorkerClient(Desk):
         added, self._told_account = added_to(account, self._told_account), account
         if added:
             self._reporter.add("account", added)
+        if failed := self.faults.since(self._told_faults).to_json():
+            self._told_faults.take(failed)
+            self._reporter.add("faults", failed)
         unknown = self.budget.unknown_calls - self._told_unknown
         self._told_unknown += unknown
         if unknown:
@@ -451,8 +462,7 @@ class SharedLimiter(Limiter):
 
     async def acquire(self, tokens: float) -> None:
         """Waits until the coordinator lets a call through; see `Limiter.acquire`."""
-        if self._stopped:
-            raise StoppedError
+        self.check()
         await self._line.wait(tokens)
 
     def release(self) -> None:
@@ -471,10 +481,10 @@ class SharedLimiter(Limiter):
         """A 5xx or a broken connection."""
         self._reporter.add("server_error", self._backend)
 
-    def stop(self) -> None:
-        """Wakes everybody who waits, with `StoppedError`."""
-        super().stop()
-        self._line.fail(StoppedError())
+    def close(self, reason: Callable[[], Exception]) -> None:
+        """Lets nobody through any more; see `Limiter.close`."""
+        super().close(reason)
+        self._line.fail(reason())
 
     async def _places_granted(self, sizes: list[float]) -> int:
         granted = await self._reporter.coordinator.enter(self._reporter.node, self._backend, sizes)

@@ -29,7 +29,7 @@ from ..experiment.engine import Scored, closed
 from ..judges.models.backend import Backend
 from ..judges.models.client import Desk
 from ..judges.models.credentials import redact
-from ..judges.models.usage import added_to
+from ..judges.models.usage import FaultCounts, added_to
 from ..records.readers.responses import ResponseRow
 from ..records.types import Verdict
 from .coordinator import Coordinator, CoordinatorTotals
@@ -448,6 +448,11 @@ class RayEngine:
             earlier = before.counts[name] if before else 0
             setattr(desk.counts, name, getattr(desk.counts, name) + number - earlier)
         desk.account.take(added_to(now.account, before.account if before else {}))
+        desk.faults.take(
+            FaultCounts.of(now.faults)
+            .since(FaultCounts.of(before.faults if before else []))
+            .to_json()
+        )
         budget = desk.budget
         if spent := now.spent - (before.spent if before else 0.0):
             budget.book(spent)

@@ -10,7 +10,7 @@ from ..graphs.screening import screen
 from ..graphs.stopping import StoppingRule
 from ..judges.judge import Judge, Matter
 from ..judges.models.backend import Backend
-from ..judges.models.client import reserve_usd
+from ..judges.models.budget import reserve_usd
 from ..judges.models.request import Request
 from ..judges.parse import parse
 from ..records.readers.responses import text_key

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
 from ..judges.models.backend import Backend
-from ..judges.models.budget import Budget
-from ..judges.models.client import Desk, reserve_usd
+from ..judges.models.budget import Budget, reserve_usd
+from ..judges.models.client import Desk
 from ..judges.models.usage import UsageSnapshot
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.models.budget import Budget, BudgetSpentError, Purse
-from areopagus.judges.models.client import Desk, reserve_usd
+from areopagus.judges.models.budget import Budget, BudgetSpentError, Purse, reserve_usd
+from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import START_IN_FLIGHT, Limiter, StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
