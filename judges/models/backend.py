@@ -120,7 +120,10 @@ class BackendSpec(BaseModel):
         default=6, ge=1, le=50, description="HTTP attempts for one call, rate limits not counted"
     )
     max_wait_s: float = Field(
-        default=900.0, gt=0, description="seconds a call may spend waiting out rate limits"
+        default=900.0,
+        gt=0,
+        description="seconds a call may spend waiting out rate limits, and after which a backend that "
+        "answers nothing else is given up",
     )
     structured: Literal[Rung, "auto"] = "auto"
     score_mode: ScoreMode | None = None

@@ -401,20 +401,23 @@ class Desk:
 
     def _slow_down(self, call: _Call, error: ProviderError) -> None:
         """After a 429; closes a backend that has answered nothing else for `max_wait_s`."""
-        wait = min(error.retry_after_s or 0.0, RETRY_AFTER_MOST_S)
-        call.limiter.throttled(wait)
         name, most = call.backend.spec.name, call.backend.spec.max_wait_s
         now = asyncio.get_running_loop().time()
         since, until = self._throttled.get(name, (now, now))
         if now - until > most:
             since = now  # nobody asked in between
+        lasted = now - since
+        asked = min(error.retry_after_s or 0.0, RETRY_AFTER_MOST_S)
+        # Without advice all pause for longer, the longer nobody has been answered.
+        wait = asked or min(lasted / 4, _BACKOFF_MOST_S)
+        call.limiter.throttled(wait)
         self._throttled[name] = since, max(until, now + wait)
-        if now + wait - since > most:
+        if lasted + asked > most:
             _close(
                 call.limiter,
                 error,
-                f"given up: nothing but rate limits for {now - since:.0f} s and {wait:.0f} s more "
-                f"to wait, where max_wait_s is {most:g}",
+                f"given up: nothing but rate limits for {lasted:.0f} s and {asked:.0f} s more to "
+                f"wait, where max_wait_s is {most:g}",
             )
 
     async def _store_failure(self, call: _Call, error: ProviderError) -> None:

@@ -208,6 +208,69 @@ def test_a_rate_limit_that_never_ends_does(tmp_path: Path) -> None:
     in_simulated_time(run())
 
 
+@pytest.mark.parametrize("advice", [60.0, 5.0, None])
+def test_two_thousand_calls_to_an_exhausted_endpoint_end_in_minutes(
+    tmp_path: Path, advice: float | None
+) -> None:
+    """Each could wait 15 minutes by itself; the backend may have no more than these for all."""
+
+    async def run() -> None:
+        limited = ProviderError("rate_limit", "no capacity", retry_after_s=advice)
+        backend = ScriptedBackend(limited, max_wait_s=900)
+        begun = asyncio.get_running_loop().time()
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(2000)]
+            ends = await asyncio.gather(*asked, return_exceptions=True)
+            assert all(isinstance(end, ProviderError) for end in ends)
+            assert {getattr(end, "fault", "") for end in ends} == {"rate_limit"}
+            assert asyncio.get_running_loop().time() - begun < 1000
+            assert len(backend.requests) < 4000  # two each, of an endpoint that answers at once
+            assert desk.spending().faults.to_json()[0]["said"] == "no capacity"
+            # Another day it has room again: the rest is asked then.
+            again, rested = Desk(ledger), ScriptedBackend("yes")
+            await asyncio.gather(
+                *[again.ask(rested, request(f"{n}?"), again.purse()) for n in range(2000)]
+            )
+            assert again.counts.answered == 2000
+
+    in_simulated_time(run())
+
+
+def test_a_backend_that_answers_now_and_then_is_not_closed(tmp_path: Path) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+
+        def slow(_: Request) -> Any:
+            now = loop.time()
+            if now - slow.last < 50:  # type: ignore[attr-defined]
+                return ProviderError("rate_limit", "one in 50 s", retry_after_s=10)
+            slow.last = now  # type: ignore[attr-defined]
+            return "yes"
+
+        slow.last = 0.0  # type: ignore[attr-defined]
+        backend = ScriptedBackend(slow, max_wait_s=60)
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            for number in range(8):
+                await desk.ask(backend, request(f"{number}?"), desk.purse())
+            await asyncio.sleep(3600)  # nobody asks meanwhile
+            for number in range(8, 12):
+                await desk.ask(backend, request(f"{number}?"), desk.purse())
+            assert desk.counts.answered == 12
+
+    in_simulated_time(run())
+
+
+async def test_whoever_waits_for_a_backend_that_is_closed_is_told_at_once(ledger: Ledger) -> None:
+    limited = ProviderError("rate_limit", "no capacity", retry_after_s=30.0)
+    backend, desk = ScriptedBackend(limited, max_wait_s=1, concurrency=2), Desk(ledger)
+    asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(50)]
+    ends = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
+    assert {getattr(end, "fault", "") for end in ends} == {"rate_limit"}
+    assert len(backend.requests) <= 2
+
+
 @pytest.mark.parametrize("advice", [None, 0.0])
 def test_without_useful_advice_the_pauses_grow(tmp_path: Path, advice: float | None) -> None:
     async def run() -> None:

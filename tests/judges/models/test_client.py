@@ -379,3 +379,21 @@ async def test_a_call_that_was_noted_and_not_sent_leaves_nothing_behind(
     with contextlib.closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as file:
         assert file.execute("SELECT count(*) FROM intents").fetchone() == (0,)
         assert file.execute("SELECT count(*) FROM failures").fetchone() == (1,)
+
+
+async def test_a_stop_outlasts_what_a_backend_was_closed_with(ledger: Ledger) -> None:
+    backend, desk = ScriptedBackend(ProviderError("authentication", "bad key")), Desk(ledger)
+    with pytest.raises(ProviderError):
+        await desk.ask(backend, request(), desk.purse())
+    desk.stop()
+    with pytest.raises(StoppedError):
+        await desk.ask(backend, request("Who?"), desk.purse())
+
+
+async def test_failed_calls_are_told_by_what_the_endpoint_said(ledger: Ledger) -> None:
+    backend, desk = ScriptedBackend(ProviderError("not_found", "no such model: x")), Desk(ledger)
+    asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(40)]
+    await asyncio.gather(*asked, return_exceptions=True)
+    (told,) = desk.spending().faults.to_json()  # those not sent any more say it too
+    assert (told["fault"], told["said"], told["calls"]) == ("not_found", "no such model: x", 40)
+    assert "address" in told["hint"]
