@@ -122,7 +122,7 @@ class BackendSpec(BaseModel):
     max_wait_s: float = Field(
         default=900.0,
         gt=0,
-        description="seconds a call may spend waiting out rate limits, and after which a backend that "
+        description="seconds a call may wait out rate limits, and after which a backend that "
         "answers nothing else is given up",
     )
     structured: Literal[Rung, "auto"] = "auto"
