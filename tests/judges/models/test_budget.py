@@ -107,3 +107,38 @@ def test_the_cap_is_never_passed_and_nobody_waits_for_ever(
 
     asyncio.run(all_of_them())
     assert budget.spent + budget.possibly_spent <= cap + 1e-9
+
+
+async def test_two_that_need_more_do_not_wait_for_what_the_other_holds() -> None:
+    # What broke: each kept what it had set aside for a repair while it waited for money for a
+    # second attempt, and both waited for ever.
+    budget = Budget(cap=1.0)
+    purses = [Purse(budget) for _ in range(4)]
+
+    async def one(purse: Purse) -> bool:
+        try:
+            await purse.need(0.25)
+            await asyncio.sleep(0)
+            purse.write_off(0.15)  # 0.10 is left in hand
+            await purse.need(0.25)
+        except BudgetSpentError:
+            return False
+        finally:
+            purse.close()
+        return True
+
+    await asyncio.wait_for(asyncio.gather(*map(one, purses)), 5)
+    assert budget.spent + budget.possibly_spent <= 1.0
+
+
+async def test_sums_of_many_small_amounts_do_not_leave_a_crumb_that_all_wait_for() -> None:
+    budget = Budget(cap=1e6)
+    held = [Purse(budget) for _ in range(100)]
+    for number, purse in enumerate(held):
+        await purse.need(1000 / (number + 3))
+    for number, purse in enumerate(held):
+        purse.pay(0.1 / (number + 7))
+        purse.close()
+    # Nothing is reserved: whoever asks for too much is told so at once.
+    with pytest.raises(BudgetSpentError):
+        await asyncio.wait_for(Purse(budget).need(2e6), 5)

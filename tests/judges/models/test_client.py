@@ -6,20 +6,22 @@ import asyncio
 import contextlib
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from simulated_time import in_simulated_time
 
 from areopagus.errors import ProviderError, StoreError
-from areopagus.judges.models.budget import Budget, BudgetSpentError
+from areopagus.judges.models.budget import Budget, BudgetSpentError, reserve_usd
 from areopagus.judges.models.client import Desk
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.admin import ledger_stats
+from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend
 
 
@@ -48,6 +50,14 @@ class Slow(ScriptedBackend):
         self.begun += 1
         await asyncio.sleep(0.05)
         return await super().send(request)
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    """Returns when it is so, or after ten seconds."""
+    for _ in range(2000):
+        if is_so():
+            return
+        await asyncio.sleep(0.005)
 
 
 async def cut_off(desk: Desk, backend: Slow) -> None:
@@ -285,7 +295,7 @@ async def test_after_a_stop_nothing_is_sent_and_what_is_in_flight_is_stored(
     tasks = [
         asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(6)
     ]
-    await asyncio.sleep(0.02)
+    await until(lambda: backend.begun == 2)
     desk.stop()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     stopped = [result for result in results if isinstance(result, StoppedError)]
@@ -299,7 +309,7 @@ async def test_a_stop_ends_the_wait_for_a_retry(ledger: Ledger) -> None:
     limited = ProviderError("rate_limit", "slow down", retry_after_s=50.0)
     backend, desk = ScriptedBackend(limited), Desk(ledger)
     task = asyncio.create_task(desk.ask(backend, request(), desk.purse()))
-    await asyncio.sleep(0.05)
+    await until(lambda: bool(backend.requests))
     desk.stop()
     with pytest.raises(StoppedError):
         await asyncio.wait_for(task, 2)
@@ -397,3 +407,185 @@ async def test_failed_calls_are_told_by_what_the_endpoint_said(ledger: Ledger) -
     (told,) = desk.spending().faults.to_json()  # those not sent any more say it too
     assert (told["fault"], told["said"], told["calls"]) == ("not_found", "no such model: x", 40)
     assert "address" in told["hint"]
+
+
+async def test_an_answer_without_a_cost_counts_its_worst_case_against_the_cap(
+    ledger: Ledger,
+) -> None:
+    backend = ScriptedBackend(Reply("yes", usage=Usage(), cost_usd=None), cost_usd=0.4)
+    desk = Desk(ledger, budget=Budget(cap=1.0))
+    for text in ("a", "b"):
+        purse = desk.purse()
+        await desk.ask(backend, request(text, purpose="respond"), purse)
+        purse.close()
+    assert desk.budget.possibly_spent == pytest.approx(0.8)
+    assert desk.budget.unknown_calls == 2
+    with pytest.raises(BudgetSpentError):
+        await desk.ask(backend, request("c", purpose="respond"), desk.purse())
+    assert len(backend.requests) == 2
+
+
+async def test_whoever_waits_for_the_same_call_holds_no_money(ledger: Ledger) -> None:
+    # What broke: A holds money and waits for the twin of its call, which waits for A's money.
+    backend = ScriptedBackend("yes", cost_usd=0.6)
+    desk = Desk(ledger, budget=Budget(cap=1.0))
+    first, second = desk.purse(), desk.purse()
+    await first.need(0.6)
+    twin = asyncio.create_task(desk.ask(backend, request(purpose="respond"), second))
+    await asyncio.sleep(0)
+    answer = await asyncio.wait_for(desk.ask(backend, request(purpose="respond"), first), 5)
+    assert answer.reply == (await twin).reply
+    assert len(backend.requests) == 1
+
+
+async def test_thirty_calls_under_a_cap_for_ten_make_ten(ledger: Ledger) -> None:
+    backend = ScriptedBackend("yes", cost_usd=0.1)
+    desk = Desk(ledger, budget=Budget(cap=1.0000001))
+
+    async def one(number: int) -> None:
+        purse = desk.purse()
+        try:
+            await desk.ask(backend, request(str(number), purpose="respond"), purse)
+        finally:
+            purse.close()
+
+    results = await asyncio.gather(*(one(n) for n in range(30)), return_exceptions=True)
+    assert sum(isinstance(result, BudgetSpentError) for result in results) == 20
+    assert len(backend.requests) == 10
+    assert desk.budget.spent == pytest.approx(1.0)
+
+
+def test_a_judgment_reserves_its_repair_too_and_a_repair_only_itself() -> None:
+    backend = ScriptedBackend("yes", cost_usd=0.1)
+    assert reserve_usd(backend, request(purpose="judge")) == pytest.approx(0.2)
+    assert reserve_usd(backend, request(purpose="repair")) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("fault", ["authentication", "quota", "not_found"])
+async def test_calls_that_wait_for_a_place_are_not_sent_to_a_backend_that_closed(
+    ledger: Ledger, fault: Any
+) -> None:
+    backend = ScriptedBackend(ProviderError(fault, "no"), concurrency=1)
+    desk = Desk(ledger)
+    results = await asyncio.gather(
+        *(desk.ask(backend, request(str(n)), desk.purse()) for n in range(30)),
+        return_exceptions=True,
+    )
+    assert len(backend.requests) == 1
+    details = [str(result) for result in results]
+    assert details[0] == f"{fault}: no"
+    assert set(details[1:]) == {f"{fault}: not sent; the backend said before: no"}
+    assert desk.counts.failed == 30
+
+
+def test_time_in_the_queue_does_not_use_up_the_patience_for_rate_limits(tmp_path: Path) -> None:
+    # What broke: with a few requests a minute the last calls had waited so long for their turn
+    # that one 429 ended them.
+    async def run() -> None:
+        limited = ProviderError("rate_limit", "slow", retry_after_s=1.0)
+        calls: dict[str, int] = {}
+
+        def answer(asked: Request) -> Any:
+            text = asked.messages[0]["content"]
+            calls[text] = calls.get(text, 0) + 1
+            return limited if calls[text] == 1 else "yes"
+
+        backend = ScriptedBackend(answer, rpm=1, max_wait_s=30)
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            await asyncio.gather(
+                *(desk.ask(backend, request(str(n)), desk.purse()) for n in range(4))
+            )
+        assert desk.counts.answered == 4
+
+    in_simulated_time(run())
+
+
+def test_a_rate_limit_that_never_ends_does(tmp_path: Path) -> None:
+    async def run() -> None:
+        limited = ProviderError("rate_limit", "slow", retry_after_s=5.0)
+        backend = ScriptedBackend(limited, max_wait_s=60)
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            with pytest.raises(ProviderError, match="rate_limit"):
+                await desk.ask(backend, request(), desk.purse())
+        assert 10 <= len(backend.requests) <= 13  # 60 s in pauses of a little more than 5
+
+    in_simulated_time(run())
+
+
+@pytest.mark.parametrize("advice", [60.0, 5.0, None])
+def test_two_thousand_calls_to_an_exhausted_endpoint_end_in_minutes(
+    tmp_path: Path, advice: float | None
+) -> None:
+    """Each could wait 15 minutes by itself; the backend may have no more than these for all."""
+
+    async def run() -> None:
+        limited = ProviderError("rate_limit", "no capacity", retry_after_s=advice)
+        backend = ScriptedBackend(limited, max_wait_s=900)
+        begun = asyncio.get_running_loop().time()
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(2000)]
+            ends = await asyncio.gather(*asked, return_exceptions=True)
+            assert all(isinstance(end, ProviderError) for end in ends)
+            assert {getattr(end, "fault", "") for end in ends} == {"rate_limit"}
+            assert asyncio.get_running_loop().time() - begun < 1000
+            assert len(backend.requests) < 4000  # two each, of an endpoint that answers at once
+            assert desk.spending().faults.to_json()[0]["said"] == "no capacity"
+            # Another day it has room again: the rest is asked then.
+            again, rested = Desk(ledger), ScriptedBackend("yes")
+            await asyncio.gather(
+                *[again.ask(rested, request(f"{n}?"), again.purse()) for n in range(2000)]
+            )
+            assert again.counts.answered == 2000
+
+    in_simulated_time(run())
+
+
+def test_a_backend_that_answers_now_and_then_is_not_closed(tmp_path: Path) -> None:
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+
+        def slow(_: Request) -> Any:
+            now = loop.time()
+            if now - slow.last < 50:  # type: ignore[attr-defined]
+                return ProviderError("rate_limit", "one in 50 s", retry_after_s=10)
+            slow.last = now  # type: ignore[attr-defined]
+            return "yes"
+
+        slow.last = 0.0  # type: ignore[attr-defined]
+        backend = ScriptedBackend(slow, max_wait_s=60)
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            for number in range(8):
+                await desk.ask(backend, request(f"{number}?"), desk.purse())
+            await asyncio.sleep(3600)  # nobody asks meanwhile
+            for number in range(8, 12):
+                await desk.ask(backend, request(f"{number}?"), desk.purse())
+            assert desk.counts.answered == 12
+
+    in_simulated_time(run())
+
+
+async def test_whoever_waits_for_a_backend_that_is_closed_is_told_at_once(ledger: Ledger) -> None:
+    limited = ProviderError("rate_limit", "no capacity", retry_after_s=30.0)
+    backend, desk = ScriptedBackend(limited, max_wait_s=1, concurrency=2), Desk(ledger)
+    asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(50)]
+    ends = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
+    assert {getattr(end, "fault", "") for end in ends} == {"rate_limit"}
+    assert len(backend.requests) <= 2
+
+
+@pytest.mark.parametrize("advice", [None, 0.0])
+def test_without_useful_advice_the_pauses_grow(tmp_path: Path, advice: float | None) -> None:
+    async def run() -> None:
+        limited = ProviderError("rate_limit", "slow", retry_after_s=advice)
+        backend = ScriptedBackend(limited, max_wait_s=300)
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            desk = Desk(ledger)
+            with pytest.raises(ProviderError):
+                await desk.ask(backend, request(), desk.purse())
+        assert len(backend.requests) < 30
+
+    in_simulated_time(run())
