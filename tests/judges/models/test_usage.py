@@ -261,7 +261,8 @@ def test_the_page_and_the_terminal_show_the_same_sums(
     assert f"{int(till.sum('cached_input_tokens')):,} from a cache" in lines
     assert f"Saved against the full price: ${till.sum('cache_saved_usd'):.4f} by the cache" in lines
     assert f"{till.kinds['repair']} repairs ($" in lines
-    assert f"{till.kinds['refused']} refused replies ($" in lines
+    refused = till.kinds["refused"]
+    assert f"{refused} refused {'reply' if refused == 1 else 'replies'} ($" in lines
 
 
 def test_respond_tells_its_cost_by_kind_too(
