@@ -32,7 +32,7 @@ SLOWEST_S = 10
 def reply_target() -> Callable[[bytes], None]:
     from areopagus.judges.logprobs import expected_scores
     from areopagus.judges.parse import MAX_DETAIL_CHARS, parse
-    from areopagus.judges.schema import Vote, judgment_schema
+    from areopagus.judges.schema import ParsedScore, judgment_schema
     from areopagus.records.types import Reply, Usage
 
     criteria = ("conceptual_clarity", "evidential_grounding")
@@ -62,7 +62,7 @@ def reply_target() -> Callable[[bytes], None]:
         )  # fmt: skip
         parsed = parse(reply, contract)
         assert (parsed.value is None) == (parsed.problem is not None)
-        vote = parsed.value or Vote()
+        vote = parsed.value or ParsedScore()
         if parsed.value is not None and not vote.abstained:
             assert set(vote.scores) == set(contract.criteria)
         for score in vote.scores.values():

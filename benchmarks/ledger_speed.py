@@ -36,15 +36,15 @@ async def store(ledger: Ledger, name: str, calls: int, at_once: int) -> None:
         nonlocal on_their_way
         for number in numbers:
             key = f"{name}{number:060}"
-            intent = await ledger.claim(key, backend="model")
-            assert intent is not None
+            pending_call = await ledger.claim(key, backend="model")
+            assert pending_call is not None
             on_their_way += 1
             await asyncio.sleep(0)  # the call
             on_their_way -= 1
             record = CallRecord(key, "model", "", "judge", REQUEST, REPLY)
-            storing = ledger.finish(intent, record)
+            storing = ledger.finish(pending_call, record)
             if not on_their_way:
-                ledger.hurry()  # as the desk says it
+                ledger.hurry()  # as the client says it
             await storing
 
     # So many workers: a semaphore that thousands wait at would cost as much as the ledger.

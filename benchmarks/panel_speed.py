@@ -56,7 +56,7 @@ from areopagus import Panel
 from areopagus.async_runner import run_sync
 from areopagus.experiment.engine import score_rows
 from areopagus.judges.judge import Judge
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.records.ledger.writer import LedgerWriter
 from areopagus.records.readers.responses import ResponseRow
 from areopagus.records.types import Judgment
@@ -119,9 +119,12 @@ def rows(count: int) -> Iterator[ResponseRow]:
 
 async def judge_all(panel: Panel, count: int) -> int:
     """Judgments scored."""
-    desk = Desk(panel.ledger)
+    client = Client(panel.ledger)
     return sum(
-        [one.verdict.n_scored async for one in score_rows(rows(count), bench=panel.spec, desk=desk)]
+        [
+            one.verdict.n_scored
+            async for one in score_rows(rows(count), panel=panel.spec, client=client)
+        ]
     )
 
 
@@ -144,10 +147,12 @@ def votes_from_nowhere() -> None:
     """Lets judges vote without asking anybody."""
     scores: dict[str, float] = {}
 
-    async def vote(self: Judge, desk: Desk, brief: Any, matter: Any, **named: Any) -> Judgment:
-        scores.update(dict.fromkeys(brief.contract.criteria, 7.0))
+    async def vote(
+        self: Judge, client: Client, judge_prompt: Any, sample: Any, **named: Any
+    ) -> Judgment:
+        scores.update(dict.fromkeys(judge_prompt.contract.criteria, 7.0))
         repeat = named["repeat"]
-        return self._judgment(brief, matter, repeat=repeat, status="scored", scores=scores)
+        return self._judgment(judge_prompt, sample, repeat=repeat, status="scored", scores=scores)
 
     Judge.vote = vote  # type: ignore[method-assign]
 

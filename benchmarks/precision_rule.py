@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from areopagus.graphs.stopping import (
-    PlannedSeat,
+    PlannedJudgment,
     StoppingRule,
     balanced_order,
     next_block,
@@ -33,7 +33,7 @@ from areopagus.precision.engine import reliability_kept
 PROMPTS, PER_PROMPT = 10, 4
 WIDTHS = (0.25, 0.5, 1.0)
 
-Order = Callable[[Sequence[PlannedSeat], np.random.Generator, str], list[str]]
+Order = Callable[[Sequence[PlannedJudgment], np.random.Generator, str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -106,31 +106,40 @@ def world(rng: np.random.Generator, shape: Shape) -> tuple[np.ndarray, np.ndarra
     return scores, universe[:, 0, 0, 0], prompt
 
 
-def seats_of(shape: Shape) -> list[PlannedSeat]:
+def seats_of(shape: Shape) -> list[PlannedJudgment]:
     """The plan, in the order of the flattened scores."""
     return [
-        PlannedSeat(f"{p}|{m}|{t}", f"{m}", "a" if p < shape.personas // 2 else "b", f"{p}")
+        PlannedJudgment(f"{p}|{m}|{t}", f"{m}", "a" if p < shape.personas // 2 else "b", f"{p}")
         for p in range(shape.personas)
         for m in range(shape.models)
         for t in range(shape.repeats)
     ]
 
 
-def balanced(seats: Sequence[PlannedSeat], rng: np.random.Generator, name: str) -> list[str]:
+def balanced(
+    assignments: Sequence[PlannedJudgment], rng: np.random.Generator, name: str
+) -> list[str]:
     """The order of the package."""
-    return balanced_order(seats, seed=int(rng.integers(2**31)), response_id=name)
+    return balanced_order(assignments, seed=int(rng.integers(2**31)), response_id=name)
 
 
-def at_random(seats: Sequence[PlannedSeat], rng: np.random.Generator, name: str) -> list[str]:
+def at_random(
+    assignments: Sequence[PlannedJudgment], rng: np.random.Generator, name: str
+) -> list[str]:
     """Judges drawn without regard to who they are."""
-    return [seats[place].key for place in rng.permutation(len(seats))]
+    return [assignments[place].key for place in rng.permutation(len(assignments))]
 
 
-def by_model(seats: Sequence[PlannedSeat], rng: np.random.Generator, name: str) -> list[str]:
+def by_model(
+    assignments: Sequence[PlannedJudgment], rng: np.random.Generator, name: str
+) -> list[str]:
     """All judges of one model, then those of the next."""
-    shuffled = [seats[place] for place in rng.permutation(len(seats))]
-    first = {seat.model: place for place, seat in reversed(list(enumerate(shuffled)))}
-    return [seat.key for seat in sorted(shuffled, key=lambda seat: first[seat.model])]
+    shuffled = [assignments[place] for place in rng.permutation(len(assignments))]
+    first = {assignment.model: place for place, assignment in reversed(list(enumerate(shuffled)))}
+    return [
+        assignment.key
+        for assignment in sorted(shuffled, key=lambda assignment: first[assignment.model])
+    ]
 
 
 @dataclass
@@ -147,8 +156,8 @@ class Found:
 def simulate(shape: Shape, width: float, worlds: int, seed: int, order: Order) -> Found:
     """Runs the rule over so many panels of one make-up."""
     rng = np.random.default_rng(seed)
-    seats = seats_of(shape)
-    place = {seat.key: at for at, seat in enumerate(seats)}
+    assignments = seats_of(shape)
+    place = {assignment.key: at for at, assignment in enumerate(assignments)}
     rule, grain = StoppingRule(width), 1.0 / shape.criteria
     found = Found()
     for _ in range(worlds):
@@ -157,19 +166,19 @@ def simulate(shape: Shape, width: float, worlds: int, seed: int, order: Order) -
         kept = np.full(flat.shape, np.nan)
         holds, within, counts, added, stopped = [], [], [], [], []
         for row, values in enumerate(flat):
-            keys = [place[key] for key in order(seats, rng, f"r{row}")]
+            keys = [place[key] for key in order(assignments, rng, f"r{row}")]
             asked: list[float | None] = []
-            while block := next_block(rule, len(seats), asked, grain=grain):
+            while block := next_block(rule, len(assignments), asked, grain=grain):
                 for at in keys[len(asked) : len(asked) + block]:
                     asked.append(None if math.isnan(values[at]) else float(values[at]))
                     kept[row, at] = values[at]
             mine = [value for value in asked if value is not None]
-            half = reached_half_width(len(seats), asked, grain=grain)
+            half = reached_half_width(len(assignments), asked, grain=grain)
             error = abs(float(np.mean(mine)) - float(np.nanmean(values)))
             holds.append(error <= half + 1e-9)
             within.append(error <= max(width, half) + 1e-9)
             counts.append(len(asked))
-            population = len(seats) - len(asked) + len(mine)
+            population = len(assignments) - len(asked) + len(mine)
             added.append((1 - len(mine) / population) * float(np.var(mine, ddof=1)) / len(mine))
             stopped.append(float(np.mean(mine)))
         found.holds.append(float(np.mean(holds)))

@@ -56,7 +56,7 @@ def main() -> None:
             for persona in panel.personas:
                 texts = [
                     message["content"]
-                    for message in panel.spec.brief.messages(
+                    for message in panel.spec.judge_prompt.messages(
                         persona, row.prompt_text, row.response_text, nonce
                     )
                 ]

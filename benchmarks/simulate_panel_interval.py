@@ -11,7 +11,7 @@ import itertools
 import numpy as np
 
 from areopagus.aggregation.panel_interval import panel_interval
-from areopagus.graphs.stopping import PlannedSeat, balanced_order
+from areopagus.graphs.stopping import PlannedJudgment, balanced_order
 
 DESIGNS = ((10, 3), (10, 5), (10, 2), (5, 3), (10, 1))
 COMPONENTS = (
@@ -44,13 +44,13 @@ def coverage(
     )
     scores[rng.random(scores.shape) < missing] = np.nan
     if drawn is not None:
-        seats = [
-            PlannedSeat(f"{p}|{m}", f"{m}", str(p < personas // 2), f"{p}")
+        assignments = [
+            PlannedJudgment(f"{p}|{m}", f"{m}", str(p < personas // 2), f"{p}")
             for p in range(personas)
             for m in range(models)
         ]
         for world in range(worlds):
-            order = balanced_order(seats, seed=0, response_id=f"{world}")
+            order = balanced_order(assignments, seed=0, response_id=f"{world}")
             for key in order[drawn:]:
                 p, m = key.split("|")
                 scores[world, int(p), int(m)] = np.nan

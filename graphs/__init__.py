@@ -2,6 +2,6 @@
 
 from .panel_spec import PanelSpec, judge_id
 from .screening import Screening, screen
-from .state import PanelState, Sitting
+from .state import PanelContext, PanelState
 
-__all__ = ["PanelSpec", "PanelState", "Screening", "Sitting", "judge_id", "screen"]
+__all__ = ["PanelContext", "PanelSpec", "PanelState", "Screening", "judge_id", "screen"]

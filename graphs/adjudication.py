@@ -19,9 +19,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
 
 from ..judges.models.backend import Backend
-from ..judges.models.budget import BudgetSpentError, Purse, reserve_usd
-from ..judges.models.client import Desk
-from ..judges.models.request import LADDER
+from ..judges.models.budget import BudgetReservation, BudgetSpentError, reserve_usd
+from ..judges.models.client import Client
+from ..judges.models.request import RESPONSE_FORMATS
 from ..judges.prompt import nonce_for
 from ..judges.schema import OutputSchema, Value, form_repair
 from ..judges.structured import CompletionStatus, Question, complete, known_format
@@ -213,14 +213,14 @@ class AdjudicationContext:
     Attributes:
         question: what is asked.
         judges: one to three.
-        desk: where they are asked.
-        purses: money that is set aside already, by slot.
+        client: where they are asked.
+        reservations: money that is set aside already, by slot.
     """
 
     question: JudgeQuestion
     judges: tuple[Backend, ...]
-    desk: Desk
-    purses: Mapping[Slot, Purse] = field(default_factory=dict)
+    client: Client
+    reservations: Mapping[Slot, BudgetReservation] = field(default_factory=dict)
 
 
 class AdjudicationState(TypedDict, total=False):
@@ -302,7 +302,7 @@ def adjudication_graph() -> Any:
     return build_adjudication_graph()
 
 
-async def adjudicate(desk: Desk, question: JudgeQuestion, judges: Sequence[Backend]) -> Ruling:
+async def adjudicate(client: Client, question: JudgeQuestion, judges: Sequence[Backend]) -> Ruling:
     """What one, two or three judges come to; expected faults are in it, and do not raise.
 
     Raises:
@@ -313,23 +313,23 @@ async def adjudicate(desk: Desk, question: JudgeQuestion, judges: Sequence[Backe
         raise ValueError(f"one to three judges, got {len(judges)}")
     judges = tuple(judges)
     try:
-        purses = await _set_aside(desk, question, judges)
+        reservations = await _set_aside(client, question, judges)
     except BudgetSpentError:
         names = zip(SLOTS, (judge.spec.name for judge in judges[:2]), strict=False)
         return ruling_of(question, [JudgeVote(*one, "not_asked", {}, "budget") for one in names])
     try:
-        context = AdjudicationContext(question, judges, desk, purses)
+        context = AdjudicationContext(question, judges, client, reservations)
         state = await run_graph(adjudication_graph(), {"votes": {}}, context)
     finally:
-        for purse in purses.values():
-            purse.close()
+        for reservation in reservations.values():
+            reservation.close()
     votes = tuple(JudgeVote(**state["votes"][slot]) for slot in SLOTS if slot in state["votes"])
     return ruling_of(question, votes)
 
 
 async def _set_aside(
-    desk: Desk, question: JudgeQuestion, judges: tuple[Backend, ...]
-) -> dict[Slot, Purse]:
+    client: Client, question: JudgeQuestion, judges: tuple[Backend, ...]
+) -> dict[Slot, BudgetReservation]:
     """Money for the votes of the first two, where the ledger has neither and there is a cap.
 
     Where it is not known yet how a judge takes structured output, it is only seen to that there is
@@ -338,30 +338,30 @@ async def _set_aside(
     Raises:
         BudgetSpentError: both cannot be paid for.
     """
-    if desk.budget.cap is None or len(judges) < 2:
+    if client.budget.cap is None or len(judges) < 2:
         return {}
     worst: list[float | None] = []
     is_known = True
     for slot, backend in zip(SLOTS[:2], judges, strict=False):
-        response_format = await known_format(desk, backend)
+        response_format = await known_format(client, backend)
         is_known = is_known and response_format is not None
         asked = judge_question(
-            question, secret=desk.ledger.secret, repeat=earlier_askings(judges, slot)
+            question, secret=client.ledger.secret, repeat=earlier_askings(judges, slot)
         )
         requests = [
             asked.request(backend, one)
-            for one in ((response_format,) if response_format else LADDER)
+            for one in ((response_format,) if response_format else RESPONSE_FORMATS)
         ]
         for request in requests:
-            if await desk.ledger.find(request.key()) is not None:
+            if await client.ledger.find(request.key()) is not None:
                 return {}
         worst.append(reserve_usd(backend, requests[0]))
-    purses = await Purse.together(desk.budget, worst)
+    reservations = await BudgetReservation.together(client.budget, worst)
     if not is_known:
-        for purse in purses:
-            purse.close()
+        for reservation in reservations:
+            reservation.close()
         return {}
-    return dict(zip(SLOTS, purses, strict=False))
+    return dict(zip(SLOTS, reservations, strict=False))
 
 
 def ruling_of(question: JudgeQuestion, votes: Sequence[JudgeVote]) -> Ruling:
@@ -390,7 +390,7 @@ def ruling_of(question: JudgeQuestion, votes: Sequence[JudgeVote]) -> Ruling:
 async def _vote(
     context: AdjudicationContext, slot: Slot, earlier: tuple[Mapping[str, object], ...] = ()
 ) -> AdjudicationState:
-    client = context.desk
+    client = context.client
     backend = context.judges[SLOTS.index(slot)]
     asked = judge_question(
         context.question,
@@ -398,7 +398,7 @@ async def _vote(
         repeat=earlier_askings(context.judges, slot),
         earlier=earlier,
     )
-    done = await complete(client, backend, asked, purse=context.purses.get(slot))
+    done = await complete(client, backend, asked, reservation=context.reservations.get(slot))
     why = done.reason if done.status in ("failed", "not_asked") else done.detail
     vote = JudgeVote(
         slot, backend.spec.name, done.status, done.value or {}, why or "", done.calls, done.cost_usd

@@ -20,7 +20,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
 
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.prompt import nonce_for
 from ..judges.schema import FLAG, TEXT, Value, object_schema
 from ..judges.structured import Question
@@ -255,7 +255,7 @@ class ConceptWork:
     source: str
     writer: Backend
     checker: Backend
-    desk: Desk
+    client: Client
 
 
 class ConceptState(TypedDict, total=False):
@@ -475,8 +475,8 @@ async def _ask(
     material: Mapping[str, str],
     faults: Sequence[tuple[str, str]] = (),
 ) -> CallOutcome:
-    question = step_question(step, material, secret=work.desk.ledger.secret, faults=faults)
-    return await ask(work.desk, backend, question)
+    question = step_question(step, material, secret=work.client.ledger.secret, faults=faults)
+    return await ask(work.client, backend, question)
 
 
 def _named(state: ConceptState) -> dict[str, str]:

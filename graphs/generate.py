@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.request import Message
 from ..judges.prompt import NONCE_LINE, marked
 from ..judges.schema import OutputSchema, what_was_wrong
@@ -58,7 +58,7 @@ class CallOutcome:
         return {**asdict(self), "value": dict(self.value)}
 
 
-async def ask(client: Desk, backend: Backend, question: Question[dict[str, Any]]) -> CallOutcome:
+async def ask(client: Client, backend: Backend, question: Question[dict[str, Any]]) -> CallOutcome:
     """What a model answers, asked once more where its reply could not be read.
 
     Raises:

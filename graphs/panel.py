@@ -25,31 +25,31 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from ..errors import AreopagusError
-from ..judges.judge import Matter
+from ..judges.judge import Sample
 from ..judges.models.credentials import redact
 from ..records.types import Judgment, Verdict, VerdictStatus, count_statuses
 from .generate import together
 from .panel_spec import PanelSpec
 from .screening import screen, without_echo
-from .state import JudgeTask, JudgmentRow, PanelState, Sitting
+from .state import JudgeTask, JudgmentRow, PanelContext, PanelState
 
 
 def aggregate(
-    judgments: tuple[Judgment, ...], *, bench: PanelSpec, matter: Matter, flags: Sequence[str] = ()
+    judgments: tuple[Judgment, ...], *, panel: PanelSpec, sample: Sample, flags: Sequence[str] = ()
 ) -> Verdict:
     """The verdict on one response.
 
     Args:
         judgments: every planned judgment, in the order of the plan.
-        bench: the panel.
-        matter: the response.
+        panel: who judges.
+        sample: the response.
         flags: what the screen noticed.
     """
     import numpy as np
 
     from ..aggregation.ensemble import aggregate_panel
 
-    contract = bench.brief.contract
+    contract = panel.judge_prompt.contract
     criteria = contract.criteria
     personas = list(dict.fromkeys(judgment.persona for judgment in judgments))
     models = list(dict.fromkeys(judgment.model for judgment in judgments))
@@ -60,7 +60,7 @@ def aggregate(
     counts = count_statuses(judgments)
     # Whom the rule did not want to hear counts neither for nor against the quorum.
     n_spared = sum(judgment.reason == "precision" for judgment in judgments)
-    panel = aggregate_panel(
+    means = aggregate_panel(
         scores,
         persona=[personas.index(judgment.persona) for judgment in judgments],
         model=[models.index(judgment.model) for judgment in judgments],
@@ -68,42 +68,42 @@ def aggregate(
         scale=(contract.low, contract.high),
         planned=len(judgments) - n_spared,
         abstained=[counts["abstained"]],
-        quorum=bench.quorum,
+        quorum=panel.quorum,
     )
     screened = all(judgment.reason == "screened" for judgment in judgments)
     status: VerdictStatus = "scored"
     reason: str | None = None
     if screened:
         status, reason = "screened", judgments[0].detail
-    elif bool(panel.inconclusive[0]):
+    elif bool(means.inconclusive[0]):
         # Of those that were to be asked, which are not all that the panel has.
-        told = str(panel.reason[0])
+        told = str(means.reason[0])
         told = told.replace(" planned", " asked", 1) if n_spared else told
         status, reason = "inconclusive", _why(counts, told)
     costs = [judgment.cost_usd for judgment in judgments if judgment.calls]
     known = [cost for cost in costs if cost is not None]
     return Verdict(
-        response_id=matter.response_id,
-        prompt_id=matter.prompt_id,
-        respondent_id=matter.respondent_id,
+        response_id=sample.response_id,
+        prompt_id=sample.prompt_id,
+        respondent_id=sample.respondent_id,
         status=status,
         reason=reason,
-        composite=_number(panel.composite[0]),
-        dimensions=_named(criteria, panel.mean[0]),
-        interval=_span(panel.composite_low[0], panel.composite_high[0]),
-        interval_method=panel.interval_method[0],
-        interval_reason=panel.composite_interval_reason[0],
+        composite=_number(means.composite[0]),
+        dimensions=_named(criteria, means.mean[0]),
+        interval=_span(means.composite_low[0], means.composite_high[0]),
+        interval_method=means.interval_method[0],
+        interval_reason=means.composite_interval_reason[0],
         dimension_intervals={
-            name: _span(panel.low[0, k], panel.high[0, k]) for k, name in enumerate(criteria)
+            name: _span(means.low[0, k], means.high[0, k]) for k, name in enumerate(criteria)
         },
-        median=_number(panel.composite_median[0]),
-        trimmed_mean=_number(panel.composite_trimmed_mean[0]),
-        sd=_number(panel.composite_sd[0]),
-        by_persona=_named(personas, panel.by_persona[0]),
-        by_model=_named(models, panel.by_model[0]),
-        by_axis=_named(panel.axes, panel.by_axis[0]),
-        disagreement=str(panel.disagreement[0]),
-        share_abstained=_number(panel.share_abstained[0]),
+        median=_number(means.composite_median[0]),
+        trimmed_mean=_number(means.composite_trimmed_mean[0]),
+        sd=_number(means.composite_sd[0]),
+        by_persona=_named(personas, means.by_persona[0]),
+        by_model=_named(models, means.by_model[0]),
+        by_axis=_named(means.axes, means.by_axis[0]),
+        disagreement=str(means.disagreement[0]),
+        share_abstained=_number(means.share_abstained[0]),
         n_scored=counts["scored"],
         n_planned=len(judgments),
         counts=counts,
@@ -134,36 +134,36 @@ def _span(low: float, high: float) -> tuple[float, float] | None:
     return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
 
 
-async def screen_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
+async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
     """Flags of the response, and the gate that keeps it from the panel, if one does."""
-    sitting = runtime.context
+    context = runtime.context
     seen = screen(
-        sitting.matter.response,
-        repeated=sitting.repeated_text,
-        most_characters=sitting.bench.most_characters,
+        context.sample.response,
+        repeated=context.repeated_text,
+        most_characters=context.panel.most_characters,
     )
     # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
     anew: PanelState = {"order": [], "called": [], "block": []}
     return {"flags": list(seen.flags), "gate": seen.gate, **anew}
 
 
-async def plan_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
+async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
     """The plan: every persona on every backend, each repeat; closed at once behind a gate.
 
     With a stopping rule also what is asked now, which it comes back here for.
     """
-    sitting = runtime.context
-    bench = sitting.bench
-    planned = bench.planned()
+    context = runtime.context
+    panel = context.panel
+    planned = panel.planned()
     gate = state.get("gate")
     if gate is not None:
-        closed = _not_asked(sitting, planned, reason="screened", detail=gate)
+        closed = _not_asked(context, planned, reason="screened", detail=gate)
         return {"planned": planned, "judgments": closed}
-    if bench.rule is None:
+    if panel.rule is None:
         return {"planned": planned}
-    order = state["order"] or bench.order(sitting.matter.response_id)
+    order = state["order"] or panel.order(context.sample.response_id)
     called = state["called"]
-    block = _wanted(sitting, state, order, called)
+    block = _wanted(context, state, order, called)
     return {"planned": planned, "order": order, "called": called + block, "block": block}
 
 
@@ -190,60 +190,60 @@ def _open_keys(state: PanelState) -> list[str]:
     return [key for key in wanted if key not in done or _is_open(done[key])]
 
 
-async def judge_node(task: JudgeTask, runtime: Runtime[Sitting]) -> dict[str, Any]:
+async def judge_node(task: JudgeTask, runtime: Runtime[PanelContext]) -> dict[str, Any]:
     """Votes of one backend. What can be expected is a status; a defect is recorded as failed."""
-    sitting, write = runtime.context, runtime.stream_writer
+    context, write = runtime.context, runtime.stream_writer
     keys = list(task["judgments"])
     rows: dict[str, JudgmentRow] = {}
-    bench = sitting.bench
-    shares = bench.seat(keys[0])[0].goes_first(
-        bench.brief, sitting.matter, calls=bench.calls_that_share(keys)
+    panel = context.panel
+    shares = panel.assignment(keys[0])[0].goes_first(
+        panel.judge_prompt, context.sample, calls=panel.calls_that_share(keys)
     )
     while keys and (shares or len(keys) == 1):
         key = keys.pop(0)
-        rows[key] = await _vote(sitting, key, write, shares=shares)
+        rows[key] = await _vote(context, key, write, shares=shares)
         if not rows[key]["from_ledger"]:
             break  # the provider has read what the others begin with
     # Side by side; where one cannot be recorded, the others are given up.
-    votes = await together([_vote(sitting, key, write, shares=shares) for key in keys])
+    votes = await together([_vote(context, key, write, shares=shares) for key in keys])
     return {"judgments": rows | dict(zip(keys, votes, strict=True))}
 
 
 async def _vote(
-    sitting: Sitting, key: str, write: Callable[[Any], None], *, shares: bool
+    context: PanelContext, key: str, write: Callable[[Any], None], *, shares: bool
 ) -> JudgmentRow:
-    judge, repeat = sitting.bench.seat(key)
+    judge, repeat = context.panel.assignment(key)
     try:
         judgment = await judge.vote(
-            sitting.desk, sitting.bench.brief, sitting.matter, repeat=repeat, shares=shares
+            context.client, context.panel.judge_prompt, context.sample, repeat=repeat, shares=shares
         )
     except AreopagusError:
         raise  # the ledger cannot be written: nothing more may be paid for
     except Exception as error:
-        judgment = _defect(sitting, key, error)
+        judgment = _defect(context, key, error)
     if judgment.detail is not None:
-        matter = sitting.matter
-        detail = without_echo(judgment.detail, matter.prompt, matter.response)
+        sample = context.sample
+        detail = without_echo(judgment.detail, sample.prompt, sample.response)
         judgment = replace(judgment, detail=detail)
     write({"judgment": key, "status": judgment.status})
-    return sitting.row(key, judgment)
+    return context.row(key, judgment)
 
 
-async def aggregate_node(state: PanelState, runtime: Runtime[Sitting]) -> PanelState:
+async def aggregate_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
     """The verdict on all planned judgments; none yet where the stopping rule wants more of them."""
-    sitting = runtime.context
-    bench = sitting.bench
+    context = runtime.context
+    panel = context.panel
     rows, closed = state["judgments"], dict[str, JudgmentRow]()
     if state["called"]:
-        if _wanted(sitting, state, state["order"], state["called"]):
+        if _wanted(context, state, state["order"], state["called"]):
             return {"verdict": {}}
-        told = bench.why_enough(_composites(sitting, state, state["called"]))
+        told = panel.why_enough(_composites(context, state, state["called"]))
         called = frozenset(state["called"])
         rest = [key for key in state["planned"] if key not in called]
-        closed = _not_asked(sitting, rest, reason="precision", detail=told)
+        closed = _not_asked(context, rest, reason="precision", detail=told)
         rows = rows | closed
-    judgments = tuple(sitting.judgment(key, rows[key]) for key in state["planned"])
-    verdict = aggregate(judgments, bench=bench, matter=sitting.matter, flags=tuple(state["flags"]))
+    judgments = tuple(context.judgment(key, rows[key]) for key in state["planned"])
+    verdict = aggregate(judgments, panel=panel, sample=context.sample, flags=tuple(state["flags"]))
     # The judgments are in the state already; a second copy would double it.
     return {"verdict": replace(verdict, judgments=()).to_json(), "judgments": closed}
 
@@ -254,41 +254,43 @@ async def more_or_end(state: PanelState) -> str:
 
 
 def _wanted(
-    sitting: Sitting, state: PanelState, order: Sequence[str], called: Sequence[str]
+    context: PanelContext, state: PanelState, order: Sequence[str], called: Sequence[str]
 ) -> list[str]:
     """What the rule has asked next; nothing when it has enough."""
     rows = state.get("judgments", {})
-    is_over = sitting.desk.stopped or sitting.desk.budget.closed
+    is_over = context.client.stopped or context.client.budget.closed
     if is_over and any(rows[key]["status"] == "not_asked" for key in called):
         # The cap or a stop came before the rule: what it would have wanted is not known, and
         # nothing is sent any more. Each of the rest says so itself, or is in the ledger. Where
         # others may be asked (no repair at an unknown price is), it is made up for like a failure.
-        return sitting.bench.rest_after(order, len(called))
-    return sitting.bench.next_calls(order, _composites(sitting, state, called))
+        return context.panel.rest_after(order, len(called))
+    return context.panel.next_calls(order, _composites(context, state, called))
 
 
-def _composites(sitting: Sitting, state: PanelState, keys: Sequence[str]) -> list[float | None]:
+def _composites(
+    context: PanelContext, state: PanelState, keys: Sequence[str]
+) -> list[float | None]:
     rows = state.get("judgments", {})
-    return [sitting.judgment(key, rows[key]).composite for key in keys]
+    return [context.judgment(key, rows[key]).composite for key in keys]
 
 
 def _not_asked(
-    sitting: Sitting, keys: Iterable[str], *, reason: str, detail: str | None
+    context: PanelContext, keys: Iterable[str], *, reason: str, detail: str | None
 ) -> dict[str, JudgmentRow]:
     closed: dict[str, JudgmentRow] = {}
     for key in keys:
-        judge, repeat = sitting.bench.seat(key)
+        judge, repeat = context.panel.assignment(key)
         judgment = judge.not_asked(
-            sitting.bench.brief, sitting.matter, repeat=repeat, reason=reason, detail=detail
+            context.panel.judge_prompt, context.sample, repeat=repeat, reason=reason, detail=detail
         )
-        closed[key] = sitting.row(key, judgment)
+        closed[key] = context.row(key, judgment)
     return closed
 
 
 def build_panel_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `Sitting` is its runtime context."""
+    """The compiled graph; `PanelContext` is its runtime context."""
     # Any: the overloads of add_node do not know a node whose input is a part of the state.
-    graph: Any = StateGraph(PanelState, context_schema=Sitting)
+    graph: Any = StateGraph(PanelState, context_schema=PanelContext)
     graph.add_node("screen", screen_node)
     graph.add_node("plan", plan_node)
     graph.add_node("judge", judge_node, input_schema=JudgeTask)
@@ -314,11 +316,11 @@ def _is_open(judgment: JudgmentRow) -> bool:
     return bool(status == "failed" or (status == "not_asked" and reason != "screened"))
 
 
-def _defect(sitting: Sitting, key: str, error: Exception) -> Judgment:
-    judge, repeat = sitting.bench.seat(key)
+def _defect(context: PanelContext, key: str, error: Exception) -> Judgment:
+    judge, repeat = context.panel.assignment(key)
     last = traceback.extract_tb(error.__traceback__)[-1:]
     place = f" ({last[0].name}, line {last[0].lineno})" if last else ""
-    blank = judge.not_asked(sitting.bench.brief, sitting.matter, repeat=repeat, reason="")
+    blank = judge.not_asked(context.panel.judge_prompt, context.sample, repeat=repeat, reason="")
     return replace(
         blank,
         status="failed",

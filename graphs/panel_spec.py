@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
-from ..judges.prompt import Brief
+from ..judges.prompt import JudgePrompt
 from ..judges.templates import FIRST, JudgeTemplate, load_template
 from .screening import MAX_RESPONSE_CHARACTERS
-from .stopping import FIRST_BLOCK, PlannedSeat, StoppingRule, balanced_order, next_block, why_enough
+from .stopping import (
+    FIRST_BLOCK,
+    PlannedJudgment,
+    StoppingRule,
+    balanced_order,
+    next_block,
+    why_enough,
+)
 
 if TYPE_CHECKING:
     from ..personas import Persona
@@ -33,7 +40,7 @@ class PanelSpec:
 
     Attributes:
         judges: judge id (`persona|model`) to judge, in the order of the results.
-        brief: the wording, with the rubric.
+        judge_prompt: the wording, with the rubric.
         open_ledger: gives the store of calls, opened when first needed.
         repeats: askings of each judge.
         quorum: share of planned judgments that must be scored; of those asked where `rule` is set.
@@ -44,7 +51,7 @@ class PanelSpec:
     """
 
     judges: Mapping[str, Judge]
-    brief: Brief
+    judge_prompt: JudgePrompt
     open_ledger: Callable[[], Ledger]
     repeats: int = 1
     quorum: float = 2 / 3
@@ -71,12 +78,12 @@ class PanelSpec:
     @property
     def rubric(self) -> Rubric:
         """What is judged by."""
-        return self.brief.rubric
+        return self.judge_prompt.rubric
 
     @property
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
-        return self.brief.contract.criteria
+        return self.judge_prompt.contract.criteria
 
     @property
     def is_demonstration(self) -> bool:
@@ -85,7 +92,7 @@ class PanelSpec:
 
     def identity(self) -> dict[str, Any]:
         """What makes two runs runs of the same panel: a change here changes what is asked."""
-        brief = self.brief
+        judge_prompt = self.judge_prompt
         modes = {judge.model: judge.score_mode for judge in self.judges.values()}
         return {
             "rubric": {"id": self.rubric.id, "sha256": self.rubric.sha256},
@@ -100,14 +107,14 @@ class PanelSpec:
                 }
                 for backend in self.backends
             },
-            "mode": brief.mode,
-            "order": brief.order,
-            "rationale": brief.rationale,
-            "anchors": brief.anchors,
+            "mode": judge_prompt.mode,
+            "order": judge_prompt.order,
+            "rationale": judge_prompt.rationale,
+            "anchors": judge_prompt.anchors,
             "repeats": self.repeats,
-            "template": _identity_of(brief.template),
-            "criteria": list(brief.contract.criteria),
-            "scale": [brief.contract.low, brief.contract.high],
+            "template": _identity_of(judge_prompt.template),
+            "criteria": list(judge_prompt.contract.criteria),
+            "scale": [judge_prompt.contract.low, judge_prompt.contract.high],
         }
 
     def describe(self) -> dict[str, Any]:
@@ -118,7 +125,10 @@ class PanelSpec:
                 for p in self.personas
             ],
             "rubric": {"id": self.rubric.id, "label": self.rubric.label},
-            "template": {**_template(self.brief.template), "label": self.brief.template.label},
+            "template": {
+                **_template(self.judge_prompt.template),
+                "label": self.judge_prompt.template.label,
+            },
             "quorum": self.quorum,
             "models": [
                 {
@@ -138,7 +148,7 @@ class PanelSpec:
         """Keys of all judgments on one response."""
         return [f"{judge}|{repeat}" for repeat in range(self.repeats) for judge in self.judges]
 
-    def seat(self, key: str) -> tuple[Judge, int]:
+    def assignment(self, key: str) -> tuple[Judge, int]:
         """The judge and the repeat that a key names."""
         judge, _, repeat = key.rpartition("|")
         return self.judges[judge], int(repeat)
@@ -150,13 +160,13 @@ class PanelSpec:
             ValueError: there is no rule.
         """
         if self.rule is None:
-            raise ValueError("only a bench with a rule has an order")
-        seats = [
-            PlannedSeat(f"{name}|{repeat}", judge.model, judge.persona.axis, judge.persona.id)
+            raise ValueError("only a panel with a rule has an order")
+        assignments = [
+            PlannedJudgment(f"{name}|{repeat}", judge.model, judge.persona.axis, judge.persona.id)
             for repeat in range(self.repeats)
             for name, judge in self.judges.items()
         ]
-        return balanced_order(seats, seed=self.rule.seed, response_id=response_id)
+        return balanced_order(assignments, seed=self.rule.seed, response_id=response_id)
 
     def next_calls(self, order: Sequence[str], values: Sequence[float | None]) -> list[str]:
         """The keys to be asked next, after those whose composites these are; none when enough are.
@@ -210,7 +220,7 @@ class PanelSpec:
         """The step in which composites come; 0 where they are expected values."""
         if any(judge.score_mode == "expected" for judge in self.judges.values()):
             return 0.0
-        return 1.0 / max(1, len(self.brief.contract.criteria))
+        return 1.0 / max(1, len(self.judge_prompt.contract.criteria))
 
 
 def judge_id(judge: Judge) -> str:

@@ -21,7 +21,7 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.structured import Completion, complete
 from .generate import CallOutcome, ask, has_object, merged, run_graph, sum_of, together, why_failed
 from .prompt_brief import (
@@ -209,7 +209,7 @@ class Construction:
     material: Material
     generators: tuple[Backend, ...]
     judges: tuple[Backend, ...]
-    desk: Desk
+    client: Client
     design: Design
     technology: re.Pattern[str]
 
@@ -394,8 +394,8 @@ async def write_bundle(work: Construction, generator: Backend) -> Draft:
     Raises:
         StoreError: the ledger cannot be written.
     """
-    question = generation_question(work.material, secret=work.desk.ledger.secret)
-    done = await complete(work.desk, generator, question)
+    question = generation_question(work.material, secret=work.client.ledger.secret)
+    done = await complete(work.client, generator, question)
     draft = _paid(Draft(generator.spec.name, answered_by=done.answered_by), done)
     if done.status == "failed":
         refused = done.reason == "content_policy"
@@ -425,11 +425,11 @@ async def repair_bundle(work: Construction, draft: Draft) -> Draft:
         draft.reply,
         faults,
         numbers,
-        secret=work.desk.ledger.secret,
+        secret=work.client.ledger.secret,
         problem=draft.problem,
     )
     generator = work.generator(draft.generator)
-    done = await complete(work.desk, generator, question, response_format=draft.response_format)
+    done = await complete(work.client, generator, question, response_format=draft.response_format)
     tried = _paid(replace(draft, is_repaired=True, repaired_faults=told), done)
     if done.status == "not_asked":
         return replace(tried, ended="not_asked", reason=done.reason or "")
@@ -498,7 +498,7 @@ async def filter_node(
     plan = votes_to_ask(work, bundles)
     asked = await together(
         [
-            ask(work.desk, judge, quality_question(texts[ref], secret=work.desk.ledger.secret))
+            ask(work.client, judge, quality_question(texts[ref], secret=work.client.ledger.secret))
             for ref, judge in plan
         ]
     )
@@ -523,13 +523,13 @@ async def compare_node(
     asked = await together(
         [
             ask(
-                work.desk,
+                work.client,
                 judge,
                 equivalence_question(
                     texts[pair.one],
                     texts[pair.other],
                     judge.spec.name,
-                    secret=work.desk.ledger.secret,
+                    secret=work.client.ledger.secret,
                 ),
             )
             for pair, judge in plan.pairs

@@ -23,9 +23,9 @@ from langgraph.runtime import Runtime
 
 from ..errors import AreopagusError, InputError
 from ..judges.models.backend import Backend
-from ..judges.models.client import Answer, Desk
+from ..judges.models.client import Answer, Client
 from ..judges.models.credentials import redact
-from ..judges.models.request import Rung
+from ..judges.models.request import ResponseFormat
 from ..judges.structured import Question, complete
 from ..records.spreadsheets import writable
 from ..records.variants import VariantRow, as_generated
@@ -62,7 +62,7 @@ class ReframingState(TypedDict, total=False):
     set_faults: list[dict[str, Any]]
     skipped: list[str]
     reply: str
-    response_format: Rung
+    response_format: ResponseFormat
     problem: str | None
     repaired: bool
     repair_faults: list[dict[str, Any]]
@@ -84,12 +84,12 @@ class Rewriting:
     framings: tuple[Framing, ...]
     rewriter: Backend
     reviewer: Backend | None
-    desk: Desk
+    client: Client
     repeat: int = 0
 
     def question(self) -> Question[dict[str, Any]]:
         """What the rewriter is asked first."""
-        secret = self.desk.ledger.secret
+        secret = self.client.ledger.secret
         return rewrite_question(self.baseline, self.framings, secret=secret, repeat=self.repeat)
 
 
@@ -369,7 +369,7 @@ async def rewrite_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Re
     """The first set of variants, or why there is none."""
     work = runtime.context
     _tell(runtime, "rewrite")
-    done = await complete(work.desk, work.rewriter, work.question())
+    done = await complete(work.client, work.rewriter, work.question())
     paid = _paid(state, done.answers)
     if done.status == "failed":
         return {**_ended("failed", "no_reply", why_failed(done)), **paid}
@@ -417,7 +417,7 @@ async def repair_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
         work.question(), state.get("reply", ""), faults, wanted, problem=problem
     )
     form = state.get("response_format", "prompt")
-    done = await complete(work.desk, work.rewriter, question, response_format=form)
+    done = await complete(work.client, work.rewriter, question, response_format=form)
     made.update(_paid(state, done.answers))
     if done.status == "not_asked":
         return {**made, **_unasked(done.reason, done.detail)}
@@ -444,7 +444,7 @@ async def review_node(state: ReframingState, runtime: Runtime[Rewriting]) -> Ref
     texts = {framing.id: str(variants[framing.id]) for framing in shown}
     _tell(runtime, "review")
     review = await review_variants(
-        work.desk, work.reviewer, work.baseline, texts, shown, repeat=work.repeat
+        work.client, work.reviewer, work.baseline, texts, shown, repeat=work.repeat
     )
     if review.is_unasked:
         return {**_unasked(review.why, None), **_paid(state, review.answers)}
@@ -506,7 +506,7 @@ def reframing_graph() -> Any:
 
 
 async def reframe(
-    desk: Desk,
+    client: Client,
     prompt_id: str,
     baseline: str,
     *,
@@ -518,7 +518,7 @@ async def reframe(
     """What became of rewriting one prompt; expected faults are in it, and do not raise.
 
     Args:
-        desk: where calls are handed in: ledger, limits and budget are its own.
+        client: where calls are handed in: ledger, limits and budget are its own.
         prompt_id: name of the prompt.
         baseline: its text.
         framings: what to rewrite it into, in the order of the results.
@@ -529,7 +529,7 @@ async def reframe(
     Raises:
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
-    work = Rewriting(prompt_id, baseline, tuple(framings), rewriter, reviewer, desk, repeat)
+    work = Rewriting(prompt_id, baseline, tuple(framings), rewriter, reviewer, client, repeat)
     start: ReframingState = {"prompt_id": prompt_id, "calls": 0, "cost_usd": 0.0}
     try:
         state = await run_graph(reframing_graph(), start, work)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from ..judges.models.backend import Backend
 from ..judges.models.budget import REPAIR_OUTPUT_FACTOR, worst_usd
-from ..judges.models.client import Answer, Desk
+from ..judges.models.client import Answer, Client
 from ..judges.models.request import Request
 from ..judges.prompt import nonce_for
 from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema
@@ -337,7 +337,7 @@ class Review:
 
 
 async def review_variants(
-    client: Desk,
+    client: Client,
     backend: Backend,
     baseline: str,
     variants: Mapping[str, str],

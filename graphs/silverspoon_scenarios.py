@@ -5,7 +5,7 @@
 
 `write` asks for all scenarios of a batch at once, `check` is by rule, `repair` asks once for others
 in place of those that do not serve, `vary` asks for wordings with synonyms, and `compare` keeps the
-wordings that are similar enough and not the same. Every call goes through the desk, so the ledger
+wordings that are similar enough and not the same. Every call goes through the client, so the ledger
 makes a batch resumable. What fails is counted, and never an exception.
 """
 
@@ -19,7 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict
 
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.prompt import nonce_for
 from ..judges.schema import TEXT, object_schema
 from ..judges.structured import Question
@@ -65,7 +65,7 @@ class ScenarioWork:
     """The runtime context of one batch.
 
     Attributes:
-        desk: where calls are handed in.
+        client: where calls are handed in.
         writer: who writes and rewords.
         topic: what the scenarios are about.
         batch: number of the batch; another number gives other scenarios.
@@ -74,7 +74,7 @@ class ScenarioWork:
         similarity: least share of words that a wording keeps.
     """
 
-    desk: Desk
+    client: Client
     writer: Backend
     topic: str
     batch: int = 0
@@ -363,7 +363,7 @@ async def _ask_wordings(work: ScenarioWork, text: str) -> CallOutcome:
 async def _ask(
     work: ScenarioWork, task: str, texts: Mapping[str, str], keys: Sequence[str], template: str
 ) -> CallOutcome:
-    nonce = nonce_for(work.desk.ledger.secret, *texts.values())
+    nonce = nonce_for(work.client.ledger.secret, *texts.values())
     schema = object_schema(dict.fromkeys(keys, TEXT))
     question = Question(
         messages=conversation(
@@ -376,4 +376,4 @@ async def _ask(
         labels={"job": "silverspoon"},
         echo_characters=ECHO_CHARACTERS,
     )
-    return await ask(work.desk, work.writer, question)
+    return await ask(work.client, work.writer, question)

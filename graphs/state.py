@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
-from ..judges.judge import Matter
-from ..judges.models.client import Desk
+from ..judges.judge import Sample
+from ..judges.models.client import Client
 from ..records.types import Judgment
 from .panel_spec import PanelSpec
 
@@ -49,12 +49,12 @@ class JudgeTask(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
-class Sitting:
-    """Runtime context of one run of the graph: one response before the bench."""
+class PanelContext:
+    """Runtime context of one run of the graph: one response before the panel."""
 
-    matter: Matter
-    bench: PanelSpec
-    desk: Desk
+    sample: Sample
+    panel: PanelSpec
+    client: Client
     repeated_text: bool = False
     _heard: dict[str, tuple[JudgmentRow, Judgment]] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -74,7 +74,7 @@ class StoppingRule:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedSeat:
+class PlannedJudgment:
     """A planned judgment, as the order sees it."""
 
     key: str
@@ -83,23 +83,31 @@ class PlannedSeat:
     persona: str
 
 
-def balanced_order(seats: Sequence[PlannedSeat], *, seed: int, response_id: str) -> list[str]:
+def balanced_order(
+    assignments: Sequence[PlannedJudgment], *, seed: int, response_id: str
+) -> list[str]:
     """The keys in the order in which they are asked: the same for the same seed and response.
 
     Args:
-        seats: the plan.
+        assignments: the plan.
         seed: of the run.
         response_id: whose order it is; every response has another.
     """
     salt = hashlib.sha256(f"{seed}\n{response_id}".encode("utf-8", "surrogatepass")).digest()
     # By digests and no generator: the same on every machine and in every version of Python.
-    shuffled = sorted(seats, key=lambda seat: hashlib.sha256(salt + seat.key.encode()).digest())
+    shuffled = sorted(
+        assignments, key=lambda assignment: hashlib.sha256(salt + assignment.key.encode()).digest()
+    )
     # Repeats of a judge wait behind each other; the shuffled place breaks every tie.
     queues: dict[_Facets, deque[tuple[int, str]]] = {}
     totals: dict[str, int] = {}
-    for place, seat in enumerate(shuffled):
-        facets = (f"model {seat.model}", f"axis {seat.axis}", f"persona {seat.persona}")
-        queues.setdefault(facets, deque()).append((place, seat.key))
+    for place, assignment in enumerate(shuffled):
+        facets = (
+            f"model {assignment.model}",
+            f"axis {assignment.axis}",
+            f"persona {assignment.persona}",
+        )
+        queues.setdefault(facets, deque()).append((place, assignment.key))
         for facet in facets:
             totals[facet] = totals.get(facet, 0) + 1
     asked = dict.fromkeys(totals, 0.0)

@@ -1,39 +1,39 @@
 """What one judge is: wording, backend, reading of replies, limits, budget."""
 
 from .factory import EmbeddedBackend, backend_of
-from .judge import Judge, Matter
+from .judge import Judge, Sample
 from .models.backend import Backend, BackendSpec, Prices
 from .models.budget import Budget, BudgetSpentError
-from .models.client import Answer, Desk
+from .models.client import Answer, Client
 from .models.litellm_backend import LitellmBackend
 from .models.request import Message, Request
 from .models.usage import CallCounts
 from .parse import Parsed, parse
-from .prompt import Brief
-from .schema import OutputSchema, Vote
+from .prompt import JudgePrompt
+from .schema import OutputSchema, ParsedScore
 from .structured import Completion, Question, complete
 
 __all__ = [
     "Answer",
     "Backend",
     "BackendSpec",
-    "Brief",
     "Budget",
     "BudgetSpentError",
     "CallCounts",
+    "Client",
     "Completion",
-    "Desk",
     "EmbeddedBackend",
     "Judge",
+    "JudgePrompt",
     "LitellmBackend",
-    "Matter",
     "Message",
     "OutputSchema",
     "Parsed",
+    "ParsedScore",
     "Prices",
     "Question",
     "Request",
-    "Vote",
+    "Sample",
     "backend_of",
     "complete",
     "parse",

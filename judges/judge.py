@@ -9,12 +9,12 @@ from typing import Any
 from ..personas import Persona
 from ..records.types import Judgment, ScoreMode, Status
 from .logprobs import expected_scores
-from .models.backend import Backend, Rung
-from .models.client import Desk
+from .models.backend import Backend, ResponseFormat
+from .models.client import Client
 from .models.prefix_cache import one_goes_first
 from .models.request import Request
-from .prompt import ECHO_CHARACTERS, Brief, nonce_for
-from .schema import Vote
+from .prompt import ECHO_CHARACTERS, JudgePrompt, nonce_for
+from .schema import ParsedScore
 from .structured import Completion, Question, complete
 
 TOP_LOGPROBS = 20
@@ -22,7 +22,7 @@ _LOGPROBS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
 
 
 @dataclass(frozen=True, slots=True)
-class Matter:
+class Sample:
     """A response before the panel, with the texts that no graph state ever holds."""
 
     response_id: str
@@ -39,7 +39,7 @@ class Judge:
     persona: Persona
     backend: Backend
     score_mode: ScoreMode = "integer"
-    _labels: list[tuple[Brief, dict[str, str]]] = field(
+    _labels: list[tuple[JudgePrompt, dict[str, str]]] = field(
         default_factory=list, init=False, repr=False, compare=False
     )
 
@@ -49,76 +49,90 @@ class Judge:
         return self.backend.spec.name
 
     def question(
-        self, brief: Brief, matter: Matter, *, secret: bytes, repeat: int, shares: bool = False
-    ) -> Question[Vote]:
+        self,
+        judge_prompt: JudgePrompt,
+        sample: Sample,
+        *,
+        secret: bytes,
+        repeat: int,
+        shares: bool = False,
+    ) -> Question[ParsedScore]:
         """What this judge is asked about this response.
 
         Args:
-            brief: the wording.
+            judge_prompt: the wording.
             matter: what is judged.
             secret: the ledger's, for the marker.
             repeat: which asking this is.
             shares: whether other judges of this backend begin with the same text, one before the
                 others.
         """
-        nonce = nonce_for(secret, matter.prompt, matter.response)
+        nonce = nonce_for(secret, sample.prompt, sample.response)
         offline = self.backend.spec.is_offline
         return Question(
-            messages=brief.messages(self.persona, matter.prompt, matter.response, nonce),
-            schema=brief.contract,
-            template=brief.template.version,
+            messages=judge_prompt.messages(self.persona, sample.prompt, sample.response, nonce),
+            schema=judge_prompt.contract,
+            template=judge_prompt.template.version,
             purpose="judge",
             nonce=nonce,
-            shown=(matter.prompt, matter.response),
+            shown=(sample.prompt, sample.response),
             repeat=repeat,
-            order=brief.order,
-            labels=self._labels_for(brief),
-            shared=len(brief.opening(matter.prompt, matter.response, nonce)) if shares else 0,
+            order=judge_prompt.order,
+            labels=self._labels_for(judge_prompt),
+            shared=len(judge_prompt.opening(sample.prompt, sample.response, nonce))
+            if shares
+            else 0,
             params=_LOGPROBS if self.score_mode == "expected" else {},
-            stand_in=offline_contract(self.persona, brief) if offline else None,
-            repair_wording=brief.repair_request,
+            stand_in=offline_contract(self.persona, judge_prompt) if offline else None,
+            repair_wording=judge_prompt.repair_request,
             echo_characters=ECHO_CHARACTERS,
         )
 
     def requests(
         self,
-        brief: Brief,
-        matter: Matter,
+        judge_prompt: JudgePrompt,
+        sample: Sample,
         *,
         secret: bytes,
         repeat: int,
-        rung: Rung,
+        response_format: ResponseFormat,
         shares: bool = False,
     ) -> Request:
         """The first request of this judge on this response; see `question`."""
-        question = self.question(brief, matter, secret=secret, repeat=repeat, shares=shares)
-        return question.request(self.backend, rung)
+        question = self.question(judge_prompt, sample, secret=secret, repeat=repeat, shares=shares)
+        return question.request(self.backend, response_format)
 
-    def goes_first(self, brief: Brief, matter: Matter, *, calls: int) -> bool:
+    def goes_first(self, judge_prompt: JudgePrompt, sample: Sample, *, calls: int) -> bool:
         """Whether one of so many calls to this backend is to be answered before the others go."""
         return one_goes_first(
             self.backend,
-            brief.order,
-            brief.system(self.persona) if calls > 1 else "",
-            matter.prompt,
-            matter.response,
+            judge_prompt.order,
+            judge_prompt.system(self.persona) if calls > 1 else "",
+            sample.prompt,
+            sample.response,
             calls=calls,
         )
 
     async def vote(
-        self, desk: Desk, brief: Brief, matter: Matter, *, repeat: int, shares: bool = False
+        self,
+        client: Client,
+        judge_prompt: JudgePrompt,
+        sample: Sample,
+        *,
+        repeat: int,
+        shares: bool = False,
     ) -> Judgment:
         """The judgment, whatever became of it; only a defect of this program raises.
 
         Args:
-            desk: the client that sends the calls.
-            brief, matter, repeat, shares: see `question`.
+            client: the client that sends the calls.
+            judge_prompt, sample, repeat, shares: see `question`.
         """
-        secret = desk.ledger.secret
+        secret = client.ledger.secret
         done = await complete(
-            desk,
+            client,
             self.backend,
-            self.question(brief, matter, secret=secret, repeat=repeat, shares=shares),
+            self.question(judge_prompt, sample, secret=secret, repeat=repeat, shares=shares),
         )
         status: Status = done.status if done.status != "read" else "scored"
         fields: dict[str, Any] = {"reason": done.reason, "detail": done.detail}
@@ -126,7 +140,7 @@ class Judge:
             fields |= {"scores": dict(done.value.scores), "rationale": done.value.rationale}
             status = "abstained" if done.value.abstained else "scored"
         if status == "scored" and self.score_mode == "expected":
-            expected = expected_scores(done.replies[-1], brief.contract)
+            expected = expected_scores(done.replies[-1], judge_prompt.contract)
             if expected.problem is None:
                 fields["scores"] = dict(expected.values)
             else:
@@ -135,64 +149,76 @@ class Judge:
                 status = "unreadable"
                 fields |= {"reason": expected.problem, "detail": expected.detail, "scores": {}}
         return self._judgment(
-            brief, matter, repeat=repeat, status=status, **fields, **_record_of(done)
+            judge_prompt, sample, repeat=repeat, status=status, **fields, **_record_of(done)
         )
 
     def not_asked(
-        self, brief: Brief, matter: Matter, *, repeat: int, reason: str, detail: str | None = None
+        self,
+        judge_prompt: JudgePrompt,
+        sample: Sample,
+        *,
+        repeat: int,
+        reason: str,
+        detail: str | None = None,
     ) -> Judgment:
         """A planned judgment for which nothing is sent."""
         return self._judgment(
-            brief, matter, repeat=repeat, status="not_asked", reason=reason, detail=detail
+            judge_prompt, sample, repeat=repeat, status="not_asked", reason=reason, detail=detail
         )
 
     def _judgment(
-        self, brief: Brief, matter: Matter, *, repeat: int, status: Status, **fields: Any
+        self,
+        judge_prompt: JudgePrompt,
+        sample: Sample,
+        *,
+        repeat: int,
+        status: Status,
+        **fields: Any,
     ) -> Judgment:
         return Judgment(
-            response_id=matter.response_id,
-            prompt_id=matter.prompt_id,
-            respondent_id=matter.respondent_id,
+            response_id=sample.response_id,
+            prompt_id=sample.prompt_id,
+            respondent_id=sample.respondent_id,
             persona=self.persona.id,
             axis=self.persona.axis,
             model=self.model,
             repeat=repeat,
             status=status,
-            mode=brief.mode,
+            mode=judge_prompt.mode,
             score_mode=self.score_mode,
             **fields,
         )
 
-    def _labels_for(self, brief: Brief) -> dict[str, str]:
+    def _labels_for(self, judge_prompt: JudgePrompt) -> dict[str, str]:
         """What the record says of a call; kept, because the hashes are those of whole files."""
-        if not self._labels or self._labels[0][0] is not brief:
+        if not self._labels or self._labels[0][0] is not judge_prompt:
             labels = {
                 "persona": self.persona.id,
                 "persona_sha256": self.persona.sha256,
-                "rubric": brief.rubric.id,
-                "rubric_sha256": brief.rubric.sha256,
-                "mode": brief.mode,
+                "rubric": judge_prompt.rubric.id,
+                "rubric_sha256": judge_prompt.rubric.sha256,
+                "mode": judge_prompt.mode,
             }
-            self._labels[:] = [(brief, labels)]
+            self._labels[:] = [(judge_prompt, labels)]
         return self._labels[0][1]
 
 
-def offline_contract(persona: Persona, brief: Brief) -> Mapping[str, Any]:
+def offline_contract(persona: Persona, judge_prompt: JudgePrompt) -> Mapping[str, Any]:
     """What the embedded judge needs and cannot read out of the messages."""
     from .offline.lexical import LEXICAL_VERSION
 
     return {
         "version": LEXICAL_VERSION,
-        "mode": brief.mode,
-        "dimensions": [[d.id, d.offline] for d in brief.rubric.dimensions],
-        "low": brief.contract.low,
-        "high": brief.contract.high,
+        "mode": judge_prompt.mode,
+        "dimensions": [[d.id, d.offline] for d in judge_prompt.rubric.dimensions],
+        "low": judge_prompt.contract.low,
+        "high": judge_prompt.contract.high,
         "lexicon": dict(persona.lexicon or {}),
-        "rationale": brief.rationale,
+        "rationale": judge_prompt.rationale,
     }
 
 
-def _record_of(done: Completion[Vote]) -> dict[str, Any]:
+def _record_of(done: Completion[ParsedScore]) -> dict[str, Any]:
     """What a judgment records of the calls behind it."""
     replies = done.replies
     return {

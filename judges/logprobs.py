@@ -19,7 +19,7 @@ from typing import Any, Literal
 from ..errors import InputError, InputFault
 from ..records.types import Reply
 from .parse import locate, parse
-from .schema import OutputSchema, Vote
+from .schema import OutputSchema, ParsedScore
 
 ExpectedProblem = Literal[
     "not_scored",
@@ -71,7 +71,11 @@ class _Step:
 
 
 def expected_scores(
-    reply: Reply, schema: OutputSchema[Vote], *, min_mass: float = 0.9, max_unsettled: float = 0.01
+    reply: Reply,
+    schema: OutputSchema[ParsedScore],
+    *,
+    min_mass: float = 0.9,
+    max_unsettled: float = 0.01,
 ) -> ExpectedResult:
     """The probability-weighted score of each criterion, or why it cannot be computed.
 
@@ -135,10 +139,10 @@ def expected_scores(
             )
     except _NotComputableError as reason:
         return ExpectedResult(mass=covered, problem=reason.problem, detail=reason.detail)
-    in_order = schema.criteria  # the reply may have them in another
+    ordered_map = schema.criteria  # the reply may have them in another
     return ExpectedResult(
-        values={criterion: values[criterion] for criterion in in_order},
-        mass={criterion: covered[criterion] for criterion in in_order},
+        values={criterion: values[criterion] for criterion in ordered_map},
+        mass={criterion: covered[criterion] for criterion in ordered_map},
     )
 
 
@@ -229,7 +233,7 @@ def _lengths_of_numbers(steps: Sequence[_Step]) -> frozenset[int]:
     )
 
 
-def _value_positions(text: str, schema: OutputSchema[Vote]) -> Iterator[tuple[str, int]]:
+def _value_positions(text: str, schema: OutputSchema[ParsedScore]) -> Iterator[tuple[str, int]]:
     """Each criterion with the index in `text` at which its number starts.
 
     Walks the members of an object that is known to be valid, so that a number or a key's name
@@ -264,7 +268,10 @@ class _Number:
     """Adds up what a number in the reply could have been; `mass` by value, and `unsettled`."""
 
     def __init__(
-        self, steps: Sequence[_Step], schema: OutputSchema[Vote], one_token_lengths: frozenset[int]
+        self,
+        steps: Sequence[_Step],
+        schema: OutputSchema[ParsedScore],
+        one_token_lengths: frozenset[int],
     ) -> None:
         self._steps = steps
         self._schema = schema

@@ -23,7 +23,7 @@ from ..personas import Persona
 from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
 from .models.request import Message
-from .schema import ABSTAINED, RATIONALE, OutputSchema, Vote, judgment_schema, what_was_wrong
+from .schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore, judgment_schema, what_was_wrong
 from .structured import continued
 from .templates import JudgeTemplate, fill, load_template, without
 
@@ -87,7 +87,7 @@ def require_readable(template: JudgeTemplate) -> None:
 
 
 @dataclass(frozen=True)
-class Brief:
+class JudgePrompt:
     """The wording of a panel: one template with one rubric, in one mode and order.
 
     What judges share is put together once: the system message per persona, and the user message
@@ -100,7 +100,7 @@ class Brief:
     rationale: Rationale = "none"
     anchors: bool = True
     template: JudgeTemplate = field(default_factory=load_template)
-    contract: OutputSchema[Vote] = field(init=False, compare=False)
+    contract: OutputSchema[ParsedScore] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -2,7 +2,7 @@
 
     OutputSchema[dict]        object_schema({"reason": TEXT, "is_fit": FLAG})
     OutputSchema[MyModel]     model_schema(MyModel), of a flat pydantic model
-    OutputSchema[Vote]        judgment_schema(("clarity", "depth"), 1, 10, abstained=True, ...)
+    OutputSchema[ParsedScore]  judgment_schema(("clarity", "depth"), 1, 10, abstained=True, ...)
 
 The checks coerce nothing: "7", 7.0 and true are no integers.
 """
@@ -238,7 +238,7 @@ def model_schema(model: type[M]) -> OutputSchema[M]:
 
 
 @dataclass(frozen=True, slots=True)
-class Vote:
+class ParsedScore:
     """What a judge says of a response.
 
     Attributes:
@@ -254,7 +254,7 @@ class Vote:
 
 def judgment_schema(
     criteria: tuple[str, ...], low: int, high: int, *, abstained: bool, rationale: bool
-) -> OutputSchema[Vote]:
+) -> OutputSchema[ParsedScore]:
     """The schema of a judge's reply.
 
     Args:
@@ -277,9 +277,9 @@ def judgment_schema(
     fields |= dict.fromkeys(criteria, score)
     fields |= {ABSTAINED: FLAG} if abstained else {}
 
-    def build(value: dict[str, Any]) -> Vote:
+    def build(value: dict[str, Any]) -> ParsedScore:
         scores = {key: value[key] for key in criteria if value.get(key) is not None}
-        return Vote(scores, value.get(RATIONALE), value.get(ABSTAINED) is True)
+        return ParsedScore(scores, value.get(RATIONALE), value.get(ABSTAINED) is True)
 
     return OutputSchema(fields, build, excused_by=ABSTAINED if abstained else "")
 

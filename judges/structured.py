@@ -17,9 +17,9 @@ from typing import Any, Generic, Literal
 
 from ..errors import ProviderError
 from ..records.types import Reply
-from .models.backend import LADDER, Backend, Rung
-from .models.budget import REPAIR_OUTPUT_FACTOR, BudgetSpentError, Purse
-from .models.client import Answer, Desk
+from .models.backend import RESPONSE_FORMATS, Backend, ResponseFormat
+from .models.budget import REPAIR_OUTPUT_FACTOR, BudgetReservation, BudgetSpentError
+from .models.client import Answer, Client
 from .models.provider_errors import is_about_format
 from .models.rate_limit import StoppedError
 from .models.request import Message, Purpose, Request
@@ -75,7 +75,7 @@ class Question(Generic[T]):
     is_longer: bool = False
     is_repair: bool = False
 
-    def request(self, backend: Backend, response_format: Rung) -> Request:
+    def request(self, backend: Backend, response_format: ResponseFormat) -> Request:
         """The call that puts the question to a backend."""
         spec = backend.spec
         parameters: dict[str, Any] = spec.parameters()
@@ -140,7 +140,7 @@ class Completion(Generic[T]):
     reason: str | None = None
     detail: str | None = None
     answers: tuple[Answer, ...] = ()
-    response_format: Rung | None = None
+    response_format: ResponseFormat | None = None
     found: Mapping[str, Any] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     attempts_in_vain: int = 0
@@ -173,12 +173,12 @@ class Completion(Generic[T]):
 
 
 async def complete(
-    client: Desk,
+    client: Client,
     backend: Backend,
     question: Question[T],
     *,
-    purse: Purse | None = None,
-    response_format: Rung | None = None,
+    reservation: BudgetReservation | None = None,
+    response_format: ResponseFormat | None = None,
 ) -> Completion[T]:
     """The typed answer of one backend to one question, or why there is none.
 
@@ -192,19 +192,19 @@ async def complete(
         client: of the run: ledger, limits, budget.
         backend: whom to ask.
         question: what.
-        purse: money that was set aside for this question; a new purse if left out. It is closed.
+        reservation: money set aside for this question; a new one if left out. It is closed.
         response_format: another form than the backend's strongest, for the second question of a
             conversation: that of the first.
 
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    purse = purse or client.purse()
+    reservation = reservation or client.reservation()
     answers: list[Answer] = []
     try:
-        done = await _asked(client, backend, question, purse, response_format, answers)
+        done = await _asked(client, backend, question, reservation, response_format, answers)
     finally:
-        purse.close()
+        reservation.close()
     replies = done.replies
     if question.is_repair:
         for reply in replies:
@@ -215,26 +215,26 @@ async def complete(
 
 
 async def _asked(
-    client: Desk,
+    client: Client,
     backend: Backend,
     question: Question[T],
-    purse: Purse,
-    response_format: Rung | None,
+    reservation: BudgetReservation,
+    response_format: ResponseFormat | None,
     answers: list[Answer],
 ) -> Completion[T]:
     form = response_format
     try:
         if form is None:
             build = partial(question.request, backend)
-            answer, request = await ask(client, backend, build, purse)
+            answer, request = await ask(client, backend, build, reservation)
             form = request.structured
         else:
-            answer = await client.ask(backend, question.request(backend, form), purse)
+            answer = await client.ask(backend, question.request(backend, form), reservation)
         answers.append(answer)
         parsed = parse(answer.reply, question.schema, judged=question.shown)
         if parsed.outcome == "unreadable" and question.repairs and not question.is_repair:
             again = question.repaired(answer.reply.text, parsed.problem or "not_json")
-            answer = await client.ask(backend, again.request(backend, form), purse)
+            answer = await client.ask(backend, again.request(backend, form), reservation)
             answers.append(answer)
             parsed = parse(answer.reply, question.schema, judged=question.shown)
     except ProviderError as error:
@@ -260,7 +260,7 @@ def _without(
     reason: str,
     detail: str | None,
     answers: list[Answer],
-    response_format: Rung | None,
+    response_format: ResponseFormat | None,
     attempts: int,
 ) -> Completion[Any]:
     return Completion(
@@ -273,7 +273,7 @@ def _without(
     )
 
 
-async def known_format(client: Desk, backend: Backend) -> Rung | None:
+async def known_format(client: Client, backend: Backend) -> ResponseFormat | None:
     """The response format that a backend takes, as set or as learned; None = not known yet."""
     spec = backend.spec
     if spec.structured != "auto":
@@ -281,13 +281,16 @@ async def known_format(client: Desk, backend: Backend) -> Rung | None:
     known = client.response_formats
     if spec.identity not in known:
         learned = await client.ledger.find_capability(spec.identity)
-        if learned is not None and learned in LADDER:
+        if learned is not None and learned in RESPONSE_FORMATS:
             known[spec.identity] = learned
     return known.get(spec.identity)
 
 
 async def ask(
-    client: Desk, backend: Backend, build: Callable[[Rung], Request], purse: Purse
+    client: Client,
+    backend: Backend,
+    build: Callable[[ResponseFormat], Request],
+    reservation: BudgetReservation,
 ) -> tuple[Answer, Request]:
     """The reply to a request in the strongest response format the backend takes, and that request.
 
@@ -300,35 +303,38 @@ async def ask(
     known = await known_format(client, backend)
     if known is not None:
         request = build(known)
-        return await client.ask(backend, request, purse), request
+        return await client.ask(backend, request, reservation), request
     probing = client.format_probes.setdefault(backend.spec.identity, asyncio.Lock())
     if probing is None:  # the probe failed for other reasons: each call tries for itself
-        return await _probe(client, backend, build, purse)
+        return await _probe(client, backend, build, reservation)
     async with probing:
         if await known_format(client, backend) is None and _is_first(client, backend, probing):
             try:
-                return await _probe(client, backend, build, purse)
+                return await _probe(client, backend, build, reservation)
             except ProviderError:
                 # An endpoint that fails for other reasons must not keep everybody in line.
                 client.format_probes[backend.spec.identity] = None
                 raise
-    return await ask(client, backend, build, purse)
+    return await ask(client, backend, build, reservation)
 
 
-def _is_first(client: Desk, backend: Backend, probing: asyncio.Lock) -> bool:
+def _is_first(client: Client, backend: Backend, probing: asyncio.Lock) -> bool:
     return client.format_probes[backend.spec.identity] is probing
 
 
 async def _probe(
-    client: Desk, backend: Backend, build: Callable[[Rung], Request], purse: Purse
+    client: Client,
+    backend: Backend,
+    build: Callable[[ResponseFormat], Request],
+    reservation: BudgetReservation,
 ) -> tuple[Answer, Request]:
     identity = backend.spec.identity
-    for response_format in LADDER:
+    for response_format in RESPONSE_FORMATS:
         request = build(response_format)
         try:
-            answer = await client.ask(backend, request, purse)
+            answer = await client.ask(backend, request, reservation)
         except ProviderError as error:
-            if response_format != LADDER[-1] and is_about_format(error):
+            if response_format != RESPONSE_FORMATS[-1] and is_about_format(error):
                 continue
             raise
         client.response_formats[identity] = response_format

@@ -1,6 +1,6 @@
 """Typed records, readers and writers of files, and the ledger of calls."""
 
-from .ledger import CallRecord, Intent, Ledger
+from .ledger import CallRecord, Ledger, PendingCall
 from .readers.responses import ResponseRow, open_prompts, open_responses
 from .run_folder import RunFolder, read_run_file
 from .types import (
@@ -23,10 +23,10 @@ __all__ = [
     "SCORE_MODES",
     "STATUSES",
     "CallRecord",
-    "Intent",
     "Judgment",
     "Ledger",
     "Mode",
+    "PendingCall",
     "Reply",
     "ResponseRow",
     "RunFolder",

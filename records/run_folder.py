@@ -277,7 +277,11 @@ _FIRST_TEMPLATE = "1"
 
 def _refuse_other_run(path: Path, there: Mapping[str, Any], here: Mapping[str, Any]) -> None:
     faults = [
-        InputFault(str(path / RUN_FILE), f"holds {_brief(old)}, asked for now: {_brief(new)}", name)
+        InputFault(
+            str(path / RUN_FILE),
+            f"holds {_shown(old)}, asked for now: {_shown(new)}",
+            name,
+        )
         for name, old, new in _differences(there, here)
     ]
     if faults:
@@ -304,6 +308,6 @@ def _differences(
             yield f"{prefix}{name}", old, new
 
 
-def _brief(value: Any) -> str:
+def _shown(value: Any) -> str:
     text = "nothing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "…"

@@ -107,7 +107,7 @@ def test_ten_personas_on_three_protocols_give_thirty_judgments_a_response(
     with Ledger.open(ledger_path, read_only=True) as ledger:
         stored = ledger.lookup([j["ledger_key"] for j in judgments])
         assert len(stored) == 240
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
 
 
 # What a judgment must end as, on every protocol alike.

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from areopagus.errors import StoreError
-from areopagus.experiment.job import Renewal
+from areopagus.experiment.job import Autosave
 
 
 @pytest.fixture(autouse=True)
@@ -17,30 +17,30 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_last_change_is_written_though_nothing_follows_it() -> None:
     state, written = [0], list[int]()
-    renewal = Renewal(lambda: written.append(state[0]))
-    renewal.changed()
+    autosave = Autosave(lambda: written.append(state[0]))
+    autosave.changed()
     assert written == []  # it has not begun
-    renewal.begin()
+    autosave.begin()
     for number in range(1, 200):
         state[0] = number
-        renewal.changed()
+        autosave.changed()
     assert written == []
     await asyncio.sleep(0.1)
     assert written == [199]
     await asyncio.sleep(0.1)
     assert written == [199]
     state[0] = 200
-    renewal.changed()  # the record is old: at once
+    autosave.changed()  # the record is old: at once
     assert written == [199, 200]
 
 
 async def test_what_has_ended_writes_no_more() -> None:
     written = list[int]()
-    renewal = Renewal(lambda: written.append(1))
-    renewal.begin()
-    renewal.changed()
-    renewal.end()
-    renewal.changed()
+    autosave = Autosave(lambda: written.append(1))
+    autosave.begin()
+    autosave.changed()
+    autosave.end()
+    autosave.changed()
     await asyncio.sleep(0.1)
     assert written == []
 
@@ -49,6 +49,6 @@ async def test_a_record_that_cannot_be_written_keeps_nobody_from_work() -> None:
     def fail() -> None:
         raise StoreError("no room")
 
-    renewal = Renewal(fail)
-    renewal.begin(is_written=False)
-    renewal.changed()
+    autosave = Autosave(fail)
+    autosave.begin(is_written=False)
+    autosave.changed()

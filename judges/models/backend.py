@@ -16,9 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from ...environment import holds_key
 from ...errors import InputFault
 from ...records.types import Reply, ScoreMode
-from .request import LADDER as LADDER  # noqa: PLC0414
+from .request import RESPONSE_FORMATS as RESPONSE_FORMATS  # noqa: PLC0414
 from .request import Request
-from .request import Rung as Rung  # noqa: PLC0414
+from .request import ResponseFormat as ResponseFormat  # noqa: PLC0414
 
 OFFLINE_MODEL = "offline/lexical"
 """The embedded judge: a text-feature baseline, scored when no model is named."""
@@ -125,7 +125,7 @@ class BackendSpec(BaseModel):
         description="seconds a call may wait out rate limits, and after which a backend that "
         "answers nothing else is given up",
     )
-    structured: Literal[Rung, "auto"] = "auto"
+    structured: Literal[ResponseFormat, "auto"] = "auto"
     score_mode: ScoreMode | None = None
     rpm: float | None = Field(default=None, gt=0, description="requests a minute")
     tpm: float | None = Field(default=None, gt=0, description="tokens a minute, both directions")

@@ -115,7 +115,7 @@ class Budget:
             self._changed = None
 
 
-class Purse:
+class BudgetReservation:
     """The part of the budget set aside for one judgment: its call and its repair together."""
 
     def __init__(self, budget: Budget) -> None:
@@ -123,26 +123,28 @@ class Purse:
         self._held = 0.0
 
     @staticmethod
-    async def together(budget: Budget, worst_usd: Sequence[float | None]) -> list[Purse]:
-        """Purses of calls that are of use only together: all of them are filled, or none.
+    async def together(
+        budget: Budget, worst_usd: Sequence[float | None]
+    ) -> list[BudgetReservation]:
+        """Reservations of calls that are of use only together: all of them are filled, or none.
 
         Whoever holds one must not wait for anything but the call that it is for.
 
         Raises:
             BudgetSpentError: the cap does not allow all of them.
         """
-        purses = [Purse(budget) for _ in worst_usd]
+        reservations = [BudgetReservation(budget) for _ in worst_usd]
         if budget.cap is None:
-            return purses
+            return reservations
         known = [amount for amount in worst_usd if amount is not None]
         if len(known) < len(worst_usd):
             raise BudgetSpentError("the price of this backend is unknown")
         if budget.closed:
             raise BudgetSpentError(_REACHED)
         await budget.reserve_together(known)
-        for purse, amount in zip(purses, known, strict=True):
-            purse._held = max(amount, 0.0)
-        return purses
+        for reservation, amount in zip(reservations, known, strict=True):
+            reservation._held = max(amount, 0.0)
+        return reservations
 
     async def need(self, worst_usd: float | None) -> None:
         """Makes sure that at least this much is set aside.

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 from ...errors import ProviderError
 from ...records.types import Reply
 from .backend import Backend
-from .budget import Budget, BudgetSpentError, Purse, with_repair, worst_usd
+from .budget import Budget, BudgetReservation, BudgetSpentError, with_repair, worst_usd
 from .pricing import TokenPrices
 from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .rate_limit import Limiter, StoppedError
-from .request import Request, Rung
+from .request import Request, ResponseFormat
 from .usage import CallCounts, FaultCounts, RunUsage, UsageSnapshot
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
 
-    from ...records.ledger import CallRecord, Intent, Ledger
+    from ...records.ledger import CallRecord, Ledger, PendingCall
 
 # Spreads retries; no result depends on it.
 _jitter = random.Random()  # noqa: S311 - nothing secret
@@ -58,10 +58,10 @@ class _Call:
     backend: Backend
     request: Request
     key: str
-    purse: Purse
+    reservation: BudgetReservation
     limiter: Limiter
     is_claim: bool
-    note: Intent | None = None
+    note: PendingCall | None = None
     attempts: int = 0
     hard_failures: int = 0
     may_be_billed: bool = False
@@ -111,7 +111,7 @@ class _Call:
         return _jitter.uniform(ceiling / 2, ceiling)
 
 
-class Desk:
+class Client:
     """Sends calls to backends for one run. Used from one event loop.
 
     Attributes:
@@ -132,7 +132,7 @@ class Desk:
         self.counts = CallCounts()
         self.account = RunUsage()
         self.faults = FaultCounts()
-        self.response_formats: dict[str, Rung] = {}
+        self.response_formats: dict[str, ResponseFormat] = {}
         self.format_probes: dict[str, asyncio.Lock | None] = {}
         self._on_change = on_change or (lambda: None)
         self._limiters: dict[str, Limiter] = {}
@@ -181,9 +181,9 @@ class Desk:
         """Tells whoever follows the run that its counts may have changed."""
         self._on_change()
 
-    def purse(self) -> Purse:
-        """A purse on this run's budget."""
-        return Purse(self.budget)
+    def reservation(self) -> BudgetReservation:
+        """A reservation on this run's budget."""
+        return BudgetReservation(self.budget)
 
     def limiter(self, backend: Backend) -> Limiter:
         """The one gate of this backend."""
@@ -224,7 +224,9 @@ class Desk:
 
     # The way of a call
 
-    async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
+    async def ask(
+        self, backend: Backend, request: Request, reservation: BudgetReservation
+    ) -> Answer:
         """The reply to this request, from the ledger or from the backend.
 
         The same call in flight is waited for, in this process and in others.
@@ -237,7 +239,7 @@ class Desk:
         key = request.key()
         while (running := self._in_flight.get(key)) is not None:
             # Whoever waits holds no money, which the other may be waiting for.
-            purse.close()
+            reservation.close()
             await asyncio.wait([running])
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = mine
@@ -247,11 +249,11 @@ class Desk:
                 stored = await self.ledger.find(key)
                 if stored is not None:
                     return self._found(key, stored)
-                call = _Call(backend, request, key, purse, self.limiter(backend), is_claim)
+                call = _Call(backend, request, key, reservation, self.limiter(backend), is_claim)
                 try:
                     return Answer(await self._send(call), key, from_ledger=False)
                 except _InFlightElsewhereError:
-                    purse.close()
+                    reservation.close()
                     is_claim = await self._wait_for_others(backend, key)
         finally:
             del self._in_flight[key]
@@ -327,7 +329,7 @@ class Desk:
     async def _attempt(self, call: _Call) -> Reply:
         limiter = call.limiter
         limiter.check()
-        await call.purse.need(call.reserve_usd)
+        await call.reservation.need(call.reserve_usd)
         may_note = await limiter.approach()
         try:
             if may_note:
@@ -349,7 +351,7 @@ class Desk:
         self.counts.answered += 1
         return reply
 
-    async def _note(self, call: _Call, *, soon: bool = True) -> Intent:
+    async def _note(self, call: _Call, *, soon: bool = True) -> PendingCall:
         """The durable note that the call is being sent, made once."""
         if call.note is None:
             note = self.ledger.claim if call.is_claim else self.ledger.begin
@@ -358,7 +360,7 @@ class Desk:
                 raise _InFlightElsewhereError
         return call.note
 
-    async def _send_once(self, call: _Call, note: Intent) -> Reply:
+    async def _send_once(self, call: _Call, note: PendingCall) -> Reply:
         """One request on the wire, and what is learnt from it."""
         call.limiter.check()
         if call.attempts == 0:
@@ -376,7 +378,7 @@ class Desk:
         call.is_sending, call.is_paid = False, True
         if reply.attempts != call.attempts:
             reply = replace(reply, attempts=call.attempts)
-        call.purse.pay(reply.cost_usd, worst_usd=call.worst_usd)
+        call.reservation.pay(reply.cost_usd, worst_usd=call.worst_usd)
         self.account.paid_online(reply, getattr(call.backend, "unit_prices", None))
         self._throttled.pop(call.backend.spec.name, None)
         sent, said = reply.usage.input_tokens, reply.usage.output_tokens
@@ -391,7 +393,7 @@ class Desk:
         call.last_error = error
         if error.may_be_billed:
             call.may_be_billed = True
-            call.purse.write_off(call.worst_usd)
+            call.reservation.write_off(call.worst_usd)
         if error.fault == "rate_limit":
             self._slow_down(call, error)
         elif error.fault in CLOSES_BACKEND and not is_about_format(error):
@@ -441,7 +443,7 @@ class Desk:
             return  # what stores the reply ends the note as well
         if call.is_sending:
             # The attempt is cut off, and may have been paid.
-            call.purse.write_off(call.worst_usd)
+            call.reservation.write_off(call.worst_usd)
             self.ledger.cut_off(call.note)
         elif call.last_error is not None:
             await self._store_failure(call, call.last_error)

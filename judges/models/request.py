@@ -12,14 +12,14 @@ from typing import Any, Literal, get_args
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": text}`."""
 
-Rung = Literal["json_schema", "json_object_schema", "json_object", "prompt"]
+ResponseFormat = Literal["json_schema", "json_object_schema", "json_object", "prompt"]
 """How structured output is asked for, from the strongest form to the weakest.
 
 `json_object_schema` is `{"type": "json_object", "schema": …}`, which llama-cpp-python, Together and
 Fireworks take.
 """
 
-LADDER: tuple[Rung, ...] = get_args(Rung)
+RESPONSE_FORMATS: tuple[ResponseFormat, ...] = get_args(ResponseFormat)
 
 Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 
@@ -52,7 +52,7 @@ class Request:
     messages: tuple[Message, ...]
     params: Mapping[str, Any]
     schema: Mapping[str, Any] | None = None
-    structured: Rung = "prompt"
+    structured: ResponseFormat = "prompt"
     nonce: str = ""
     repeat: int = 0
     template: str = ""

@@ -85,14 +85,14 @@ class LedgerStats:
         size_bytes: what it takes on disk, logs of the file included.
         backends: totals by backend.
         failures: (backend, fault, calls) of attempts that brought no reply.
-        orphans: calls in flight at a kill that nobody has asked again.
+        abandoned: calls in flight at a kill that nobody has asked again.
     """
 
     place: str
     size_bytes: int
     backends: tuple[BackendTotals, ...]
     failures: tuple[tuple[str, str, int], ...]
-    orphans: int
+    abandoned: int
 
 
 def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[StoredCall]:
@@ -162,14 +162,14 @@ def ledger_stats(location: str | Path | None) -> LedgerStats:
             " ORDER BY backend, fault"
         )
         unanswered = connection.rows(UNANSWERED)
-        orphans = len(of_the_dead(connection, [number for (number,) in unanswered], None))
+        abandoned = len(of_the_dead(connection, [number for (number,) in unanswered], None))
         size = connection.size_bytes()
     return LedgerStats(
         place,
         size,
         tuple(_totals(row) for row in totals),
         tuple((backend, fault, number) for backend, fault, number in failures),
-        orphans,
+        abandoned,
     )
 
 

@@ -40,7 +40,7 @@ from .writer import LedgerWriter
 
 log = logging.getLogger("areopagus.ledger")
 
-__all__ = ["CallRecord", "Intent", "Ledger", "default_path"]
+__all__ = ["CallRecord", "Ledger", "PendingCall", "default_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,25 +65,25 @@ class CallRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
+class PendingCall:
     """A durable note that a call is being sent.
 
     Attributes:
         id: number of the note.
         key, backend: what is being sent to whom.
-        orphans: earlier notes on this key, of calls that a kill cut off, or that were given up,
+        abandoned: earlier notes on this key, of calls that a kill cut off, or that were given up,
             before an outcome was stored.
     """
 
     id: int
     key: str
     backend: str
-    orphans: tuple[int, ...] = ()
+    abandoned: tuple[int, ...] = ()
 
     @property
     def repeats(self) -> int:
         """How many times the call may have been paid already."""
-        return len(self.orphans)
+        return len(self.abandoned)
 
 
 def default_path() -> Path:
@@ -225,7 +225,7 @@ class Ledger:
         """
         return key in self._in_flight or bool(await self._notes.find(key))
 
-    async def begin(self, key: str, *, backend: str, soon: bool = True) -> Intent:
+    async def begin(self, key: str, *, backend: str, soon: bool = True) -> PendingCall:
         """Notes durably that a call is about to be sent, whoever else is sending it too.
 
         Args:
@@ -240,7 +240,7 @@ class Ledger:
         assert noted is not None  # noqa: S101 - only claims are turned down
         return noted
 
-    async def claim(self, key: str, *, backend: str, soon: bool = True) -> Intent | None:
+    async def claim(self, key: str, *, backend: str, soon: bool = True) -> PendingCall | None:
         """As `begin`, but None where the call is answered meanwhile, or in flight already.
 
         Of all who claim a call, in whatever process, one gets it.
@@ -250,7 +250,9 @@ class Ledger:
         """
         return await self._note(key, backend, is_claim=True, soon=soon)
 
-    async def _note(self, key: str, backend: str, *, is_claim: bool, soon: bool) -> Intent | None:
+    async def _note(
+        self, key: str, backend: str, *, is_claim: bool, soon: bool
+    ) -> PendingCall | None:
         writer = self._writable()
         if key in self._unreadable:
             self._unreadable.discard(key)
@@ -260,7 +262,7 @@ class Ledger:
             return None
         row = (number, key, plain_text(backend), time.time(), is_claim)
         try:
-            orphans = await writer.write("begin", row, soon=soon)
+            abandoned = await writer.write("begin", row, soon=soon)
         except BaseException as error:
             self._ended(key)
             if isinstance(error, asyncio.CancelledError):
@@ -268,25 +270,25 @@ class Ledger:
                 # was sent, so it must not look like a call in flight.
                 writer.post("fail", (None, [number]))
             raise
-        if orphans is None:
+        if abandoned is None:
             self._ended(key)
             return None
-        return Intent(number, key, backend, orphans)
+        return PendingCall(number, key, backend, abandoned)
 
-    def cut_off(self, intent: Intent) -> None:
+    def cut_off(self, pending_call: PendingCall) -> None:
         """Says that a call was given up while it was sent.
 
         Its note stays, since the call may have been paid: whoever asks for the key next, in this
         session or a later one, repeats it.
         """
-        self._writable().post("abandon", intent.id)
-        self._ended(intent.key)
+        self._writable().post("abandon", pending_call.id)
+        self._ended(pending_call.key)
 
     def hurry(self) -> None:
         """What was handed over and not stored yet is wanted now."""
         self._writable().hurry()
 
-    def finish(self, intent: Intent, record: CallRecord) -> Awaitable[None]:
+    def finish(self, pending_call: PendingCall, record: CallRecord) -> Awaitable[None]:
         """Stores the reply and ends the note, in one transaction.
 
         It is handed over at once: a note that begins after this call is never stored before it.
@@ -296,7 +298,7 @@ class Ledger:
         the second counted.
 
         Args:
-            intent: the note of the call.
+            pending_call: the note of the call.
             record: what was asked and what came back.
 
         Raises:
@@ -308,23 +310,23 @@ class Ledger:
             plain_text(record.backend),
             plain_text(record.endpoint),
             record.purpose,
-            intent.id >> SESSION_SHIFT,
+            pending_call.id >> SESSION_SHIFT,
             reply.created_at or time.time(),
             _countable(usage.input_tokens),
             _countable(usage.output_tokens),
             reply.cost_usd,
             _plain(reply.finish_reason),
             _plain(reply.answered_by),
-            intent.repeats,
+            pending_call.repeats,
             self._described(record.request),
             stored := encode_reply(reply),
             checksum(record.key, stored),
         )
-        return self._end("finish", intent, (row, [intent.id, *intent.orphans]))
+        return self._end("finish", pending_call, (row, [pending_call.id, *pending_call.abandoned]))
 
     async def fail(
         self,
-        intent: Intent,
+        pending_call: PendingCall,
         *,
         fault: str,
         detail: str,
@@ -338,9 +340,9 @@ class Ledger:
             StoreError: it could not be stored.
         """
         row = (
-            intent.key,
-            plain_text(intent.backend),
-            intent.id >> SESSION_SHIFT,
+            pending_call.key,
+            plain_text(pending_call.backend),
+            pending_call.id >> SESSION_SHIFT,
             time.time(),
             fault,
             plain_text(detail),
@@ -348,11 +350,11 @@ class Ledger:
             attempts,
             int(may_be_billed),
         )
-        await self._end("fail", intent, (row, [intent.id]))
+        await self._end("fail", pending_call, (row, [pending_call.id]))
 
-    async def withdraw(self, intent: Intent) -> None:
+    async def withdraw(self, pending_call: PendingCall) -> None:
         """Ends the note of a call that was not sent after all."""
-        await self._end("fail", intent, (None, [intent.id]))
+        await self._end("fail", pending_call, (None, [pending_call.id]))
 
     def capability(self, backend: str) -> str | None:
         """The form of structured output that was learned for a backend, or None.
@@ -380,7 +382,7 @@ class Ledger:
         """
         await self._writable().write("capability", (backend, rung, time.time()), soon=True)
 
-    def orphans(self) -> int:
+    def abandoned(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
         self._refuse_if_parents()
         own = self._writer.session if self._writer is not None else None
@@ -417,9 +419,9 @@ class Ledger:
             self._descriptions.add(name)  # not before: nobody may refer to it earlier
         return name
 
-    def _end(self, kind: str, intent: Intent, row: Any) -> asyncio.Future[Any]:
+    def _end(self, kind: str, pending_call: PendingCall, row: Any) -> asyncio.Future[Any]:
         storing = self._writable().write(kind, row)
-        storing.add_done_callback(lambda _: self._ended(intent.key))
+        storing.add_done_callback(lambda _: self._ended(pending_call.key))
         return storing
 
     def _ended(self, key: str) -> None:

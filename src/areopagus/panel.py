@@ -14,13 +14,13 @@ from .async_runner import run_async, run_stoppable, run_sync
 from .errors import InputError, InputFault
 from .experiment.backends import Model, faults_of, sorted_models
 from .experiment.config import JobOptions, job_of, rule_of
-from .experiment.session import SingleSittings, matter_from
+from .experiment.session import SingleScores, sample_from
 from .graphs.panel_spec import PanelSpec, judge_id
 from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend
 from .judges.offline.models import require_role
-from .judges.prompt import DEFAULT_ORDER, Brief, Order, Rationale, require_readable
+from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require_readable
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
 from .judges.templates import JudgeTemplate, list_templates, load_template
 from .personas import Persona, list_personas, load_personas
@@ -115,7 +115,7 @@ class Panel:
         words = load_template(template)
         if any(backend.spec.is_offline for backend in backends):
             require_readable(words)
-        wording = Brief(
+        wording = JudgePrompt(
             rubric=load_rubric(rubric, persona_folders),
             mode=mode,
             order=order,
@@ -131,7 +131,7 @@ class Panel:
         ]
         self.spec = PanelSpec(
             judges={judge_id(judge): judge for judge in judges},
-            brief=wording,
+            judge_prompt=wording,
             open_ledger=lambda: self.ledger,
             repeats=repeats,
             quorum=quorum,
@@ -141,7 +141,7 @@ class Panel:
         self._ledger_location: str | Path | None = None if is_open else ledger  # type: ignore[assignment]
         self._ledger: Ledger | None = ledger if is_open else None  # type: ignore[assignment]
         self._owns_ledger = not is_open
-        self._single = SingleSittings(checkpointer)
+        self._single = SingleScores(checkpointer)
         self._prepared = False
 
     @classmethod
@@ -248,8 +248,8 @@ class Panel:
             InputError: an empty prompt, a missing key, an address at which nobody answers.
             StoreError: the ledger cannot be written.
         """
-        matter = matter_from(prompt, response, response_id, prompt_id, respondent_id)
-        return run_sync(self._single.score(self.spec, matter))
+        sample = sample_from(prompt, response, response_id, prompt_id, respondent_id)
+        return run_sync(self._single.score(self.spec, sample))
 
     async def ascore(
         self,
@@ -261,8 +261,8 @@ class Panel:
         respondent_id: str = "unnamed",
     ) -> Verdict:
         """The asynchronous twin of `score`."""
-        matter = matter_from(prompt, response, response_id, prompt_id, respondent_id)
-        return await run_async(self._single.score(self.spec, matter))
+        sample = sample_from(prompt, response, response_id, prompt_id, respondent_id)
+        return await run_async(self._single.score(self.spec, sample))
 
     def score_many(
         self,
@@ -397,7 +397,7 @@ class Panel:
         """
         for candidate in self.personas:
             if candidate.id == persona:
-                return self.spec.brief.messages(candidate, prompt, response, nonce)
+                return self.spec.judge_prompt.messages(candidate, prompt, response, nonce)
         names = ", ".join(candidate.id for candidate in self.personas)
         raise InputError([InputFault(persona, f"is not in this panel; it has {names}")])
 

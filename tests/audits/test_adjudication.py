@@ -12,7 +12,7 @@ import pytest
 from areopagus import ProviderError
 from areopagus.graphs.adjudication import JudgeQuestion, Ruling, adjudicate, judge_question
 from areopagus.judges.models.budget import Budget
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.records.ledger import Ledger
 from areopagus.testing import ScriptedBackend
 
@@ -35,7 +35,7 @@ async def ruling(tmp_path: Path, *answers: Any, budget: Budget | None = None) ->
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         names = ("x/first", "x/second", "x/third")
         judges = [judge(answer, name) for answer, name in zip(answers, names, strict=False)]
-        return await adjudicate(Desk(ledger, budget=budget), QUESTION, judges)
+        return await adjudicate(Client(ledger, budget=budget), QUESTION, judges)
 
 
 FAILS = ProviderError("authentication", "no key")
@@ -68,10 +68,10 @@ async def test_a_vote_that_was_not_asked_for_keeps_the_third_from_being_asked(
     tmp_path: Path,
 ) -> None:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = Desk(ledger)
-        desk.stop()
+        client = Client(ledger)
+        client.stop()
         found = await adjudicate(
-            desk, QUESTION, [judge("for"), judge("for", "x/b"), judge("for", "x/c")]
+            client, QUESTION, [judge("for"), judge("for", "x/b"), judge("for", "x/c")]
         )
     assert (found.outcome, found.reason, len(found.votes)) == ("not_asked", "interrupted", 2)
 
@@ -80,8 +80,8 @@ async def test_one_model_under_two_names_is_asked_twice(tmp_path: Path) -> None:
     one, other = judge("for", "x/same"), judge("for", "x/same")
     other.spec = other.spec.model_copy(update={"name": "again"})
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        found = await adjudicate(Desk(ledger), QUESTION, [one, other])
-        again = await adjudicate(Desk(ledger), QUESTION, [one, other])
+        found = await adjudicate(Client(ledger), QUESTION, [one, other])
+        again = await adjudicate(Client(ledger), QUESTION, [one, other])
     assert (len(one.requests), len(other.requests)) == (1, 1)
     assert [request.repeat for request in (*one.requests, *other.requests)] == [0, 1]
     assert again == found
@@ -115,18 +115,18 @@ async def test_no_judge_and_four_judges_are_refused(tmp_path: Path) -> None:
 
 async def _four(tmp_path: Path) -> Ruling:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        return await adjudicate(Desk(ledger), QUESTION, [judge("for", f"x/{n}") for n in "abcd"])
+        return await adjudicate(Client(ledger), QUESTION, [judge("for", f"x/{n}") for n in "abcd"])
 
 
 async def capped(tmp_path: Path, cap: float, n: int, **settings: Any) -> tuple[Budget, list[Any]]:
     """Rulings on n answers at once by two judges of a dollar a call, and the money."""
     budget = Budget(cap=cap)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = Desk(ledger, budget=budget)
+        client = Client(ledger, budget=budget)
         judges = [judge("for", f"x/{name}", cost_usd=1.0, **settings) for name in "ab"]
         asked = [replace(QUESTION, texts={"ANSWER": f"Hm {at}."}) for at in range(n)]
         found = await asyncio.wait_for(
-            asyncio.gather(*(adjudicate(desk, question, judges) for question in asked)), 20
+            asyncio.gather(*(adjudicate(client, question, judges) for question in asked)), 20
         )
     return budget, found
 

@@ -21,7 +21,7 @@ from areopagus.batch.runner import Submitter
 from areopagus.batch.store import BatchFile, BatchRecord, BatchStore, now
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import Request
 from areopagus.judges.models.transport import Answer
@@ -221,15 +221,15 @@ def test_a_submission_that_was_cut_off_is_settled(
 ) -> None:
     said: list[str] = []
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-        desk = Desk(ledger)
+        client = Client(ledger)
         book = BatchStore.open(tmp_path)
         entered = book.add(record(status=status, worst_usd=0.5), ["a" * 32, "b" * 32])
-        submitter = Submitter(book, desk, said.append)
+        submitter = Submitter(book, client, said.append)
         asyncio.run(submitter.settle(entered, _Provider(found).member))
         assert book.records[0].status == then
-        assert desk.counts.repeated == repeated
+        assert client.counts.repeated == repeated
         # Nobody knows whether it was paid, so it counts under the cap.
-        assert desk.budget.possibly_spent == (0.5 if then == "lost" else 0.0)
+        assert client.budget.possibly_spent == (0.5 if then == "lost" else 0.0)
     assert bool(said) == bool(repeated)
 
 
@@ -243,7 +243,7 @@ def test_a_submission_that_is_not_listed_yet_is_looked_for_again(
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         book = BatchStore.open(tmp_path)
         entered = book.add(record(status="creating"), ["a" * 32, "b" * 32])
-        asyncio.run(Submitter(book, Desk(ledger), print).settle(entered, provider.member))
+        asyncio.run(Submitter(book, Client(ledger), print).settle(entered, provider.member))
     assert (book.records[0].status, book.records[0].batch_id) == ("open", "batch_7")
     assert provider.looks == 4
 
@@ -254,12 +254,12 @@ def test_a_submission_that_cannot_be_looked_for_stays_for_the_next_run(
 ) -> None:
     provider = _Provider(ProviderError(fault, "not now"))
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-        desk = Desk(ledger)
+        client = Client(ledger)
         book = BatchStore.open(tmp_path)
         entered = book.add(record(status="creating", worst_usd=0.5), ["a" * 32, "b" * 32])
         with pytest.raises(ProviderError, match="not now"):
-            asyncio.run(Submitter(book, desk, print).settle(entered, provider.member))
-        assert (desk.counts.repeated, desk.budget.possibly_spent) == (0, 0.0)
+            asyncio.run(Submitter(book, client, print).settle(entered, provider.member))
+        assert (client.counts.repeated, client.budget.possibly_spent) == (0, 0.0)
     assert BatchStore.open(tmp_path).records[0].status == "creating"
     assert provider.looks == (5 if fault == "connection" else 1)
 

@@ -122,18 +122,18 @@ def test_a_planned_run_is_the_run_of_those_judges(tmp_path: Path) -> None:
 
 def test_personas_are_spread_over_the_axes_and_follow_the_seed(tmp_path: Path) -> None:
     path = numbers(tmp_path, {**COMPONENTS, "rP": 3.0})
-    seats = []
+    assignments = []
     for seed in (0, 0, 1, 2, 3):
         with panel(tmp_path).planned(path, calls=5, seed=seed) as seated:
-            seats.append([one.id for one in seated.personas])
+            assignments.append([one.id for one in seated.personas])
             axes = Counter(one.axis for one in seated.personas)
             every = len({one.axis for one in panel(tmp_path).personas})
             assert len(axes) == min(every, len(seated.personas))
             assert max(axes.values()) - min(axes.values()) <= 1
             order = [one.id for one in panel(tmp_path).personas]
-            assert seats[-1] == sorted(seats[-1], key=order.index)
-    assert seats[0] == seats[1]
-    assert len({tuple(one) for one in seats}) > 1
+            assert assignments[-1] == sorted(assignments[-1], key=order.index)
+    assert assignments[0] == assignments[1]
+    assert len({tuple(one) for one in assignments}) > 1
 
 
 def test_a_calibration_of_another_panel_is_told(tmp_path: Path) -> None:

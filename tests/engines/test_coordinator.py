@@ -1,4 +1,4 @@
-"""The coordinator of a run on several nodes, and a node's desk in front of it; without Ray."""
+"""The coordinator of a run on several nodes, and a node's client in front of it; without Ray."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from areopagus.engines.coordinator import (
 )
 from areopagus.engines.worker import Worker, cut, limits_of, plan_of, shard_size
 from areopagus.experiment.engine import Scored, score_rows
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.judges.models.usage import RunUsage
@@ -45,11 +45,11 @@ def row(number: int, text: str | None = None) -> ResponseRow:
     )
 
 
-async def all_scored(panel: Panel, rows: list[ResponseRow], desk: WorkerClient) -> list[Scored]:
+async def all_scored(panel: Panel, rows: list[ResponseRow], client: WorkerClient) -> list[Scored]:
     async def score() -> list[Scored]:
-        return [item async for item in score_rows(rows, bench=panel.spec, desk=desk)]
+        return [item async for item in score_rows(rows, panel=panel.spec, client=client)]
 
-    found: list[Scored] = await in_touch(desk, score())
+    found: list[Scored] = await in_touch(client, score())
     return found
 
 
@@ -79,7 +79,7 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
         ]
         halves = [[row(n) for n in range(6)], [row(n) for n in range(6, 12)]]
         found = await asyncio.gather(
-            *(all_scored(panel, half, desk) for half, desk in zip(halves, nodes, strict=True))
+            *(all_scored(panel, half, client) for half, client in zip(halves, nodes, strict=True))
         )
     assert [item.row.response_id for part in found for item in part] == [f"r{n}" for n in range(12)]
     assert most == 4
@@ -202,10 +202,10 @@ async def test_a_node_that_was_given_up_and_lives_asks_again(tmp_path: Path) -> 
     assert await coordinator.enter("other", "scripted/judge", [1.0]) == 1
     assert await coordinator.reserve("other", [0.9]) == 1
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = WorkerClient(ledger, coordinator=coordinator, node="slow", cap=1.0)
-        limiter = desk.limiter(ScriptedBackend({"overall": 7}))
+        client = WorkerClient(ledger, coordinator=coordinator, node="slow", cap=1.0)
+        limiter = client.limiter(ScriptedBackend({"overall": 7}))
         place = asyncio.create_task(limiter.acquire(1.0))
-        money = asyncio.create_task(desk.budget.reserve(0.5))
+        money = asyncio.create_task(client.budget.reserve(0.5))
         await asyncio.sleep(0.01)
         now = SILENCE_S + 1
         await coordinator.report("other", [])
@@ -234,15 +234,15 @@ async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
 
     coordinator = Counting(limited(), cap=1.0)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=1.0)
+        client = WorkerClient(ledger, coordinator=coordinator, node="a", cap=1.0)
 
         async def spend() -> None:
-            amount = await desk.budget.reserve(0.4)
+            amount = await client.budget.reserve(0.4)
             await asyncio.sleep(0)
-            desk.budget.release(amount)
+            client.budget.release(amount)
 
         await asyncio.wait_for(asyncio.gather(*(spend() for _ in range(200))), 10)
-        await desk.tell()
+        await client.tell()
     assert most == 1
     assert (await coordinator.totals()).spent == 0.0
     assert await coordinator.reserve("b", [1.0]) == 1  # all of it has come back
@@ -252,13 +252,13 @@ async def test_money_that_was_granted_to_somebody_who_left_goes_back(tmp_path: P
     coordinator = Coordinator(limited(), cap=1.0)
     assert await coordinator.reserve("b", [0.8]) == 1
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=1.0)
-        leaving = asyncio.create_task(desk.budget.reserve(0.5))
+        client = WorkerClient(ledger, coordinator=coordinator, node="a", cap=1.0)
+        leaving = asyncio.create_task(client.budget.reserve(0.5))
         await asyncio.sleep(0.01)
         leaving.cancel()
         await coordinator.report("b", [("release", 0.8, True)])
         await asyncio.sleep(0.01)
-        assert await asyncio.wait_for(desk.budget.reserve(1.0), 1) == 1.0
+        assert await asyncio.wait_for(client.budget.reserve(1.0), 1) == 1.0
 
 
 async def test_a_stop_reaches_nodes_that_wait() -> None:
@@ -276,9 +276,9 @@ async def test_a_stop_at_the_gate_stops_a_node_s_desk(tmp_path: Path) -> None:
     await coordinator.stop()
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(ScriptedBackend({"overall": 7}), mode="holistic", ledger=ledger)
-        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
-        found = await all_scored(panel, [row(1), row(2)], desk)
-    assert desk.stopped
+        client = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
+        found = await all_scored(panel, [row(1), row(2)], client)
+    assert client.stopped
     assert {j.status for item in found for j in item.verdict.judgments} == {"not_asked"}
 
 
@@ -292,10 +292,11 @@ async def test_answers_of_a_node_are_stored_together(
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     coordinator = Coordinator(limited(), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
+        client = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
         backend = ScriptedBackend({"overall": 7})
         asking = [
-            asyncio.create_task(desk.ask(backend, question(n), desk.purse())) for n in range(5)
+            asyncio.create_task(client.ask(backend, question(n), client.reservation()))
+            for n in range(5)
         ]
         while len(backend.requests) < 5:
             await asyncio.wait(asking, timeout=0.01)
@@ -308,8 +309,8 @@ async def test_answers_of_a_node_are_stored_together(
 async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> None:
     coordinator = Coordinator(limited(concurrency=1), cap=None)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
-        limiter = desk.limiter(ScriptedBackend({"overall": 7}))
+        client = WorkerClient(ledger, coordinator=coordinator, node="a", cap=None)
+        limiter = client.limiter(ScriptedBackend({"overall": 7}))
         assert isinstance(limiter, SharedLimiter)
         await limiter.acquire(1.0)
         waiting = asyncio.create_task(limiter.acquire(1.0))
@@ -318,7 +319,7 @@ async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> 
         limiter.release()
         await asyncio.sleep(0.01)
         await asyncio.wait_for(limiter.acquire(1.0), 1)
-        desk.stop()
+        client.stop()
         with pytest.raises(StoppedError):
             await limiter.acquire(1.0)
 
@@ -330,9 +331,9 @@ async def test_a_gate_that_is_lost_is_told_and_nothing_more_is_sent(tmp_path: Pa
 
     backend = ScriptedBackend({"overall": 7})
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        desk = WorkerClient(ledger, coordinator=Lost(limited(), cap=None), node="a", cap=None)
+        client = WorkerClient(ledger, coordinator=Lost(limited(), cap=None), node="a", cap=None)
         with pytest.raises(ConnectionError):
-            await desk.limiter(backend).acquire(1.0)
+            await client.limiter(backend).acquire(1.0)
     assert backend.requests == []
 
 
@@ -365,7 +366,7 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         paid = WorkerClient(panel.ledger, coordinator=coordinator, node="a", cap=None)
         found = await all_scored(panel, rows, paid)
         keys = [one.ledger_key for item in found for one in item.verdict.judgments]
-        driver = Desk(panel.ledger)
+        driver = Client(panel.ledger)
         for key, reply in panel.ledger.lookup([key for key in keys if key]).items():
             driver.brought(key, reply, None, None)
         worker = Worker(
@@ -373,9 +374,9 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         )
         (shard,) = cut(rows, size=3, is_repeated=lambda item: False)
         await worker.score(shard)
-        once = worker.desk.counts.from_ledger
+        once = worker.client.counts.from_ledger
         await worker.score(shard)
-        twice = worker.desk.counts.from_ledger
+        twice = worker.client.counts.from_ledger
         await worker.close()
         return once, twice
 
@@ -401,7 +402,7 @@ async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
     monkeypatch.setattr(ray_engine, "_answer", answer)
     told: list[int] = []
     store: Any = None
-    desk = Desk(store, on_change=lambda: told.append(desk.counts.answered))
+    client = Client(store, on_change=lambda: told.append(client.counts.answered))
     coordinator = Coordinator({}, None)
     run: Any = SimpleNamespace(
         coordinator=SimpleNamespace(totals=SimpleNamespace(remote=coordinator.totals)), seen=None
@@ -410,6 +411,6 @@ async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
     await coordinator.report(
         "node", [("counts", {"sent": 50, "answered": 50}), ("book", 1.25, True)]
     )
-    await engine._book(run, desk)
-    await engine._book(run, desk)  # nothing new
-    assert (told, desk.budget.spent) == ([50], 1.25)
+    await engine._book(run, client)
+    await engine._book(run, client)  # nothing new
+    assert (told, client.budget.spent) == ([50], 1.25)

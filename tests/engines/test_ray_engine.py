@@ -161,7 +161,7 @@ def test_a_node_killed_in_mid_run_costs_its_calls_in_flight_and_nothing_else(
     # What was sent twice is what was in flight, and it is counted as such.
     assert totals.repeats >= lost
     assert totals.repeats <= 24
-    assert ledger_stats(address_with_password(address)).orphans == 0
+    assert ledger_stats(address_with_password(address)).abandoned == 0
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_a_stop_reaches_the_nodes_and_what_is_in_flight_is_kept(
             finished = score(panel, tmp_path / "run", 60, on(cluster))
         assert finished.state == "complete"
         assert provider.counts.total == 590
-    assert ledger_stats(address_with_password(address)).orphans == 0
+    assert ledger_stats(address_with_password(address)).abandoned == 0
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ from areopagus.engines.worker import Worker, cut, plan_of, score_shard
 from areopagus.errors import InputError
 from areopagus.experiment.score import ScoreJob, run_job
 from areopagus.judges.models.budget import Budget
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.readers.responses import open_responses
@@ -131,7 +131,7 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
                 panel.spec, open_responses(rows(30)), out=tmp_path / "run", engine=engine
             )
             budget = Budget(cap=0.08, spent=0.03)  # by batches, say
-            run = run_sync(job.run(Desk(panel.ledger, budget=budget)))
+            run = run_sync(job.run(Client(panel.ledger, budget=budget)))
         assert provider.counts.total > 0
     assert run.state == "budget"
     assert 0.05 < budget.spent + budget.possibly_spent <= 0.08

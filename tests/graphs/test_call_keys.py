@@ -19,7 +19,7 @@ from areopagus.graphs.framings import load_framings
 from areopagus.graphs.prompt_construction import Construction, Design, Material, construct
 from areopagus.graphs.reframing import reframe
 from areopagus.graphs.silverspoon_scenarios import ScenarioWork, make_scenarios
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply
@@ -78,19 +78,21 @@ def keys(*backends: ScriptedBackend) -> list[str]:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def client(tmp_path: Path) -> Iterator[Client]:
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-        yield Desk(ledger)
+        yield Client(ledger)
 
 
-async def test_calls_that_rewrite_and_review_a_prompt(desk: Desk) -> None:
+async def test_calls_that_rewrite_and_review_a_prompt(client: Client) -> None:
     four = load_framings()
     near = {**VARIANTS, "emotion_agree": PROMPT}
     writer = backend("writer", answers(near, VARIANTS))
     reviewer = backend("reviewer", answers(NO_OBJECT))
-    await reframe(desk, "vote", PROMPT, framings=four, rewriter=writer, reviewer=reviewer)
+    await reframe(client, "vote", PROMPT, framings=four, rewriter=writer, reviewer=reviewer)
     other = backend("other", answers(CUT_OFF, VARIANTS))
-    await reframe(desk, "vote", PROMPT, framings=four, rewriter=other, reviewer=reviewer, repeat=1)
+    await reframe(
+        client, "vote", PROMPT, framings=four, rewriter=other, reviewer=reviewer, repeat=1
+    )
     assert keys(writer, reviewer, other) == [
         "rewrite f6832b560a8cab4e",
         "rewrite 410a8b56bcda93f5",
@@ -102,7 +104,7 @@ async def test_calls_that_rewrite_and_review_a_prompt(desk: Desk) -> None:
     ]
 
 
-async def test_calls_that_construct_prompts_and_judge_them(desk: Desk) -> None:
+async def test_calls_that_construct_prompts_and_judge_them(client: Client) -> None:
     def short(request: Request) -> dict[str, Any]:
         return {**whole(request), "prompt_2_question": "Why?"}
 
@@ -114,7 +116,7 @@ async def test_calls_that_construct_prompts_and_judge_them(desk: Desk) -> None:
     await construct(
         Construction(
             Material("s1", "bbq", "Two people wait for a bus.", "age", 2, True),
-            tuple(writers), (judge,), desk, Design(), re.compile("computer"),
+            tuple(writers), (judge,), client, Design(), re.compile("computer"),
         )
     )  # fmt: skip
     assert sorted(keys(*writers, judge)) == [
@@ -130,7 +132,7 @@ async def test_calls_that_construct_prompts_and_judge_them(desk: Desk) -> None:
     ]
 
 
-async def test_calls_that_put_a_question_to_judges(desk: Desk) -> None:
+async def test_calls_that_put_a_question_to_judges(client: Client) -> None:
     question = JudgeQuestion(
         template="test-1",
         task="Say which side the answer takes.",
@@ -145,7 +147,7 @@ async def test_calls_that_put_a_question_to_judges(desk: Desk) -> None:
         backend("second", answers({**said, "side": "neither"}, said)),
         backend("third", answers(CUT_OFF)),
     ]
-    await adjudicate(desk, question, judges)
+    await adjudicate(client, question, judges)
     # In which order the third is shown what the others said depends on the marker.
     assert keys(*judges[:2]) == [
         "classify 5922618c616f2227",
@@ -165,7 +167,7 @@ async def test_calls_that_put_a_question_to_judges(desk: Desk) -> None:
     )
 
 
-async def test_calls_that_write_scenarios(desk: Desk) -> None:
+async def test_calls_that_write_scenarios(client: Client) -> None:
     def deeds(request: Request) -> dict[str, str]:
         asked = (request.schema or {})["properties"]
         reply = {key: "the clerk" for key in asked if key.startswith("other")}
@@ -180,7 +182,7 @@ async def test_calls_that_write_scenarios(desk: Desk) -> None:
         return {**deeds(request), "scenario_2": "Somebody steals?"}
 
     writer = backend("writer", answers(NO_OBJECT, one_bad, deeds, NO_OBJECT, then=deeds))
-    await make_scenarios(ScenarioWork(desk, writer, "hunger", count=2, versions=2))
+    await make_scenarios(ScenarioWork(client, writer, "hunger", count=2, versions=2))
     assert sorted(keys(writer)) == [
         "generate 041b074d4dbbfb10",
         "generate 0bdd0c38ba5ac125",
@@ -191,7 +193,7 @@ async def test_calls_that_write_scenarios(desk: Desk) -> None:
     ]
 
 
-async def test_calls_that_build_a_concept_pair(desk: Desk) -> None:
+async def test_calls_that_build_a_concept_pair(client: Client) -> None:
     scene = {"scene": "{X} sat down.", "option_one": "{X} got the sum wrong, as she always does."}
     pair = {"concept_one": "bad at sums", "concept_two": "good at sums"}
     writer = backend(
@@ -202,7 +204,7 @@ async def test_calls_that_build_a_concept_pair(desk: Desk) -> None:
         ),
     )  # fmt: skip
     checker = backend("checker", answers({"reason": "They contrast.", "is_good": True, **pair}))
-    await build_concept(ConceptWork("s1", "They cannot do sums.", writer, checker, desk))
+    await build_concept(ConceptWork("s1", "They cannot do sums.", writer, checker, client))
     assert keys(writer, checker) == [
         "generate 9d44fba442c93d22",
         "generate 908263a1e7cbe263",

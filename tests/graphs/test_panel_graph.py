@@ -12,9 +12,9 @@ import pytest
 from areopagus import Panel, ProviderError, StoreError
 from areopagus.experiment.engine import sit, verdict_of
 from areopagus.graphs.panel import build_panel_graph, panel_graph
-from areopagus.graphs.state import Sitting, merge_by_key
-from areopagus.judges.judge import Matter
-from areopagus.judges.models.client import Desk
+from areopagus.graphs.state import PanelContext, merge_by_key
+from areopagus.judges.judge import Sample
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.testing import ScriptedBackend
 
@@ -28,7 +28,7 @@ GOOD = {
 }
 PROMPT_CANARY = "quokka-prompt-canary"
 RESPONSE_CANARY = "wombat-response-canary"
-MATTER = Matter(
+MATTER = Sample(
     "r1",
     "p1",
     "writer",
@@ -38,20 +38,20 @@ MATTER = Matter(
 START = {"response_id": "r1"}
 
 
-async def updates(sitting: Sitting, graph: Any = None) -> tuple[list[Any], list[Any]]:
+async def updates(context: PanelContext, graph: Any = None) -> tuple[list[Any], list[Any]]:
     """Updates and custom events of one run, in order."""
     changed: list[Any] = []
     events: list[Any] = []
     stream = (graph or panel_graph()).astream(
-        START, context=sitting, stream_mode=["updates", "custom"]
+        START, context=context, stream_mode=["updates", "custom"]
     )
     async for mode, part in stream:
         (changed if mode == "updates" else events).append(part)
     return changed, events
 
 
-def sitting_of(panel: Panel, matter: Matter = MATTER) -> Sitting:
-    return Sitting(matter, panel.spec, Desk(panel.ledger))
+def sitting_of(panel: Panel, sample: Sample = MATTER) -> PanelContext:
+    return PanelContext(sample, panel.spec, Client(panel.ledger))
 
 
 async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
@@ -185,7 +185,7 @@ async def test_a_ledger_that_cannot_be_written_stops_the_run(
 async def test_behind_a_gate_every_judgment_is_closed_and_nobody_is_asked() -> None:
     backend = ScriptedBackend(GOOD)
     with Panel(backend) as panel:
-        empty = Matter("r1", "p1", "writer", "What is owed?", " \u200b\n")
+        empty = Sample("r1", "p1", "writer", "What is owed?", " \u200b\n")
         changed, events = await updates(sitting_of(panel, empty))
         verdict = await sit(sitting_of(panel, empty))
     assert backend.requests == events == []
@@ -278,11 +278,11 @@ def test_the_graph_draws_itself_without_a_network() -> None:
 
 async def test_the_verdict_in_a_final_state_has_its_judgments_in_the_order_of_the_plan() -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
-        sitting = sitting_of(panel)
-        state = await panel_graph().ainvoke(START, context=sitting)
-        verdict = verdict_of(state, sitting)
+        context = sitting_of(panel)
+        state = await panel_graph().ainvoke(START, context=context)
+        verdict = verdict_of(state, context)
         # As it comes back from a checkpointer, whose rows are others with the same in them.
-        stored = verdict_of(copy.deepcopy(state), sitting)
+        stored = verdict_of(copy.deepcopy(state), context)
         planned = panel.spec.planned()
     assert [f"{j.persona}|{j.model}|{j.repeat}" for j in verdict.judgments] == planned
     assert stored == verdict

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from areopagus import InputError
 from areopagus.graphs.stopping import (
     FIRST_BLOCK,
-    PlannedSeat,
+    PlannedJudgment,
     StoppingRule,
     balanced_order,
     ending_of,
@@ -23,9 +23,9 @@ from areopagus.graphs.stopping import (
 )
 
 
-def seats(personas: int = 10, models: int = 3, repeats: int = 1) -> list[PlannedSeat]:
+def assignments(personas: int = 10, models: int = 3, repeats: int = 1) -> list[PlannedJudgment]:
     return [
-        PlannedSeat(f"p{p}|m{m}|{t}", f"m{m}", "one" if p < personas // 2 else "other", f"p{p}")
+        PlannedJudgment(f"p{p}|m{m}|{t}", f"m{m}", "one" if p < personas // 2 else "other", f"p{p}")
         for t in range(repeats)
         for m in range(models)
         for p in range(personas)
@@ -38,18 +38,18 @@ def parts(key: str) -> tuple[str, str, str]:
 
 
 def test_an_order_holds_every_judgment_once_and_is_the_same_again() -> None:
-    order = balanced_order(seats(), seed=7, response_id="r1")
-    assert sorted(order) == sorted(seat.key for seat in seats())
-    assert balanced_order(seats(), seed=7, response_id="r1") == order
+    order = balanced_order(assignments(), seed=7, response_id="r1")
+    assert sorted(order) == sorted(assignment.key for assignment in assignments())
+    assert balanced_order(assignments(), seed=7, response_id="r1") == order
     # Whatever the order in which the panel lists them.
-    assert balanced_order(seats()[::-1], seed=7, response_id="r1") == order
-    assert balanced_order(seats(), seed=8, response_id="r1") != order
-    assert balanced_order(seats(), seed=7, response_id="r2") != order
+    assert balanced_order(assignments()[::-1], seed=7, response_id="r1") == order
+    assert balanced_order(assignments(), seed=8, response_id="r1") != order
+    assert balanced_order(assignments(), seed=7, response_id="r2") != order
 
 
 def test_an_order_is_that_of_every_other_machine_and_version() -> None:
     # Runs are reproducible only if this never changes.
-    order = balanced_order(seats(2, 2), seed=0, response_id="r")
+    order = balanced_order(assignments(2, 2), seed=0, response_id="r")
     assert order == ["p1|m0|0", "p0|m1|0", "p1|m1|0", "p0|m0|0"]
 
 
@@ -58,7 +58,7 @@ def test_an_order_is_that_of_every_other_machine_and_version() -> None:
 def test_at_every_place_backends_axes_and_personas_are_asked_alike(
     personas: int, models: int, repeats: int, seed: int
 ) -> None:
-    order = balanced_order(seats(personas, models, repeats), seed=seed, response_id="r")
+    order = balanced_order(assignments(personas, models, repeats), seed=seed, response_id="r")
     for n in range(1, len(order) + 1):
         asked = [parts(key) for key in order[:n]]
         by_model = Counter(model for _, model, _ in asked)
@@ -69,7 +69,9 @@ def test_at_every_place_backends_axes_and_personas_are_asked_alike(
 
 
 def test_every_judge_comes_first_equally_often() -> None:
-    first = Counter(balanced_order(seats(4, 2), seed=0, response_id=f"r{i}")[0] for i in range(800))
+    first = Counter(
+        balanced_order(assignments(4, 2), seed=0, response_id=f"r{i}")[0] for i in range(800)
+    )
     assert len(first) == 8
     # binomial sd of 800 draws at 1/8 is 9.4
     assert all(abs(number - 100) < 45 for number in first.values())

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from areopagus import Panel
-from areopagus.judges.prompt import NONCE_LINE, ORDERS, Brief, nonce_for
+from areopagus.judges.prompt import NONCE_LINE, ORDERS, JudgePrompt, nonce_for
 from areopagus.personas import load_persona
 from areopagus.records.run_tables import read_scores
 from areopagus.rubrics import load_rubric
@@ -23,7 +23,7 @@ SECRET = b"kept with the ledger"
 RUBRIC = load_rubric("critical_thinking")
 PERSONAS = [load_persona("historian"), load_persona("ethicist")]
 BRIEFS = [
-    Brief(rubric=RUBRIC, order=order, mode=mode, rationale=rationale)
+    JudgePrompt(rubric=RUBRIC, order=order, mode=mode, rationale=rationale)
     for order in ORDERS
     for mode in ("dimensions", "holistic", "no_rubric")
     for rationale in ("none", "before")
@@ -54,17 +54,19 @@ def read_back(user: str) -> tuple[str, str, str]:
 def check_messages(prompt: str, response: str) -> None:
     nonce = nonce_for(SECRET, prompt, response)
     plain = nonce_for(SECRET, "Why?", "Because.")
-    for brief in BRIEFS:
+    for judge_prompt in BRIEFS:
         for persona in PERSONAS:
-            messages = brief.messages(persona, prompt, response, nonce)
+            messages = judge_prompt.messages(persona, prompt, response, nonce)
             assert [message["role"] for message in messages] == ["system", "user"]
-            others = brief.messages(persona, "Why?", "Because.", plain)
+            others = judge_prompt.messages(persona, "Why?", "Because.", plain)
             # The system message and the closing block are the same whatever was judged.
             assert messages[0] == others[0]
             seen_prompt, seen_response, closing = read_back(messages[1]["content"])
             assert (seen_prompt, seen_response) == (prompt, response)
             assert closing == read_back(others[1]["content"])[2]
-            assert (persona.description.strip() in closing) == (brief.order == "response_first")
+            assert (persona.description.strip() in closing) == (
+                judge_prompt.order == "response_first"
+            )
 
 
 @settings(max_examples=40, deadline=None)
@@ -88,13 +90,13 @@ def test_a_marker_that_leaked_is_worthless_in_any_other_text(response: str) -> N
 
 
 def test_a_request_to_repair_holds_no_word_of_the_judged_text(hostile: str) -> None:
-    brief = BRIEFS[0]
+    judge_prompt = BRIEFS[0]
     nonce = nonce_for(SECRET, "Why?", hostile)
-    messages = brief.messages(PERSONAS[0], "Why?", hostile, nonce)
-    repaired = brief.repair(messages, "I would say seven.", "not_json")
+    messages = judge_prompt.messages(PERSONAS[0], "Why?", hostile, nonce)
+    repaired = judge_prompt.repair(messages, "I would say seven.", "not_json")
     assert [message["role"] for message in repaired] == ["system", "user", "assistant", "user"]
     assert repaired[:2] == messages
-    plain = brief.repair(messages, "Something else.", "not_json")
+    plain = judge_prompt.repair(messages, "Something else.", "not_json")
     assert repaired[3] == plain[3]
     assert repaired[2]["content"] == "I would say seven."
 

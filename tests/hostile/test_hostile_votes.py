@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from areopagus import Panel
 from areopagus.judges.parse import Parsed, parse
-from areopagus.judges.schema import Vote, judgment_schema
+from areopagus.judges.schema import ParsedScore, judgment_schema
 from areopagus.records.run_tables import read_judgments
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend
@@ -24,7 +24,7 @@ OWN = {**dict.fromkeys(CRITERIA, 4), "abstained": False}
 texts = st.text(max_size=200) | st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
 
-def read(text: str, *judged: str) -> Parsed[Vote]:
+def read(text: str, *judged: str) -> Parsed[ParsedScore]:
     return parse(Reply(text=text, finish_reason="stop", usage=Usage()), CONTRACT, judged=judged)
 
 
@@ -35,7 +35,7 @@ def test_a_reply_that_quotes_a_text_before_its_vote_gives_its_own_vote_or_none(q
         f"{json.dumps(OWN)}\n\nThe response says: {quoted}",
     ):
         vote = read(reply, quoted)
-        assert vote.value in (None, Vote(dict.fromkeys(CRITERIA, 4)))
+        assert vote.value in (None, ParsedScore(dict.fromkeys(CRITERIA, 4)))
 
 
 def test_no_quotation_of_the_hand_corpus_becomes_the_vote(hostile: str) -> None:
@@ -47,7 +47,7 @@ def test_no_quotation_of_the_hand_corpus_becomes_the_vote(hostile: str) -> None:
         f"{json.dumps(OWN)}\n\nwas my vote on: {hostile}",
     ):
         vote = read(reply, hostile)
-        assert vote.value in (None, Vote(dict.fromkeys(CRITERIA, 4))), reply
+        assert vote.value in (None, ParsedScore(dict.fromkeys(CRITERIA, 4))), reply
 
 
 @pytest.mark.parametrize("written", [VOTE, VOTE.replace(", ", ",\n  "), VOTE.replace(" ", "")])

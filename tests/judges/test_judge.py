@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.judge import Judge, Matter
+from areopagus.judges.judge import Judge, Sample
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
-from areopagus.judges.prompt import Brief
+from areopagus.judges.prompt import JudgePrompt
 from areopagus.personas import load_persona, load_personas
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Judgment, Reply, Usage
@@ -34,11 +34,11 @@ from areopagus.testing import (
     sequence,
 )
 
-MATTER = Matter(
+MATTER = Sample(
     "r1", "p1", "someone", "Is privacy a right?", "It is, for without it no one is free."
 )
-OVERALL = Brief(load_rubric("critical_thinking"), mode="holistic")
-DIMENSIONS = Brief(load_rubric("critical_thinking"))
+OVERALL = JudgePrompt(load_rubric("critical_thinking"), mode="holistic")
+DIMENSIONS = JudgePrompt(load_rubric("critical_thinking"))
 IDS = DIMENSIONS.rubric.dimension_ids
 GOOD = {**dict.fromkeys(IDS, 7), "abstained": False}
 MODELS = {"openai/x": "openai", "anthropic/x": "anthropic", "ollama_chat/x": "ollama"}
@@ -67,15 +67,15 @@ async def vote(
     ledger: Ledger,
     backend: Any,
     *,
-    brief: Brief = DIMENSIONS,
+    judge_prompt: JudgePrompt = DIMENSIONS,
     persona: str = "historian",
     repeat: int = 0,
-    desk: Desk | None = None,
-    matter: Matter = MATTER,
+    client: Client | None = None,
+    sample: Sample = MATTER,
     **settings: Any,
 ) -> Judgment:
     judge = Judge(load_persona(persona), backend, **settings)
-    return await judge.vote(desk or Desk(ledger), brief, matter, repeat=repeat)
+    return await judge.vote(client or Client(ledger), judge_prompt, sample, repeat=repeat)
 
 
 # The reply faults in three protocols --------------------------------------------------------------
@@ -247,9 +247,9 @@ async def test_the_same_vote_again_makes_no_call(ledger: Ledger) -> None:
 
 
 async def test_repeats_are_separate_calls(ledger: Ledger) -> None:
-    backend, desk = ScriptedBackend(GOOD), Desk(ledger)
+    backend, client = ScriptedBackend(GOOD), Client(ledger)
     for repeat in range(3):
-        judgment = await vote(ledger, backend, desk=desk, repeat=repeat)
+        judgment = await vote(ledger, backend, client=client, repeat=repeat)
         assert (judgment.repeat, judgment.from_ledger) == (repeat, False)
     assert len({request.key() for request in backend.requests}) == 3
     assert len({request.messages for request in map(_frozen, backend.requests)}) == 1
@@ -266,13 +266,13 @@ def _frozen(request: Any) -> Any:
 async def test_a_changed_persona_changes_its_own_calls_and_no_others(
     ledger: Ledger, order: Any
 ) -> None:
-    backend, brief = ScriptedBackend(GOOD), Brief(DIMENSIONS.rubric, order=order)
+    backend, judge_prompt = ScriptedBackend(GOOD), JudgePrompt(DIMENSIONS.rubric, order=order)
     personas = list(load_personas())
 
     async def panel() -> None:
-        desk = Desk(ledger)
+        client = Client(ledger)
         for persona in personas:
-            await Judge(persona, backend).vote(desk, brief, MATTER, repeat=0)
+            await Judge(persona, backend).vote(client, judge_prompt, MATTER, repeat=0)
 
     await panel()
     assert len(backend.requests) == len(personas)
@@ -293,8 +293,8 @@ async def test_every_mode_is_another_question(ledger: Ledger) -> None:
         lambda asked: dict.fromkeys(asked.schema["required"], 5) | _flag(asked)
     )
     for mode in ("dimensions", "holistic", "no_rubric"):
-        brief = Brief(DIMENSIONS.rubric, mode=mode)
-        judgment = await vote(ledger, backend, brief=brief)
+        judge_prompt = JudgePrompt(DIMENSIONS.rubric, mode=mode)
+        judgment = await vote(ledger, backend, judge_prompt=judge_prompt)
         assert (judgment.status, judgment.mode, judgment.composite) == ("scored", mode, 5.0)
     assert len(backend.requests) == 3
 
@@ -314,18 +314,18 @@ async def test_a_call_that_brings_nothing_is_a_failed_vote_with_its_class(ledger
 
 async def test_what_the_budget_does_not_allow_is_not_asked(ledger: Ledger) -> None:
     backend = ScriptedBackend(GOOD, cost_usd=1.0)
-    desk = Desk(ledger, budget=Budget(cap=1.5))
-    judgment = await vote(ledger, backend, desk=desk)  # a call and its repair: 2 dollars
+    client = Client(ledger, budget=Budget(cap=1.5))
+    judgment = await vote(ledger, backend, client=client)  # a call and its repair: 2 dollars
     assert (judgment.status, judgment.reason) == ("not_asked", "budget")
     assert not backend.requests
 
 
 async def test_after_a_stop_a_vote_comes_from_the_ledger_or_is_not_asked(ledger: Ledger) -> None:
-    backend, desk = ScriptedBackend(GOOD), Desk(ledger)
-    await vote(ledger, backend, desk=desk)
-    desk.stop()
-    assert (await vote(ledger, backend, desk=desk)).status == "scored"
-    judgment = await vote(ledger, backend, desk=desk, persona="ethicist")
+    backend, client = ScriptedBackend(GOOD), Client(ledger)
+    await vote(ledger, backend, client=client)
+    client.stop()
+    assert (await vote(ledger, backend, client=client)).status == "scored"
+    judgment = await vote(ledger, backend, client=client, persona="ethicist")
     assert (judgment.status, judgment.reason) == ("not_asked", "interrupted")
 
 
@@ -377,13 +377,13 @@ async def test_an_expected_score_is_the_weighted_mean_and_is_asked_for(ledger: L
     # 0.5 × 7 + 0.3 × 8 + 0.2 × 9 = 7.7
     logprobs = spelled(('{"overall":', {}), ("7", {"7": 0.5, "8": 0.3, "9": 0.2}), ("}", {}))
     backend = ScriptedBackend(Reply('{"overall":7}', finish_reason="stop", logprobs=logprobs))
-    judgment = await vote(ledger, backend, brief=OVERALL, score_mode="expected")
+    judgment = await vote(ledger, backend, judge_prompt=OVERALL, score_mode="expected")
     assert (judgment.status, judgment.score_mode) == ("scored", "expected")
     assert judgment.scores == pytest.approx({"overall": 7.7})
     assert backend.requests[0].params["logprobs"] is True
     assert backend.requests[0].params["top_logprobs"] == 20
     plain = ScriptedBackend({"overall": 7})
-    await vote(ledger, plain, brief=OVERALL)
+    await vote(ledger, plain, judge_prompt=OVERALL)
     assert plain.requests, "an expected score and an integer are two questions"
 
 
@@ -391,14 +391,14 @@ async def test_a_ten_that_may_have_been_two_tokens_is_refused(ledger: Ledger) ->
     # "1" was not sampled and nobody knows whether a 0 would have followed it.
     logprobs = spelled(('{"overall":', {}), ("7", {"7": 0.6, "1": 0.4}), ("}", {}))
     backend = ScriptedBackend(Reply('{"overall":7}', finish_reason="stop", logprobs=logprobs))
-    judgment = await vote(ledger, backend, brief=OVERALL, score_mode="expected")
+    judgment = await vote(ledger, backend, judge_prompt=OVERALL, score_mode="expected")
     assert (judgment.status, judgment.reason) == ("unreadable", "two_token_values")
     assert judgment.scores == {}
 
 
 async def test_without_log_probabilities_the_integer_never_stands_in(ledger: Ledger) -> None:
     judgment = await vote(
-        ledger, ScriptedBackend({"overall": 7}), brief=OVERALL, score_mode="expected"
+        ledger, ScriptedBackend({"overall": 7}), judge_prompt=OVERALL, score_mode="expected"
     )
     assert (judgment.status, judgment.reason, judgment.scores) == ("unreadable", "no_logprobs", {})
     assert judgment.score_mode == "expected"
@@ -411,7 +411,7 @@ async def test_log_probabilities_come_over_the_wire_too(
     logprobs = spelled(('{"overall":', {}), ("7", {"7": 0.5, "9": 0.5}), ("}", {}))
     server.judge = constant(ServedReply('{"overall":7}', logprobs=logprobs))
     backend = LitellmBackend(BackendSpec(model="openai/x", api_base=server.openai_base))
-    judgment = await vote(ledger, backend, brief=OVERALL, score_mode="expected")
+    judgment = await vote(ledger, backend, judge_prompt=OVERALL, score_mode="expected")
     assert judgment.scores == pytest.approx({"overall": 8.0})
 
 
@@ -429,10 +429,10 @@ async def test_thirty_judges_at_once_learn_the_form_with_one_refused_call_each(
         backend = LitellmBackend(
             BackendSpec(model=model, api_base=server.bases[MODELS[model]], max_tokens=100)
         )
-        desk = Desk(ledger)
+        client = Client(ledger)
         judgments = await asyncio.gather(
             *(
-                vote(ledger, backend, desk=desk, persona=persona.id, repeat=repeat)
+                vote(ledger, backend, client=client, persona=persona.id, repeat=repeat)
                 for persona in load_personas()
                 for repeat in range(3)
             )
@@ -445,7 +445,7 @@ async def test_thirty_judges_at_once_learn_the_form_with_one_refused_call_each(
         assert 1 <= refused <= 3
         assert server.counts.total == 30 + refused
         server.reset()
-        await vote(ledger, backend, desk=Desk(ledger), repeat=9)  # remembered in the ledger
+        await vote(ledger, backend, client=Client(ledger), repeat=9)  # remembered in the ledger
         assert (server.counts.total, server.counts.by_status) == (1, {200: 1})
     finally:
         server.supports = frozenset({"json_schema", "json_object"})
@@ -458,9 +458,9 @@ async def test_a_wrong_key_is_met_once_and_not_by_every_call(
     server.reset()
     server.judge = constant(Fault.UNAUTHORIZED_ECHOING_KEY)
     backend = LitellmBackend(BackendSpec(model=model, api_base=server.bases[MODELS[model]]))
-    desk = Desk(ledger)
+    client = Client(ledger)
     judgments = await asyncio.gather(
-        *(vote(ledger, backend, desk=desk, persona=persona.id) for persona in load_personas())
+        *(vote(ledger, backend, client=client, persona=persona.id) for persona in load_personas())
     )
     assert {(j.status, j.reason) for j in judgments} == {("failed", "authentication")}
     assert server.counts.total == 1

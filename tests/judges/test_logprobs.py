@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from areopagus.errors import InputError
 from areopagus.judges.logprobs import ExpectedResult, expected_scores
-from areopagus.judges.schema import OutputSchema, Vote, judgment_schema
+from areopagus.judges.schema import OutputSchema, ParsedScore, judgment_schema
 from areopagus.records.types import Reply
 
 Position = tuple[str, dict[str, float]]
@@ -18,7 +18,7 @@ BARE = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
 TWO = judgment_schema(("clarity", "grounding"), 1, 10, abstained=True, rationale=False)
 
 
-def scale(low: int, high: int) -> OutputSchema[Vote]:
+def scale(low: int, high: int) -> OutputSchema[ParsedScore]:
     return judgment_schema(("overall",), low, high, abstained=False, rationale=False)
 
 
@@ -407,7 +407,7 @@ def test_arbitrary_log_probabilities_never_raise_nor_become_a_number(junk: list[
     st.booleans(),
 )
 def test_arbitrary_distributions_give_a_value_on_the_scale_or_a_reason(
-    score: int, contract: OutputSchema[Vote], listed: list[dict[str, float]], by_digit: bool
+    score: int, contract: OutputSchema[ParsedScore], listed: list[dict[str, float]], by_digit: bool
 ) -> None:
     number = list(str(score)) if by_digit else [str(score)]
     tokens = ['{"overall": ', *number, "}"]

@@ -12,7 +12,7 @@ from areopagus.judges.schema import (
     PROBLEMS,
     TEXT,
     OutputSchema,
-    Vote,
+    ParsedScore,
     judgment_schema,
     object_schema,
 )
@@ -25,11 +25,13 @@ ONE = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
 GOOD = '{"clarity": 7, "grounding": 4, "abstained": false}'
 
 
-def read(text: str | None, contract: OutputSchema[Vote] = TWO, **fields: Any) -> Parsed[Vote]:
+def read(
+    text: str | None, contract: OutputSchema[ParsedScore] = TWO, **fields: Any
+) -> Parsed[ParsedScore]:
     return parse(Reply(text=text, **fields), contract)
 
 
-def voted(text: str | None, contract: OutputSchema[Vote] = TWO) -> Vote:
+def voted(text: str | None, contract: OutputSchema[ParsedScore] = TWO) -> ParsedScore:
     value = read(text, contract).value
     assert value is not None
     return value
@@ -58,7 +60,7 @@ ACCEPTED = {
 
 @pytest.mark.parametrize("text", ACCEPTED.values(), ids=ACCEPTED.keys())
 def test_a_single_clear_object_is_scored(text: str) -> None:
-    assert voted(text) == Vote({"clarity": 7, "grounding": 4})
+    assert voted(text) == ParsedScore({"clarity": 7, "grounding": 4})
 
 
 def with_clarity(literal: str) -> str:
@@ -224,7 +226,7 @@ def test_a_harsh_or_wordy_judge_is_not_taken_for_a_refusing_one(text: str) -> No
     ],
 )
 def test_an_abstention_keeps_the_numbers_it_came_with(text: str, scores: dict[str, int]) -> None:
-    assert voted(text) == Vote(scores, abstained=True)
+    assert voted(text) == ParsedScore(scores, abstained=True)
 
 
 @pytest.mark.parametrize(
@@ -241,7 +243,7 @@ def test_an_abstention_with_impossible_numbers_is_unreadable(text: str, problem:
 
 @pytest.mark.parametrize("text", ["7", " 7\n", "```\n7\n```", '{"overall": 7}', "\ufeff7"])
 def test_a_bare_integer_is_a_vote_in_the_single_integer_modes(text: str) -> None:
-    assert voted(text, ONE) == Vote({"overall": 7})
+    assert voted(text, ONE) == ParsedScore({"overall": 7})
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,7 @@ def test_exactly_the_integers_of_the_scale_are_scores(low: int, high: int) -> No
 
 def test_a_rationale_is_kept_line_breaks_and_all() -> None:
     vote = voted('{"rationale": "One.\nTwo {3}.\\n", "clarity": 7}', ARGUED)
-    assert vote == Vote({"clarity": 7}, "One.\nTwo {3}.\n")
+    assert vote == ParsedScore({"clarity": 7}, "One.\nTwo {3}.\n")
 
 
 def test_an_object_inside_the_rationale_is_no_second_vote() -> None:
@@ -367,7 +369,7 @@ JSON_VALUES = st.recursive(
 ANY_TEXT = st.text(st.characters())
 
 
-def check(parsed: Parsed[Vote], contract: OutputSchema[Vote]) -> None:
+def check(parsed: Parsed[ParsedScore], contract: OutputSchema[ParsedScore]) -> None:
     """What holds of every reply, whatever was read."""
     vote = parsed.value
     assert (vote is not None) == (parsed.outcome == "read") == (parsed.problem is None)
@@ -385,7 +387,7 @@ def check(parsed: Parsed[Vote], contract: OutputSchema[Vote]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(ANY_TEXT | st.none(), ENDINGS, ANY_TEXT | st.none(), CONTRACTS)
 def test_arbitrary_text_never_raises(
-    text: str | None, ending: str | None, refusal: str | None, contract: OutputSchema[Vote]
+    text: str | None, ending: str | None, refusal: str | None, contract: OutputSchema[ParsedScore]
 ) -> None:
     check(read(text, contract, finish_reason=ending, refusal=refusal), contract)
 
@@ -393,7 +395,7 @@ def test_arbitrary_text_never_raises(
 @settings(max_examples=300, deadline=None)
 @given(JSON_VALUES, ANY_TEXT, ANY_TEXT, CONTRACTS)
 def test_arbitrary_json_never_raises(
-    value: Any, before: str, after: str, contract: OutputSchema[Vote]
+    value: Any, before: str, after: str, contract: OutputSchema[ParsedScore]
 ) -> None:
     check(read(json.dumps(value), contract), contract)
     check(read(before + json.dumps(value) + after, contract), contract)
@@ -401,7 +403,9 @@ def test_arbitrary_json_never_raises(
 
 @settings(max_examples=500, deadline=None)
 @given(st.data(), CONTRACTS)
-def test_mutated_votes_never_raise(data: st.DataObject, contract: OutputSchema[Vote]) -> None:
+def test_mutated_votes_never_raise(
+    data: st.DataObject, contract: OutputSchema[ParsedScore]
+) -> None:
     fields: dict[str, Any] = dict.fromkeys(contract.keys, contract.low)
     fields |= {"rationale": "why"} if "rationale" in contract.keys else {}
     fields |= {"abstained": False} if "abstained" in contract.keys else {}

@@ -16,7 +16,7 @@ from areopagus.judges.prompt import (
     NONCE_DIGITS,
     NONCE_LINE,
     ORDERS,
-    Brief,
+    JudgePrompt,
     marked,
     nonce_for,
     rubric_text,
@@ -41,8 +41,8 @@ def personas() -> list[Persona]:
     return list(load_personas())
 
 
-def texts(brief: Brief, persona: Persona) -> tuple[str, str]:
-    system, user = brief.messages(persona, PROMPT, RESPONSE, NONCE)
+def texts(judge_prompt: JudgePrompt, persona: Persona) -> tuple[str, str]:
+    system, user = judge_prompt.messages(persona, PROMPT, RESPONSE, NONCE)
     assert (system["role"], user["role"]) == ("system", "user")
     return system["content"], user["content"]
 
@@ -53,23 +53,23 @@ def texts(brief: Brief, persona: Persona) -> tuple[str, str]:
 def test_the_contract_stands_in_the_system_message_and_the_texts_in_the_users(
     rubric: Rubric, personas: list[Persona], mode: Any, order: Any, rationale: Any
 ) -> None:
-    brief = Brief(rubric, mode=mode, order=order, rationale=rationale)
-    system, user = texts(brief, personas[0])
-    assert system.endswith(brief.form())
+    judge_prompt = JudgePrompt(rubric, mode=mode, order=order, rationale=rationale)
+    system, user = texts(judge_prompt, personas[0])
+    assert system.endswith(judge_prompt.form())
     assert PROMPT not in system
     assert RESPONSE not in system
     assert NONCE not in system
     assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{marked('PROMPT', PROMPT, NONCE)}\n\n")
     assert marked("RESPONSE", RESPONSE, NONCE) in user
     assert user.count(NONCE) == 7
-    assert ("rationale" in brief.contract.keys) == (rationale == "before")
+    assert ("rationale" in judge_prompt.contract.keys) == (rationale == "before")
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_rubric_is_shown_in_two_modes_and_not_a_word_of_it_in_the_third(
     rubric: Rubric, personas: list[Persona], mode: Any
 ) -> None:
-    system, user = texts(Brief(rubric, mode=mode), personas[0])
+    system, user = texts(JudgePrompt(rubric, mode=mode), personas[0])
     if mode == "no_rubric":
         for dimension in rubric.dimensions:
             for piece in (dimension.id, dimension.label, dimension.definition, dimension.question):
@@ -84,9 +84,9 @@ def test_the_rubric_is_shown_in_two_modes_and_not_a_word_of_it_in_the_third(
 
 
 def test_each_mode_asks_for_its_own_keys(rubric: Rubric) -> None:
-    assert Brief(rubric).contract.keys == (*rubric.dimension_ids, "abstained")
-    assert Brief(rubric, mode="holistic").contract.keys == ("overall",)
-    assert Brief(rubric, mode="no_rubric", rationale="before").contract.keys == (
+    assert JudgePrompt(rubric).contract.keys == (*rubric.dimension_ids, "abstained")
+    assert JudgePrompt(rubric, mode="holistic").contract.keys == ("overall",)
+    assert JudgePrompt(rubric, mode="no_rubric", rationale="before").contract.keys == (
         "rationale",
         "overall",
     )
@@ -96,8 +96,8 @@ def test_anchors_can_be_left_out(rubric: Rubric, personas: list[Persona]) -> Non
     anchors = [text for d in rubric.dimensions for text in d.anchors.values()]
     anchors += rubric.anchors.values()
     assert anchors
-    with_them, _ = texts(Brief(rubric), personas[0])
-    without, _ = texts(Brief(rubric, anchors=False), personas[0])
+    with_them, _ = texts(JudgePrompt(rubric), personas[0])
+    without, _ = texts(JudgePrompt(rubric, anchors=False), personas[0])
     assert all(text in with_them for text in anchors)
     assert not any(text in without for text in anchors)
 
@@ -105,16 +105,16 @@ def test_anchors_can_be_left_out(rubric: Rubric, personas: list[Persona]) -> Non
 def test_with_the_response_first_all_personas_share_everything_before_their_own_block(
     rubric: Rubric, personas: list[Persona]
 ) -> None:
-    brief = Brief(rubric, order="response_first")
-    systems = {texts(brief, persona)[0] for persona in personas}
+    judge_prompt = JudgePrompt(rubric, order="response_first")
+    systems = {texts(judge_prompt, persona)[0] for persona in personas}
     assert len(systems) == 1
     for one, other in combinations(personas, 2):
-        pairs = zip(texts(brief, one)[1], texts(brief, other)[1], strict=False)
+        pairs = zip(texts(judge_prompt, one)[1], texts(judge_prompt, other)[1], strict=False)
         shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        assert shared.startswith(brief.opening(PROMPT, RESPONSE, NONCE))
+        assert shared.startswith(judge_prompt.opening(PROMPT, RESPONSE, NONCE))
         assert "Your perspective: " in shared
     for persona in personas:
-        system, user = texts(brief, persona)
+        system, user = texts(judge_prompt, persona)
         assert persona.description.strip() in user.rpartition("<<<END RESPONSE")[2]
         assert persona.description.strip() not in system
 
@@ -122,14 +122,14 @@ def test_with_the_response_first_all_personas_share_everything_before_their_own_
 def test_with_the_persona_first_its_system_message_is_the_same_for_every_response(
     rubric: Rubric, personas: list[Persona]
 ) -> None:
-    brief = Brief(rubric, order="persona_first")
+    judge_prompt = JudgePrompt(rubric, order="persona_first")
     for persona in personas:
-        system, user = texts(brief, persona)
-        other = brief.messages(persona, "Another?", "Another.", nonce_for(b"s", "Another?"))
+        system, user = texts(judge_prompt, persona)
+        other = judge_prompt.messages(persona, "Another?", "Another.", nonce_for(b"s", "Another?"))
         assert other[0]["content"] == system
         assert persona.description.strip() in system
         assert persona.description.strip() not in user
-    assert len({texts(brief, persona)[0] for persona in personas}) == len(personas)
+    assert len({texts(judge_prompt, persona)[0] for persona in personas}) == len(personas)
 
 
 def test_the_same_name_with_another_text_is_another_persona(
@@ -137,8 +137,8 @@ def test_the_same_name_with_another_text_is_another_persona(
 ) -> None:
     changed = personas[0].model_copy(update={"description": "A wholly different point of view."})
     for order in ORDERS:
-        brief = Brief(rubric, order=order)
-        assert texts(brief, personas[0]) != texts(brief, changed)
+        judge_prompt = JudgePrompt(rubric, order=order)
+        assert texts(judge_prompt, personas[0]) != texts(judge_prompt, changed)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -164,15 +164,15 @@ def test_examples_lexicon_and_provenance_are_never_shown_to_a_judge(
         }
     )
     for mode in MODES:
-        assert "canary" not in "".join(texts(Brief(rubric, mode=mode, order=order), persona))
+        assert "canary" not in "".join(texts(JudgePrompt(rubric, mode=mode, order=order), persona))
 
 
 @given(response=st.text(max_size=300))
 @settings(max_examples=50, deadline=None)
 def test_the_judged_text_stands_unaltered_and_only_between_its_marks(response: str) -> None:
-    brief = Brief(load_rubric("critical_thinking"))
+    judge_prompt = JudgePrompt(load_rubric("critical_thinking"))
     nonce = nonce_for(b"secret", PROMPT, response)
-    user = brief.messages(load_persona("historian"), PROMPT, response, nonce)[1]["content"]
+    user = judge_prompt.messages(load_persona("historian"), PROMPT, response, nonce)[1]["content"]
     inside = user.partition(f"<<<RESPONSE {nonce}>>>\n")[2].rpartition(f"\n<<<END RESPONSE {nonce}")
     assert inside[0] == response
     assert user.count(f"<<<END RESPONSE {nonce}>>>") == 1
@@ -181,9 +181,9 @@ def test_the_judged_text_stands_unaltered_and_only_between_its_marks(response: s
 def test_a_repair_continues_the_conversation_and_quotes_no_more_than_the_reply(
     rubric: Rubric, personas: list[Persona]
 ) -> None:
-    brief = Brief(rubric)
-    messages = brief.messages(personas[0], PROMPT, RESPONSE, NONCE)
-    repair = brief.repair(messages, "  " + "x" * 5_000, "not_json")
+    judge_prompt = JudgePrompt(rubric)
+    messages = judge_prompt.messages(personas[0], PROMPT, RESPONSE, NONCE)
+    repair = judge_prompt.repair(messages, "  " + "x" * 5_000, "not_json")
     assert repair[:2] == messages
     assert [message["role"] for message in repair] == ["system", "user", "assistant", "user"]
     assert repair[2]["content"] == "x" * 1_000
@@ -196,8 +196,8 @@ def test_a_repair_of_nothing_says_so(
     rubric: Rubric, personas: list[Persona], text: str | None
 ) -> None:
     # Several endpoints refuse an assistant message without content.
-    messages = Brief(rubric).messages(personas[0], PROMPT, RESPONSE, NONCE)
-    assert Brief(rubric).repair(messages, text, "empty")[2]["content"] == "(no text)"
+    messages = JudgePrompt(rubric).messages(personas[0], PROMPT, RESPONSE, NONCE)
+    assert JudgePrompt(rubric).repair(messages, text, "empty")[2]["content"] == "(no text)"
 
 
 def test_the_default_order_is_one_of_the_two() -> None:
@@ -210,20 +210,20 @@ def test_the_default_order_is_one_of_the_two() -> None:
 def test_the_form_names_every_key_and_holds_no_number_but_the_scale(
     rubric: Rubric, mode: Any, rationale: Any
 ) -> None:
-    brief = Brief(rubric, mode=mode, rationale=rationale)
-    for text in (brief.form(), brief.repair_request("not_json")):
-        assert all(f'"{key}"' in text for key in brief.contract.keys)
+    judge_prompt = JudgePrompt(rubric, mode=mode, rationale=rationale)
+    for text in (judge_prompt.form(), judge_prompt.repair_request("not_json")):
+        assert all(f'"{key}"' in text for key in judge_prompt.contract.keys)
         assert set(re.findall(r"\d+", text)) == {"1", "10"}
         assert re.search(r'": \d', text) is None
-    assert ("rationale" in brief.form()) == (rationale == "before")
-    assert ("abstained" in brief.form()) == (mode == "dimensions")
+    assert ("rationale" in judge_prompt.form()) == (rationale == "before")
+    assert ("abstained" in judge_prompt.form()) == (mode == "dimensions")
 
 
 def test_each_repairable_problem_is_named_differently(rubric: Rubric) -> None:
-    brief = Brief(rubric)
+    judge_prompt = JudgePrompt(rubric)
     repairable = [problem for problem in PROBLEMS if problem not in ("content_filter", "refusal")]
-    assert len({brief.repair_request(problem) for problem in repairable}) == len(repairable)
-    assert "ignore the rubric" not in brief.repair_request("ignore the rubric")
+    assert len({judge_prompt.repair_request(problem) for problem in repairable}) == len(repairable)
+    assert "ignore the rubric" not in judge_prompt.repair_request("ignore the rubric")
 
 
 judged_texts = st.text(max_size=200) | st.text(

@@ -10,8 +10,8 @@ from areopagus.judges.schema import (
     PROBLEMS,
     TEXT,
     OutputSchema,
+    ParsedScore,
     Value,
-    Vote,
     form_repair,
     judgment_schema,
     model_schema,
@@ -53,7 +53,7 @@ def test_the_single_integer_schema_asks_for_one_integer() -> None:
     ],
 )
 def test_a_bare_integer_suffices_only_where_nothing_else_is_asked(
-    contract: OutputSchema[Vote], is_single: bool
+    contract: OutputSchema[ParsedScore], is_single: bool
 ) -> None:
     assert contract.is_single_integer is is_single
 

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.models.backend import LADDER, BackendSpec, Rung
+from areopagus.judges.models.backend import RESPONSE_FORMATS, BackendSpec, ResponseFormat
 from areopagus.judges.models.budget import Budget
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import Request
 from areopagus.judges.schema import FLAG, TEXT, object_schema
@@ -60,7 +60,7 @@ def request(text: str = "Why?", **changes: Any) -> Request:
 
 
 async def test_an_answer_that_can_be_read_is_a_value(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend(GOOD), Desk(ledger)
+    backend, client = ScriptedBackend(GOOD), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.value, done.reason) == ("read", FIT, None)
     assert (done.calls, len(backend.requests)) == (1, 1)
@@ -69,7 +69,7 @@ async def test_an_answer_that_can_be_read_is_a_value(ledger: Ledger) -> None:
 
 
 async def test_an_unreadable_answer_is_asked_for_once_more(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend(["It is fit.", GOOD]), Desk(ledger)
+    backend, client = ScriptedBackend(["It is fit.", GOOD]), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.value, done.calls) == ("read", FIT, 2)
     roles = [message["role"] for message in backend.requests[1].messages]
@@ -79,7 +79,7 @@ async def test_an_unreadable_answer_is_asked_for_once_more(ledger: Ledger) -> No
 
 
 async def test_what_stays_unreadable_says_why_and_is_asked_no_third_time(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend(["It is fit.", '{"why": "so"}', GOOD]), Desk(ledger)
+    backend, client = ScriptedBackend(["It is fit.", '{"why": "so"}', GOOD]), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.reason, done.value) == ("unreadable", "missing_key", None)
     assert done.found == {"why": "so"}
@@ -90,20 +90,20 @@ async def test_what_stays_unreadable_says_why_and_is_asked_no_third_time(ledger:
 
 async def test_a_reply_that_was_cut_off_may_take_twice_the_tokens(ledger: Ledger) -> None:
     cut = Reply(text=GOOD[:20], finish_reason="length")
-    backend, client = ScriptedBackend([cut, GOOD], max_tokens=100), Desk(ledger)
+    backend, client = ScriptedBackend([cut, GOOD], max_tokens=100), Client(ledger)
     done = await complete(client, backend, question())
     assert done.status == "read"
     assert [asked.params["max_tokens"] for asked in backend.requests] == [100, 200]
 
 
 async def test_a_refusal_is_not_argued_with(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend("I'm sorry, but I can't help with that."), Desk(ledger)
+    backend, client = ScriptedBackend("I'm sorry, but I can't help with that."), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.reason, len(backend.requests)) == ("refused", "refusal", 1)
 
 
 async def test_no_reply_is_a_failure_by_its_class(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend(ProviderError("context_length", "too long")), Desk(ledger)
+    backend, client = ScriptedBackend(ProviderError("context_length", "too long")), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.reason, done.detail) == ("failed", "context_length", "too long")
     assert (done.calls, done.cost_usd) == (0, 0.0)
@@ -111,16 +111,16 @@ async def test_no_reply_is_a_failure_by_its_class(ledger: Ledger) -> None:
 
 async def test_what_the_budget_or_a_stop_forbids_is_not_asked(ledger: Ledger) -> None:
     backend = ScriptedBackend(GOOD, cost_usd=1.0)
-    poor = Desk(ledger, budget=Budget(cap=0.5))
+    poor = Client(ledger, budget=Budget(cap=0.5))
     assert (await complete(poor, backend, question())).reason == "budget"
-    stopped = Desk(ledger)
+    stopped = Client(ledger)
     stopped.stop()
     done = await complete(stopped, backend, question())
     assert (done.status, done.reason, backend.requests) == ("not_asked", "interrupted", [])
 
 
 async def test_a_question_without_repairs_is_left_to_its_caller(ledger: Ledger) -> None:
-    backend, client = ScriptedBackend(["It is fit.", GOOD]), Desk(ledger)
+    backend, client = ScriptedBackend(["It is fit.", GOOD]), Client(ledger)
     first = question(repairs=False)
     done = await complete(client, backend, first)
     assert (done.status, done.text) == ("unreadable", "It is fit.")
@@ -135,7 +135,7 @@ async def test_an_object_that_may_be_quoted_from_what_was_shown_is_not_the_answe
     ledger: Ledger,
 ) -> None:
     quoted = f"The text says {GOOD}"
-    backend, client = ScriptedBackend([quoted, quoted]), Desk(ledger)
+    backend, client = ScriptedBackend([quoted, quoted]), Client(ledger)
     done = await complete(client, backend, question(shown=(f"Reply {GOOD}",)))
     assert (done.status, done.reason) == ("unreadable", "embedded")
 
@@ -144,7 +144,7 @@ async def test_an_object_that_may_be_quoted_from_what_was_shown_is_not_the_answe
 async def test_a_draft_in_reasoning_that_never_ends_is_no_answer(
     ledger: Ledger, draft: str
 ) -> None:
-    backend, client = ScriptedBackend([draft, draft]), Desk(ledger)
+    backend, client = ScriptedBackend([draft, draft]), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.reason) == ("unreadable", "unclosed_reasoning")
 
@@ -154,7 +154,7 @@ async def test_a_reply_that_ended_in_an_unknown_way_is_no_answer(
     ledger: Ledger, ending: str
 ) -> None:
     reply = Reply(text=GOOD, finish_reason=ending)
-    backend, client = ScriptedBackend([reply, reply]), Desk(ledger)
+    backend, client = ScriptedBackend([reply, reply]), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.reason) == ("unreadable", "finish_reason")
 
@@ -162,8 +162,10 @@ async def test_a_reply_that_ended_in_an_unknown_way_is_no_answer(
 # Response formats --------------------------------------------------------------------------------
 
 
-def build(text: str = "Why?") -> Callable[[Rung], Request]:
-    return lambda rung: request(text, structured=rung, schema={"type": "object"})
+def build(text: str = "Why?") -> Callable[[ResponseFormat], Request]:
+    return lambda response_format: request(
+        text, structured=response_format, schema={"type": "object"}
+    )
 
 
 def picky(*accepted: str) -> Callable[[Request], Any]:
@@ -175,21 +177,21 @@ def picky(*accepted: str) -> Callable[[Request], Any]:
     return answer
 
 
-@pytest.mark.parametrize("accepted", LADDER)
+@pytest.mark.parametrize("accepted", RESPONSE_FORMATS)
 async def test_the_form_of_structured_output_is_learned_once_and_remembered(
     ledger: Ledger, accepted: str
 ) -> None:
     backend = ScriptedBackend(picky(accepted), structured="auto")
-    desk = Desk(ledger)
+    client = Client(ledger)
     answers = await asyncio.gather(
-        *(ask(desk, backend, build(str(n)), desk.purse()) for n in range(30))
+        *(ask(client, backend, build(str(n)), client.reservation()) for n in range(30))
     )
     assert {asked.structured for _, asked in answers} == {accepted}
-    refused = list(LADDER).index(accepted)
+    refused = list(RESPONSE_FORMATS).index(accepted)
     assert len(backend.requests) == 30 + refused  # one refused call a form, not thirty
     later = ScriptedBackend(picky(accepted), structured="auto")
-    desk = Desk(ledger)
-    await ask(desk, later, build("new"), desk.purse())
+    client = Client(ledger)
+    await ask(client, later, build("new"), client.reservation())
     assert len(later.requests) == 1
     assert ledger.capability(backend.spec.identity) == accepted
 
@@ -197,7 +199,7 @@ async def test_the_form_of_structured_output_is_learned_once_and_remembered(
 async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend, desk = ScriptedBackend(picky("json_schema"), structured="auto"), Desk(ledger)
+    backend, client = ScriptedBackend(picky("json_schema"), structured="auto"), Client(ledger)
     assert ledger.path is not None
     other = sqlite3.connect(ledger.path, isolation_level=None, check_same_thread=False)
     finish = ledger.finish
@@ -208,7 +210,7 @@ async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
         threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
 
     monkeypatch.setattr(ledger, "finish", finish_and_lock)
-    task = asyncio.create_task(ask(desk, backend, build(), desk.purse()))
+    task = asyncio.create_task(ask(client, backend, build(), client.reservation()))
     assert await longest_pause_until(task) < 0.3
     other.close()
     assert ledger.capability(backend.spec.identity) == "json_schema"
@@ -227,18 +229,18 @@ async def longest_pause_until(task: asyncio.Task[Any]) -> float:
 
 async def test_a_fault_that_is_not_about_the_form_teaches_nothing(ledger: Ledger) -> None:
     backend = ScriptedBackend(ProviderError("context_length", "too long"), structured="auto")
-    desk = Desk(ledger)
+    client = Client(ledger)
     with pytest.raises(ProviderError):
-        await ask(desk, backend, build(), desk.purse())
+        await ask(client, backend, build(), client.reservation())
     assert len(backend.requests) == 1
     assert ledger.capability(backend.spec.identity) is None
 
 
 async def test_a_form_that_is_set_is_not_probed(ledger: Ledger) -> None:
     backend = ScriptedBackend(picky("prompt"), structured="json_schema")
-    desk = Desk(ledger)
+    client = Client(ledger)
     with pytest.raises(ProviderError):
-        await ask(desk, backend, build(), desk.purse())
+        await ask(client, backend, build(), client.reservation())
     assert len(backend.requests) == 1
 
 
@@ -248,10 +250,10 @@ async def test_a_dead_endpoint_is_not_probed_one_call_after_the_other(ledger: Le
             await asyncio.sleep(0.1)
             raise ProviderError("connection", "refused")
 
-    backend, desk = Dead("", structured="auto", max_attempts=1), Desk(ledger)
+    backend, client = Dead("", structured="auto", max_attempts=1), Client(ledger)
     started = asyncio.get_running_loop().time()
     results = await asyncio.gather(
-        *(ask(desk, backend, build(str(n)), desk.purse()) for n in range(8)),
+        *(ask(client, backend, build(str(n)), client.reservation()) for n in range(8)),
         return_exceptions=True,
     )
     assert all(isinstance(result, ProviderError) for result in results)
@@ -271,7 +273,7 @@ async def test_an_error_that_names_the_format_is_not_this_format_whatever_its_st
             return ProviderError(fault, refusal, status=status)
         return GOOD
 
-    backend, client = ScriptedBackend(answer, structured="auto"), Desk(ledger)
+    backend, client = ScriptedBackend(answer, structured="auto"), Client(ledger)
     done = await complete(client, backend, question())
     assert (done.status, done.response_format) == ("read", "json_object_schema")
     assert len(backend.requests) == 2  # and the refused one was not tried again
@@ -282,15 +284,17 @@ async def test_a_server_that_is_overloaded_is_asked_again_in_the_same_format(
     ledger: Ledger,
 ) -> None:
     busy = ProviderError("server", "overloaded: json_schema worker", status=503)
-    backend, client = ScriptedBackend([busy, GOOD], structured="auto"), Desk(ledger)
+    backend, client = ScriptedBackend([busy, GOOD], structured="auto"), Client(ledger)
     done = await complete(client, backend, question())
     assert done.response_format == "json_schema"
     assert [asked.structured for asked in backend.requests] == ["json_schema"] * 2
 
 
 @pytest.mark.parametrize("learned", ["json_schema", "json_object", "prompt"])
-async def test_what_an_earlier_version_learned_still_holds(ledger: Ledger, learned: Rung) -> None:
-    backend, client = ScriptedBackend(GOOD, structured="auto"), Desk(ledger)
+async def test_what_an_earlier_version_learned_still_holds(
+    ledger: Ledger, learned: ResponseFormat
+) -> None:
+    backend, client = ScriptedBackend(GOOD, structured="auto"), Client(ledger)
     await ledger.set_capability(backend.spec.identity, learned)
     done = await complete(client, backend, question())
     assert (done.response_format, len(backend.requests)) == (learned, 1)
@@ -311,6 +315,6 @@ async def test_a_server_that_refuses_a_schema_with_500_is_asked_for_an_object_wi
 
     server.judge = llama_cpp
     backend = LitellmBackend(BackendSpec(model="openai/local", api_base=server.openai_base))
-    done = await complete(Desk(ledger), backend, question())
+    done = await complete(Client(ledger), backend, question())
     assert (done.status, done.response_format) == ("read", "json_object_schema")
     assert formats[1:] == [{"type": "json_object", "schema": SCHEMA.json_schema}]

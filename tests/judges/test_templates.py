@@ -10,7 +10,7 @@ import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError
-from areopagus.judges import Brief, Judge, Matter
+from areopagus.judges import Judge, JudgePrompt, Sample
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.templates import DEFAULT, FIRST, fill, list_templates, load_template, without
@@ -21,7 +21,7 @@ from areopagus.rubrics import load_rubric
 from areopagus.schemas import schema_files
 from areopagus.testing import ScriptedBackend
 
-MATTER = Matter("r1", "p1", "m1", "Is privacy a right?", "It is, since without it no one is free.")
+MATTER = Sample("r1", "p1", "m1", "Is privacy a right?", "It is, since without it no one is free.")
 ROWS = [{"response_id": "r1", "prompt_text": MATTER.prompt, "response_text": MATTER.response}]
 VOTE = json.dumps(
     {**dict.fromkeys(load_rubric("critical_thinking").dimension_ids, 7), "abstained": False}
@@ -46,7 +46,7 @@ def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_ver
     settings: tuple[Any, Any, Any], keys: tuple[str, str]
 ) -> None:
     mode, order, response_format = settings
-    brief = Brief(
+    judge_prompt = JudgePrompt(
         load_rubric("critical_thinking"),
         mode=mode,
         order=order,
@@ -56,7 +56,7 @@ def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_ver
     backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
     score_mode: Any = "expected" if mode == "no_rubric" else "integer"
     judge = Judge(load_persona("historian"), backend, score_mode)
-    question = judge.question(brief, MATTER, secret=b"secret", repeat=1)
+    question = judge.question(judge_prompt, MATTER, secret=b"secret", repeat=1)
     repair = question.repaired("seven", "truncated")
     found = [each.request(backend, response_format).key() for each in (question, repair)]
     assert [key[:16] for key in found] == list(keys)
@@ -67,11 +67,11 @@ def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
     judge = Judge(load_persona("historian"), ScriptedBackend(VOTE))
     keys = {
         judge.requests(
-            Brief(rubric, template=load_template(name)),
+            JudgePrompt(rubric, template=load_template(name)),
             MATTER,
             secret=b"secret",
             repeat=0,
-            rung="prompt",
+            response_format="prompt",
         ).key()
         for name in (DEFAULT, FIRST)
     }
@@ -103,9 +103,9 @@ def test_a_folder_of_the_first_version_is_continued_under_its_wording_and_the_re
 async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> None:
     key = "49b5eca658275c13dc7169b3a8c58ca180e18206ca95009490f07f3ad2a3ac32"
     ledger = Ledger.open(tmp_path / "l.sqlite")
-    intent = await ledger.begin(key, backend="openai/gpt-4o-mini")
+    pending_call = await ledger.begin(key, backend="openai/gpt-4o-mini")
     reply = Reply(text=VOTE, finish_reason="stop")
-    await ledger.finish(intent, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
+    await ledger.finish(pending_call, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
     model = {"model": "openai/gpt-4o-mini", "structured": "json_schema"}
     panel = Panel(model, ledger=ledger, personas=["historian"], template=FIRST)
     verdict = await panel.ascore(MATTER.prompt, MATTER.response)
@@ -126,10 +126,10 @@ def test_a_result_records_the_template_by_its_hash(tmp_path: Path) -> None:
 
 
 def test_the_closing_block_of_the_default_carries_the_marker() -> None:
-    brief = Brief(load_rubric("critical_thinking"))
-    closing = brief.closing(load_persona("historian"), "0123456789abcdef")
+    judge_prompt = JudgePrompt(load_rubric("critical_thinking"))
+    closing = judge_prompt.closing(load_persona("historian"), "0123456789abcdef")
     assert "<<<END PANEL 0123456789abcdef>>>" in closing
-    opening = brief.opening("Why?", "Because.", "0123456789abcdef")
+    opening = judge_prompt.opening("Why?", "Because.", "0123456789abcdef")
     assert opening.index("<<<PANEL 0123456789abcdef>>>") > opening.index("<<<END RESPONSE")
 
 

@@ -15,9 +15,9 @@ from areopagus import InputError, Panel, ProviderError, Run
 from areopagus.errors import InputFault
 from areopagus.experiment.engine import sit
 from areopagus.graphs.panel import build_panel_graph
-from areopagus.graphs.state import Sitting
+from areopagus.graphs.state import PanelContext
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.precision import panel_with_rule, precision_sentences
 from areopagus.records.run_tables import read_judgments, read_scores
@@ -135,7 +135,7 @@ def test_a_run_that_the_ledger_decides_needs_no_key(tmp_path: Path) -> None:
                 panel.score_many(rows(), tmp_path / "more", **further)  # type: ignore[arg-type]
         with pytest.raises(InputError, match="SOME_KEY"):
             panel.score_many(rows(13), tmp_path / "more", precision=0.4)
-        assert panel.ledger.orphans() == 0
+        assert panel.ledger.abandoned() == 0
     assert sent(locked) == 0  # type: ignore[arg-type]
 
 
@@ -304,16 +304,16 @@ class _Keyed:
 async def test_with_a_checkpointer_the_rule_is_the_same(panel: Panel) -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from areopagus.experiment.session import matter_from
+    from areopagus.experiment.session import sample_from
 
     ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
-    matter = matter_from("Why?", "Because of this and that.", "r", "p", "w")
-    sitting = Sitting(matter, ruled, Desk(panel.ledger))
-    plain = await sit(sitting)
+    sample = sample_from("Why?", "Because of this and that.", "r", "p", "w")
+    context = PanelContext(sample, ruled, Client(panel.ledger))
+    plain = await sit(context)
     config = {"configurable": {"thread_id": "one"}}
     graph = build_panel_graph(InMemorySaver())
-    saved = await sit(sitting, graph=graph, config=config)
-    again = await sit(sitting, graph=graph, config=config)
+    saved = await sit(context, graph=graph, config=config)
+    again = await sit(context, graph=graph, config=config)
 
     def told(verdict: Any) -> list[tuple[Any, ...]]:
         return [(v.persona, v.model, v.status, v.reason, v.scores) for v in verdict.judgments]

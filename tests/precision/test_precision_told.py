@@ -157,9 +157,9 @@ def test_only_what_is_asked_anyway_goes_into_batches(tmp_path: Path) -> None:
         ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
         source = open_responses(rows(3))
         source.check()
-        rungs: Any = {"offline/lexical": "json_schema"}
-        first = list(planned_judgments(ruled, source.rows(), rungs))
-        whole = list(planned_judgments(ruled, source.rows(), rungs, whole=True))
+        response_formats: Any = {"offline/lexical": "json_schema"}
+        first = list(planned_judgments(ruled, source.rows(), response_formats))
+        whole = list(planned_judgments(ruled, source.rows(), response_formats, whole=True))
         with pytest.raises(InputError, match="do not go together"):
             panel.job(rows(), tmp_path / "run", batch=BatchSettings(only=True), precision=0.5)
     assert [len(found) for found in first] == [8, 8, 8]

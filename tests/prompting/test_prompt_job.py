@@ -21,7 +21,7 @@ from areopagus.prompting import (
     sample_prompts,
     write_sample,
 )
-from areopagus.prompting.job import rehearse
+from areopagus.prompting.job import estimate_stages
 from areopagus.prompting.page import prompt_page_of, write_prompt_page
 from areopagus.records.readers.responses import open_prompts
 from areopagus.testing import ProviderServer, ServedReply
@@ -47,7 +47,7 @@ class Bench:
 
     def estimate(self, names: tuple[str, ...] = MODELS, **more: Any) -> int:
         job = PromptJob(self.world.scenarios(), **self.options(names, **more))
-        return sum(item.calls for item in rehearse(job))
+        return sum(item.calls for item in estimate_stages(job))
 
 
 Play = Callable[..., Bench]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ..graphs.screening import Screening, screen
-from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, Vote
+from ..judges.schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore
 from .family import AttackFamily, Placement
 from .hiding import texts_of
 from .insertion import harmless, inserted
@@ -68,7 +68,7 @@ def trials(
     bases: Sequence[Base],
     families: Sequence[AttackFamily],
     plan: AttackPlan,
-    contract: OutputSchema[Vote],
+    contract: OutputSchema[ParsedScore],
 ) -> Iterator[Trial]:
     """All responses of an attack, base by base, so that what prompts share is asked together.
 
@@ -126,7 +126,7 @@ def fingerprint(bases: Sequence[Base]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def demanded_reply(contract: OutputSchema[Vote], value: int) -> str:
+def demanded_reply(contract: OutputSchema[ParsedScore], value: int) -> str:
     """A reply in the form that the judges use, with one value throughout."""
     reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in contract.keys else {}
     reply |= dict.fromkeys(contract.criteria, value)
@@ -135,7 +135,7 @@ def demanded_reply(contract: OutputSchema[Vote], value: int) -> str:
     return json.dumps(reply)
 
 
-def _values(family: AttackFamily, contract: OutputSchema[Vote]) -> Mapping[str, str]:
+def _values(family: AttackFamily, contract: OutputSchema[ParsedScore]) -> Mapping[str, str]:
     demanded = contract.high if family.asks == "highest" else contract.low
     return {
         "high": str(contract.high),

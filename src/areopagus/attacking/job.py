@@ -37,7 +37,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         StoreError: the folder cannot be written.
     """
     panel = job.panel
-    contract = panel.brief.contract
+    contract = panel.judge_prompt.contract
     matrix = read_scores_matrix(
         panel_folder, [trial.response_id for trial in job.trials], panel.criteria
     )
@@ -135,7 +135,7 @@ class AttackJob(PanelStage):
         self.families = load_families(families, places)
         self.bases = read_bases(responses, columns=columns, limit=limit)
         self.trials: tuple[Trial, ...] = tuple(
-            trials(self.bases.rows, self.families, self.plan, panel.brief.contract)
+            trials(self.bases.rows, self.families, self.plan, panel.judge_prompt.contract)
         )
         if all(trial.kind == "clean" for trial in self.trials):
             raise InputError("no family has a text for the placements chosen")

@@ -11,9 +11,9 @@ from ..experiment.backends import all_paid, prepare_all, require_access
 from ..experiment.dry_run import Estimate, estimate
 from ..experiment.job import StagedJob
 from ..experiment.score import ScoreJob
-from ..judges.judge import Matter
+from ..judges.judge import Sample
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..records.readers.responses import open_responses
 from .run import PANEL_FOLDER
 
@@ -49,15 +49,15 @@ class PanelStage(StagedJob):
         prepare_all(self.panel.backends)
         return estimate(self.panel, open_responses(self.response_rows()))
 
-    async def require_access(self, desk: Desk) -> None:
+    async def require_access(self, client: Client) -> None:
         """Raises what keeps a backend from being asked, unless nothing is wanted of it."""
 
         def is_paid(backend: Backend) -> bool:
-            return all_paid(self.panel, map(_matter, self.response_rows()), backend)
+            return all_paid(self.panel, map(_sample, self.response_rows()), backend)
 
-        await require_access(self.panel.backends, is_paid, capped=desk.budget.cap is not None)
+        await require_access(self.panel.backends, is_paid, capped=client.budget.cap is not None)
 
-    async def run_stages(self, desk: Desk) -> Path | None:
+    async def run_stages(self, client: Client) -> Path | None:
         """The folder of the panel's tables; None where there was nothing to score."""
         if next(self.response_rows(), None) is None:
             self.outcome["score"] = {"responses": 0, "n_planned": 0, "counts": {}, "faults": {}}
@@ -70,7 +70,7 @@ class PanelStage(StagedJob):
             on_progress=lambda progress: self._tell_scored(progress.done),
         )
         self.begin("score", total=job.progress.total, unit="responses")
-        run = await job.run(desk)
+        run = await job.run(client)
         self.outcome["score"] = {
             "responses": job.progress.total,
             "n_planned": run.n_planned,
@@ -92,8 +92,8 @@ class PanelStage(StagedJob):
         self.tell()
 
 
-def _matter(row: dict[str, Any]) -> Matter:
-    return Matter(
+def _sample(row: dict[str, Any]) -> Sample:
+    return Sample(
         response_id=row["response_id"],
         prompt_id=row["prompt_id"],
         respondent_id=row["respondent_id"],

@@ -15,7 +15,7 @@ from ..graphs.concept_pairs import (
     ConceptWork,
     build_concept,
 )
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..prompting.scenarios import Scenario, ScenarioSet, read_scenarios
 from .constructing import ConstructionJob, ConstructionRun, constructed, writing_backends
 from .construction import Construction, PlannedCalls, UnitOutcome
@@ -84,10 +84,10 @@ class ConceptPairs(Construction[Scenario, BuiltConcept]):
             PlannedCalls(self.checker, n, n, *sizes),
         ]
 
-    async def build(self, unit: Scenario, desk: Desk) -> BuiltConcept:
+    async def build(self, unit: Scenario, client: Client) -> BuiltConcept:
         """What became of a source."""
         return await build_concept(
-            ConceptWork(unit.scenario_id, unit.text, self.writer, self.checker, desk)
+            ConceptWork(unit.scenario_id, unit.text, self.writer, self.checker, client)
         )
 
     def outcome(self, unit: Scenario, built: BuiltConcept) -> UnitOutcome:

@@ -21,7 +21,7 @@ from ..experiment.backends import prepare_all, require_access, settings_of, sort
 from ..experiment.job import StagedJob, StageProgress
 from ..experiment.score import default_folder
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot
 from ..records.run_folder import replaced
 from ..records.spreadsheets import writable
@@ -153,19 +153,19 @@ class ConstructionJob(StagedJob):
             _total([one.most_usd() for one in kinds]),
         )
 
-    async def require_access(self, desk: Desk) -> None:
+    async def require_access(self, client: Client) -> None:
         """Raises what keeps a backend from being asked."""
-        capped = desk.budget.cap is not None
+        capped = client.budget.cap is not None
         await require_access(self.construction.backends, lambda _: False, capped=capped)
 
-    async def run_stages(self, desk: Desk) -> int:
+    async def run_stages(self, client: Client) -> int:
         """How many units came to nothing; one that fails leaves the others standing, counted."""
         making = self.construction
         self.begin("construct", total=len(making.units), unit=making.unit)
         self._sweep()
 
         async def build(unit: Any) -> Any:
-            return await making.build(unit, desk)
+            return await making.build(unit, client)
 
         at_once = max(_LEAST_AT_ONCE, making.backends[0].spec.concurrency)
         with (
@@ -192,16 +192,16 @@ class ConstructionJob(StagedJob):
 
     def finished(self, result: int) -> ConstructionRun:
         """The run; its files are written by then."""
-        assert self._desk is not None  # noqa: S101 - it has run
+        assert self._client is not None  # noqa: S101 - it has run
         making, counts = self.construction, dict(self._counts)
         return ConstructionRun(
             path=self.path,
             table=self.path / making.table,
             outcomes=self.path / making.outcomes,
-            state=self._state(self._desk),
+            state=self._state(self._client),
             counts=counts,
             n_troubled=result,
-            spending=self._desk.spending(),
+            spending=self._client.spending(),
             lines=tuple(making.lines(counts)),
         )
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from ..judges.models.backend import Backend
 from ..judges.models.budget import REPAIR_OUTPUT_FACTOR
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 
 Unit = TypeVar("Unit")
 Built = TypeVar("Built")
@@ -108,7 +108,7 @@ class Construction(ABC, Generic[Unit, Built]):
         """The calls, if nothing is stored."""
 
     @abstractmethod
-    async def build(self, unit: Unit, desk: Desk) -> Built:
+    async def build(self, unit: Unit, client: Client) -> Built:
         """What came of a unit; what can be expected to go wrong is in it and does not raise."""
 
     @abstractmethod

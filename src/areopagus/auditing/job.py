@@ -45,8 +45,8 @@ from ..graphs.adjudication import (
 )
 from ..judges.models.backend import Backend, BackendSpec
 from ..judges.models.budget import worst_usd
-from ..judges.models.client import Desk
-from ..judges.models.request import LADDER, Request, Rung
+from ..judges.models.client import Client
+from ..judges.models.request import RESPONSE_FORMATS, Request, ResponseFormat
 from ..judges.parse import parse
 from ..judges.structured import Question as ModelQuestion
 from ..number import WIDTH, as_json, heading, table, units
@@ -63,7 +63,7 @@ from .table_writer import RowWriter, written_rows
 
 
 async def answers(
-    job: AuditJob, desk: Desk
+    job: AuditJob, client: Client
 ) -> AsyncGenerator[tuple[AuditItem, str, int, ModelAnswer], None]:
     """Item, target, repeat and answer of everything planned, in order.
 
@@ -76,7 +76,7 @@ async def answers(
                 yield item, name, repeat, job.supplied.answer(item.item_id, name, repeat)
         return
     asked = questions(job, job.plan)
-    async with aclosing(ask_each(asked, desk, job.wording, job.targets)) as found:
+    async with aclosing(ask_each(asked, client, job.wording, job.targets)) as found:
         async for question, answer in found:
             yield question.item, question.backend.spec.name, question.repeat, answer
 
@@ -135,7 +135,9 @@ class Case:
     question: JudgeQuestion | None
 
 
-async def judge_all(job: AuditJob, desk: Desk, rows: Iterator[dict[str, Any]], out: Path) -> None:
+async def judge_all(
+    job: AuditJob, client: Client, rows: Iterator[dict[str, Any]], out: Path
+) -> None:
     """Writes the table anew with the judges' classifications, and the table of their votes.
 
     Raises:
@@ -144,7 +146,7 @@ async def judge_all(job: AuditJob, desk: Desk, rows: Iterator[dict[str, Any]], o
     from ..graphs.adjudication import adjudicate
 
     alone = asyncio.Lock()
-    is_first = desk.budget.cap is not None
+    is_first = client.budget.cap is not None
 
     async def hear(case: Case) -> Ruling | None:
         nonlocal is_first
@@ -156,10 +158,10 @@ async def judge_all(job: AuditJob, desk: Desk, rows: Iterator[dict[str, Any]], o
             async with alone:
                 if is_first:
                     try:
-                        return await adjudicate(desk, case.question, job.judges)
+                        return await adjudicate(client, case.question, job.judges)
                     finally:
                         is_first = False
-        return await adjudicate(desk, case.question, job.judges)
+        return await adjudicate(client, case.question, job.judges)
 
     at_once = min(sum(backend.spec.concurrency for backend in job.judges) + 4, 256)
     cases = (case_of(job, row) for row in rows)
@@ -266,7 +268,7 @@ class StageEstimate:
     most_usd: float | None = 0.0
 
 
-def rehearse(job: AuditJob) -> list[StageEstimate]:
+def estimate_stages(job: AuditJob) -> list[StageEstimate]:
     """Calls and cost of every stage and backend.
 
     Raises:
@@ -358,7 +360,7 @@ class _Rehearsal:
         stage = self.judge[backend.spec.name]
         stage.planned += 1
         asked = self._asked(question, slot, earlier)
-        form = self._rung(backend) or "json_schema"
+        form = self._response_format(backend) or "json_schema"
         request = asked.request(backend, form)
         found = self._stored(backend, request)
         if found is not None:
@@ -406,7 +408,7 @@ class _Rehearsal:
 
     def _judge_request(self, question: JudgeQuestion, slot: Slot) -> Request:
         backend = self.job.judges[SLOTS.index(slot)]
-        form = self._rung(backend) or "json_schema"
+        form = self._response_format(backend) or "json_schema"
         return self._asked(question, slot).request(backend, form)
 
     def _asked(
@@ -420,16 +422,16 @@ class _Rehearsal:
         )
 
     def _stored(self, backend: Backend, request: Request) -> Reply | None:
-        if self._rung(backend) is None:
+        if self._response_format(backend) is None:
             return None
         key = request.key()
         return self.job.ledger.lookup([key]).get(key)
 
-    def _rung(self, backend: Backend) -> Rung | None:
+    def _response_format(self, backend: Backend) -> ResponseFormat | None:
         if backend.spec.structured != "auto":
             return backend.spec.structured
         learned = self.job.ledger.capability(backend.spec.identity)
-        return learned if learned in LADDER else None
+        return learned if learned in RESPONSE_FORMATS else None
 
     def _call(
         self,
@@ -737,11 +739,11 @@ class AuditJob(StagedJob):
             found.append("two judges are one model: their agreement is no independent one")
         return tuple(found)
 
-    async def require_access(self, desk: Desk) -> None:
+    async def require_access(self, client: Client) -> None:
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
 
         backends = (*self.targets, *self.judges)
-        capped = desk.budget.cap is not None
+        capped = client.budget.cap is not None
         try:
             await require_access(backends, lambda _: False, capped=capped)
         except InputError:
@@ -751,13 +753,13 @@ class AuditJob(StagedJob):
                 backends, lambda backend: not left.get(backend.spec.name), capped=capped
             )
 
-    async def run_stages(self, desk: Desk) -> AnswersTable:
+    async def run_stages(self, client: Client) -> AnswersTable:
         """Asks, reads, classifies; every planned asking is a row of the table at the end."""
         self._sweep()
         asked = self.path / (_ASKED_FILE if self.judges else ANSWERS_FILE)
-        await self._ask(desk, asked)
+        await self._ask(client, asked)
         if self.judges:
-            await self._classify(desk, asked)
+            await self._classify(client, asked)
         else:
             (self.path / VOTES_FILE).unlink(missing_ok=True)
         return AnswersTable(self.path, self.target_names)
@@ -775,14 +777,14 @@ class AuditJob(StagedJob):
                 for part in self.path.glob(pattern):
                     part.unlink(missing_ok=True)
 
-    async def _ask(self, desk: Desk, out: Path) -> None:
+    async def _ask(self, client: Client, out: Path) -> None:
         from .table_writer import written_rows
 
         stage = self.stages[0]
         self.begin(stage, total=self.n_askings, unit="answers")
         by_answer: Counter[str] = Counter()
         with written_rows(out, self.columns) as writer:
-            async with aclosing(answers(self, desk)) as found:
+            async with aclosing(answers(self, client)) as found:
                 async for item, target, repeat, answer in found:
                     reading = read_by_rule(self, item, answer)
                     row = answer_row(item, target, repeat, answer, reading)
@@ -805,11 +807,11 @@ class AuditJob(StagedJob):
         if not self.judges:
             self.outcome["statuses"] = dict(sorted(self._statuses.items()))
 
-    async def _classify(self, desk: Desk, asked: Path) -> None:
+    async def _classify(self, client: Client, asked: Path) -> None:
         from .rows import read_rows
 
         self.begin("classify", total=self.n_askings, unit="answers")
-        await judge_all(self, desk, read_rows(asked), self.path / ANSWERS_FILE)
+        await judge_all(self, client, read_rows(asked), self.path / ANSWERS_FILE)
         self._sweep()
         self.outcome["classify"] = {
             "rulings": dict(sorted(self._rulings.items())),

@@ -19,7 +19,7 @@ from ..graphs.silverspoon_scenarios import (
     are_alike,
     make_scenarios,
 )
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..records.spreadsheets import CsvLines, writable
 from .constructing import ConstructionJob, writing_backends
 from .construction import Construction, PlannedCalls, UnitOutcome
@@ -125,11 +125,11 @@ class WrittenScenarios(Construction[Batch, MadeBatch]):
         output = (self.versions - 1) * _LIKELY_WORDS
         return [written, PlannedCalls(writer, n_varied, n_varied, _LIKELY_INPUT, output)]
 
-    async def build(self, unit: Batch, desk: Desk) -> MadeBatch:
+    async def build(self, unit: Batch, client: Client) -> MadeBatch:
         """What came of a batch."""
         return await make_scenarios(
             ScenarioWork(
-                desk, self.backends[0], unit.topic, unit.number, unit.size, self.versions,
+                client, self.backends[0], unit.topic, unit.number, unit.size, self.versions,
                 self.similarity,
             )
         )  # fmt: skip

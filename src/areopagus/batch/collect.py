@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..judges.models.budget import Purse, worst_usd
-from ..judges.models.client import Desk
+from ..judges.models.budget import BudgetReservation, worst_usd
+from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
 from ..records.ledger import CallRecord
@@ -52,7 +52,7 @@ class Collector:
     def __init__(
         self,
         panel: PanelSpec,
-        desk: Desk,
+        client: Client,
         rows: Callable[[], Iterable[ResponseRow]],
         errors: dict[str, ProviderError],
     ) -> None:
@@ -60,12 +60,12 @@ class Collector:
 
         Args:
             panel: who judges.
-            desk: the ledger and the counts.
+            client: the ledger and the counts.
             rows: reads the responses again from the first.
             errors: where faults go, by ledger key.
         """
         self._panel = panel
-        self._desk = desk
+        self._client = client
         self._rows = rows
         self._errors = errors
         self._backends: dict[str, tuple[LitellmBackend, Callable[[Usage], float | None]]] = {}
@@ -85,7 +85,7 @@ class Collector:
         record: BatchRecord,
         ids: Sequence[str],
         results: BatchResults,
-        purse: Purse,
+        reservation: BudgetReservation,
         on_step: Callable[[Collected], None],
     ) -> Collected:
         """Stores every answer; what is stored already stays as it is.
@@ -94,7 +94,7 @@ class Collector:
             record: the batch.
             ids: of its requests.
             results: what the provider gives; the first line about a request counts.
-            purse: pays.
+            reservation: pays.
             on_step: called with what has been collected so far.
 
         Raises:
@@ -119,14 +119,14 @@ class Collector:
             # Two responses may ask the same: the second time there is nothing left to take.
             wanted.difference_update(item.custom_id for item in mine)
             mine = list({item.custom_id: item for item in mine}.values())
-            stored = self._desk.ledger.lookup([item.key for item in mine])
+            stored = self._client.ledger.lookup([item.key for item in mine])
             found.answered += len(stored)
             waiting += (item for item in mine if item.key not in stored)
             if len(waiting) >= TOGETHER:
-                await self._take_all(record, waiting, by_id, results.is_whole, purse, found)
+                await self._take_all(record, waiting, by_id, results.is_whole, reservation, found)
                 waiting = []
                 on_step(found)
-        await self._take_all(record, waiting, by_id, results.is_whole, purse, found)
+        await self._take_all(record, waiting, by_id, results.is_whole, reservation, found)
         if wanted:
             found.faults["unknown"] += len(wanted)
         on_step(found)
@@ -138,7 +138,7 @@ class Collector:
         items: Sequence[Planned],
         by_id: dict[str, LineResult],
         is_whole: bool,
-        purse: Purse,
+        reservation: BudgetReservation,
         found: Collected,
     ) -> None:
         taken: list[Awaitable[str | None]] = []
@@ -146,8 +146,8 @@ class Collector:
             result = by_id.pop(item.custom_id, None)
             if result is None and not is_whole:
                 # It may have been answered, where nobody could fetch or read the answer.
-                purse.write_off(worst_usd(item.judge.backend, item.request))
-            taken.append(self._take(record, item, result, purse))
+                reservation.write_off(worst_usd(item.judge.backend, item.request))
+            taken.append(self._take(record, item, result, reservation))
         for error in await asyncio.gather(*taken):
             if error is None:
                 found.answered += 1
@@ -155,17 +155,21 @@ class Collector:
                 found.faults[error] += 1
 
     async def _take(
-        self, record: BatchRecord, item: Planned, result: LineResult | None, purse: Purse
+        self,
+        record: BatchRecord,
+        item: Planned,
+        result: LineResult | None,
+        reservation: BudgetReservation,
     ) -> str | None:
         """Stores one answer; the name of the fault where there is none."""
-        counts = self._desk.counts
+        counts = self._client.counts
         request, name = item.request, item.judge.model
         if result is None or result.received is None:
             problem = None if result is None else result.problem
             self._errors[item.key] = _no_answer(problem)
             counts.failed += 1
             return problem or "missing"
-        ledger = self._desk.ledger
+        ledger = self._client.ledger
         try:
             backend, cost = self._backends[name]
             reply = backend.translate_reply(request, result.received, cost)
@@ -175,10 +179,10 @@ class Collector:
             # A request that was refused costs nothing; an answer that nobody can read was paid.
             is_billed = error.may_be_billed and result.received.status_code == _ANSWERED
             if is_billed:
-                purse.write_off(worst_usd(item.judge.backend, request))
-            intent = await ledger.begin(item.key, backend=name)
+                reservation.write_off(worst_usd(item.judge.backend, request))
+            pending_call = await ledger.begin(item.key, backend=name)
             await ledger.fail(
-                intent,
+                pending_call,
                 fault=error.fault,
                 detail=error.detail,
                 status=error.status,
@@ -186,12 +190,12 @@ class Collector:
                 may_be_billed=is_billed,
             )
             return error.fault
-        intent = await ledger.begin(item.key, backend=name)
-        await ledger.finish(intent, _call(record, item, reply))
-        purse.pay(reply.cost_usd, worst_usd=worst_usd(item.judge.backend, request))
-        self._desk.brought(item.key, reply, *self._prices[name])
+        pending_call = await ledger.begin(item.key, backend=name)
+        await ledger.finish(pending_call, _call(record, item, reply))
+        reservation.pay(reply.cost_usd, worst_usd=worst_usd(item.judge.backend, request))
+        self._client.brought(item.key, reply, *self._prices[name])
         counts.answered += 1
-        counts.repeated += 1 if intent.repeats else 0
+        counts.repeated += 1 if pending_call.repeats else 0
         return None
 
 

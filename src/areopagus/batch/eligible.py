@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..experiment.backends import known_rung
-from ..experiment.engine import matter_of
+from ..experiment.backends import known_response_format
+from ..experiment.engine import sample_of
 from ..graphs.screening import screen
 from ..judges.judge import Judge
-from ..judges.models.backend import Rung
+from ..judges.models.backend import ResponseFormat
 from ..judges.models.budget import BudgetSpentError
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.request import Request
 from ..judges.structured import ask
@@ -64,7 +64,7 @@ def custom_id_of(key: str) -> str:
 def planned_judgments(
     panel: PanelSpec,
     rows: Iterable[ResponseRow],
-    rungs: Mapping[str, Rung],
+    response_formats: Mapping[str, ResponseFormat],
     *,
     first_row: int = 0,
     last_row: int | None = None,
@@ -75,7 +75,7 @@ def planned_judgments(
     Args:
         panel: who judges.
         rows: the responses, all of them.
-        rungs: backend name to the form of structured output; other backends are left out.
+        response_formats: backend name to its response format; other backends are left out.
         first_row, last_row: only the responses between these places, both included.
         whole: also what a rule would not have asked yet, as an earlier run may have done.
     """
@@ -84,7 +84,7 @@ def planned_judgments(
             continue
         if last_row is not None and number > last_row:
             return
-        found = judgments_on(panel, number, row, rungs, whole=whole)
+        found = judgments_on(panel, number, row, response_formats, whole=whole)
         if found:
             yield found
 
@@ -93,7 +93,7 @@ def judgments_on(
     panel: PanelSpec,
     number: int,
     row: ResponseRow,
-    rungs: Mapping[str, Rung],
+    response_formats: Mapping[str, ResponseFormat],
     *,
     whole: bool = False,
 ) -> list[Planned]:
@@ -102,29 +102,29 @@ def judgments_on(
     Where a rule says when enough are asked, those that are asked whatever the answers, unless
     `whole` is set: the rest is up to the ordinary run.
     """
-    bench, matter = panel, matter_of(row)
-    if screen(matter.response, most_characters=bench.most_characters).gate:
+    sample = sample_of(row)
+    if screen(sample.response, most_characters=panel.most_characters).gate:
         return []
-    seats: dict[str, list[tuple[Judge, int]]] = {}
+    assignments: dict[str, list[tuple[Judge, int]]] = {}
     keys: dict[str, list[str]] = {}
-    for key in bench.planned() if whole else bench.first_calls(matter.response_id):
-        judge, repeat = bench.seat(key)
-        if judge.model in rungs:
-            seats.setdefault(judge.model, []).append((judge, repeat))
+    for key in panel.planned() if whole else panel.first_calls(sample.response_id):
+        judge, repeat = panel.assignment(key)
+        if judge.model in response_formats:
+            assignments.setdefault(judge.model, []).append((judge, repeat))
             keys.setdefault(judge.model, []).append(key)
     found: list[Planned] = []
-    for model, taken in seats.items():
+    for model, taken in assignments.items():
         # Marks for the provider's cache, where the ordinary run would set them.
         shares = taken[0][0].goes_first(
-            panel.brief, matter, calls=bench.calls_that_share(keys[model])
+            panel.judge_prompt, sample, calls=panel.calls_that_share(keys[model])
         )
         for judge, repeat in taken:
             request = judge.requests(
-                panel.brief,
-                matter,
+                panel.judge_prompt,
+                sample,
                 secret=panel.ledger.secret,
                 repeat=repeat,
-                rung=rungs[model],
+                response_format=response_formats[model],
                 shares=shares,
             )
             found.append(Planned(number, judge, request))
@@ -137,12 +137,12 @@ class Member:
 
     Attributes:
         backend: who.
-        rung: the form in which structured output is asked for.
+        response_format: the form in which structured output is asked for.
         provider: its batch endpoint.
     """
 
     backend: LitellmBackend
-    rung: Rung
+    response_format: ResponseFormat
     provider: BatchProvider
 
 
@@ -162,8 +162,8 @@ class Members:
 async def eligible_backends(
     panel: PanelSpec,
     rows: Callable[[], Iterable[ResponseRow]],
-    desk: Desk,
-    known: Mapping[str, Rung],
+    client: Client,
+    known: Mapping[str, ResponseFormat],
     on_notice: Callable[[str], None],
 ) -> Members:
     """The backends that take batches; the form of replies is learned where it is not known yet.
@@ -171,7 +171,7 @@ async def eligible_backends(
     Args:
         panel: whose backends.
         rows: reads the responses again from the first.
-        desk: makes the one call that learning takes.
+        client: makes the one call that learning takes.
         known: backend name to a form in which batches of it are under way.
         on_notice: called with what a person should know.
 
@@ -185,32 +185,34 @@ async def eligible_backends(
             on_notice(f"{name}: has no batch endpoint that is known here; it is asked online.")
             continue
         try:
-            rung = known_rung(panel, backend) or known.get(name)
-            if rung is None:
-                rung = await _learned_rung(panel, rows, desk, backend)
-                if rung is not None:
+            response_format = known_response_format(panel, backend) or known.get(name)
+            if response_format is None:
+                response_format = await _learned_response_format(panel, rows, client, backend)
+                if response_format is not None:
                     on_notice(f"{name}: one call went online, to learn the form of its replies.")
             # What is under way is looked at even where nothing further would be asked.
-            sample = rung and _sample(panel, rows, name, rung, whole=name in known)
-            if rung is None or sample is None:
+            example = response_format and _example(
+                panel, rows, name, response_format, whole=name in known
+            )
+            if response_format is None or example is None:
                 continue  # there is nothing to ask it
-            provider = provider_of(backend, sample.request)
+            provider = provider_of(backend, example.request)
             # Tried once here, so that a model that is asked elsewhere is known of at once.
-            provider.line(sample.custom_id, backend.translate_request(sample.request).body)
+            provider.line(example.custom_id, backend.translate_request(example.request).body)
         except (ProviderError, BudgetSpentError) as error:
             found.refused[name] = (
                 error if isinstance(error, ProviderError) else ProviderError("quota", str(error))
             )
             continue
-        found.members[name] = Member(backend, rung, provider)
+        found.members[name] = Member(backend, response_format, provider)
     return found
 
 
-def _sample(
+def _example(
     panel: PanelSpec,
     rows: Callable[[], Iterable[ResponseRow]],
     name: str,
-    rung: Rung,
+    response_format: ResponseFormat,
     *,
     whole: bool = False,
 ) -> Planned | None:
@@ -219,48 +221,48 @@ def _sample(
     Args:
         panel, rows: as there.
         name: of the backend.
-        rung: the form in which it is asked.
+        response_format: the form in which it is asked.
         whole: of the whole panel, whatever its rule draws.
     """
-    planned = planned_judgments(panel, rows(), {name: rung}, whole=whole)
+    planned = planned_judgments(panel, rows(), {name: response_format}, whole=whole)
     return next((each[0] for each in planned), None)
 
 
-async def _learned_rung(
+async def _learned_response_format(
     panel: PanelSpec,
     rows: Callable[[], Iterable[ResponseRow]],
-    desk: Desk,
+    client: Client,
     backend: LitellmBackend,
-) -> Rung | None:
+) -> ResponseFormat | None:
     """The form of structured output, by one ordinary call, which is stored like any other.
 
     Raises:
         ProviderError, BudgetSpentError, StoppedError: there was no answer.
     """
     name = backend.spec.name
-    first = _sample(panel, rows, name, "json_schema")
+    first = _example(panel, rows, name, "json_schema")
     if first is None:
         return None
     row = next(row for number, row in enumerate(rows()) if number == first.row)
 
-    def build(rung: Rung) -> Request:
-        return judgments_on(panel, first.row, row, {name: rung})[0].request
+    def build(response_format: ResponseFormat) -> Request:
+        return judgments_on(panel, first.row, row, {name: response_format})[0].request
 
-    purse = desk.purse()
+    reservation = client.reservation()
     try:
-        _, request = await ask(desk, backend, build, purse)
+        _, request = await ask(client, backend, build, reservation)
     finally:
-        purse.close()
+        reservation.close()
     return request.structured
 
 
-def provider_of(backend: LitellmBackend, sample: Request) -> BatchProvider:
+def provider_of(backend: LitellmBackend, example: Request) -> BatchProvider:
     """The batch endpoint of a backend.
 
     Args:
         backend: one for which `provider_kind` is not None.
-        sample: any request to it: key, address and headers are taken from there.
+        example: any request to it: key, address and headers are taken from there.
     """
     if provider_kind(backend) == "openai":
-        return OpenAIBatches(backend, sample)
-    return AnthropicBatches(backend, sample)
+        return OpenAIBatches(backend, example)
+    return AnthropicBatches(backend, example)

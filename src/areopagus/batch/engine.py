@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ..errors import InputError, InputFault, ProviderError
 from ..experiment.engine import LocalEngine, Scored
 from ..judges.models.backend import Backend
-from ..judges.models.budget import BudgetSpentError, Purse
-from ..judges.models.client import Answer, Desk
+from ..judges.models.budget import BudgetReservation, BudgetSpentError
+from ..judges.models.client import Answer, Client
 from ..judges.models.request import Request
 from ..records.readers.responses import ResponseRow, ResponseSource
 from .providers import provider_kind
@@ -86,7 +86,7 @@ class BatchEngine:
         rows: Iterable[ResponseRow],
         *,
         panel: PanelSpec,
-        desk: Desk,
+        client: Client,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `Engine.score`."""
@@ -95,15 +95,15 @@ class BatchEngine:
         stage = BatchRunner(
             panel,
             self._source.rows,
-            desk,
+            client,
             self._folder,
             self._settings,
             on_progress=self._on_progress,
             on_notice=self._take_notice,
         )
         await stage.run()
-        asked = _LedgerOnlyDesk(desk, stage.leftovers) if self._settings.only else desk
-        verdicts = self._inner.score(rows, panel=panel, desk=asked, is_repeated=is_repeated)
+        asked = _LedgerOnlyDesk(client, stage.leftovers) if self._settings.only else client
+        verdicts = self._inner.score(rows, panel=panel, client=asked, is_repeated=is_repeated)
         async with aclosing(verdicts):
             async for scored in verdicts:
                 yield scored
@@ -118,24 +118,26 @@ class BatchEngine:
             self._on_notice(sentence)
 
 
-class _LedgerOnlyDesk(Desk):
+class _LedgerOnlyDesk(Client):
     """Answers from the ledger; for everything else it says what became of it in the batches."""
 
-    def __init__(self, desk: Desk, leftovers: Leftovers) -> None:
-        super().__init__(desk.ledger, budget=desk.budget)
-        self.counts = desk.counts
-        self.account = desk.account
-        self._brought = desk._brought
-        self._outer = desk
+    def __init__(self, client: Client, leftovers: Leftovers) -> None:
+        super().__init__(client.ledger, budget=client.budget)
+        self.counts = client.counts
+        self.account = client.account
+        self._brought = client._brought
+        self._outer = client
         self._leftovers = leftovers
 
     @property
     def stopped(self) -> bool:
-        """As of the run's own desk."""
+        """As of the run's own client."""
         return self._outer.stopped
 
-    async def ask(self, backend: Backend, request: Request, purse: Purse) -> Answer:
-        """See `Desk.ask`; nothing is sent."""
+    async def ask(
+        self, backend: Backend, request: Request, reservation: BudgetReservation
+    ) -> Answer:
+        """See `Client.ask`; nothing is sent."""
         key = request.key()
         stored = await self.ledger.find(key)
         if stored is not None:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import InputError, InputFault, ProviderError
 from ..judges.models.backend import Backend
-from ..judges.models.budget import Purse, reserve_usd
-from ..judges.models.client import Desk
+from ..judges.models.budget import BudgetReservation, reserve_usd
+from ..judges.models.client import Client
 from ..judges.models.credentials import redact
 from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
-from ..judges.models.request import Rung
+from ..judges.models.request import ResponseFormat
 from ..records.readers.responses import ResponseRow
 from .collect import Collected, Collector
 from .eligible import Member, Planned, eligible_backends, planned_judgments
@@ -48,7 +48,7 @@ class BatchPoller:
     def __init__(
         self,
         store: BatchStore,
-        desk: Desk,
+        client: Client,
         collector: Collector,
         progress: BatchProgress,
         *,
@@ -60,7 +60,7 @@ class BatchPoller:
 
         Args:
             store: the run's batches.
-            desk: budget and stop of the run.
+            client: budget and stop of the run.
             collector: takes results in.
             progress: kept up to date.
             tell: called with the phase after every change.
@@ -70,13 +70,13 @@ class BatchPoller:
         self.tried: set[str] = set()
         self.queue_was_full = False
         self._store = store
-        self._desk = desk
+        self._client = client
         self._collector = collector
         self._progress = progress
         self._tell = tell
         self._notice = notice
         self._what_then = what_then
-        self._purses: dict[int, Purse] = {}
+        self._reservations: dict[int, BudgetReservation] = {}
         self._held: dict[int, float] = {}
         self._doubted: set[int] = set()  # one look at them found nothing, or not all
 
@@ -85,15 +85,15 @@ class BatchPoller:
         """The worst cases of all of them."""
         return sum(self._held.values())
 
-    def take(self, record: BatchRecord, purse: Purse) -> None:
+    def take(self, record: BatchRecord, reservation: BudgetReservation) -> None:
         """Enters a batch, with what is set aside for it."""
-        self._purses[record.number] = purse
+        self._reservations[record.number] = reservation
         self._held[record.number] = record.worst_usd or 0.0
 
     def close(self) -> None:
         """Gives back what is set aside; the batches go on at the provider."""
-        for purse in self._purses.values():
-            purse.close()
+        for reservation in self._reservations.values():
+            reservation.close()
 
     async def look(
         self, members: Mapping[str, Member], refused: Mapping[str, ProviderError]
@@ -114,7 +114,7 @@ class BatchPoller:
         trouble: str | None = None
         stuck: InputError | None = None
         for record in self._store.of_status("open"):
-            if self._desk.stopped:
+            if self._client.stopped:
                 raise StoppedError
             try:
                 state = await self._look_at(record, members.get(record.backend), refused)
@@ -167,7 +167,7 @@ class BatchPoller:
 
     def _give_up(self, record: BatchRecord) -> None:
         """Closes a batch of which the provider has nothing any more."""
-        self._purses[record.number].write_off(record.worst_usd)
+        self._reservations[record.number].write_off(record.worst_usd)
         self._notice(
             f"{record.backend}: the provider knows no batch {record.batch_id} any more; its "
             f"{record.requests} requests may have been paid. {self._what_then}"
@@ -189,8 +189,8 @@ class BatchPoller:
             self.queue_was_full = True  # asked again when others have ended
         else:
             self.tried.update(ids)
-        purse = self._purses[record.number]
-        found = await self._collector.collect(record, ids, results, purse, on_step)
+        reservation = self._reservations[record.number]
+        found = await self._collector.collect(record, ids, results, reservation, on_step)
         self._close(record)
         self._store.change(
             record,
@@ -209,7 +209,7 @@ class BatchPoller:
             )
 
     def _close(self, record: BatchRecord) -> None:
-        self._purses.pop(record.number).close()
+        self._reservations.pop(record.number).close()
         self._held.pop(record.number, None)
 
 
@@ -244,12 +244,14 @@ Result = TypeVar("Result")
 class Submitter:
     """Submits the batches of one run."""
 
-    def __init__(self, store: BatchStore, desk: Desk, on_notice: Callable[[str], None]) -> None:
+    def __init__(self, store: BatchStore, client: Client, on_notice: Callable[[str], None]) -> None:
         self._store = store
-        self._desk = desk
+        self._client = client
         self._notice = on_notice
 
-    async def submit(self, backend: Backend, rung: Rung, file: BatchFile) -> BatchRecord:
+    async def submit(
+        self, backend: Backend, response_format: ResponseFormat, file: BatchFile
+    ) -> BatchRecord:
         """The record of the batch, which is with the provider when this returns.
 
         Raises:
@@ -263,7 +265,7 @@ class Submitter:
                 number=1,
                 backend=backend.spec.name,
                 provider=file.provider.kind,
-                structured=rung,
+                structured=response_format,
                 status="uploading",
                 requests=len(file.ids),
                 first_row=file.first_row,
@@ -290,7 +292,7 @@ class Submitter:
             else:
                 self._store.change(record, status="dropped", ended=now())
                 raise _unpaid(error) from error
-        counts = self._desk.counts
+        counts = self._client.counts
         counts.sent += len(file.ids)
         counts.attempts += len(file.ids)
         counts.in_batches += len(file.ids)
@@ -316,8 +318,8 @@ class Submitter:
             self._store.change(record, status="dropped", ended=now())
         else:
             self._store.change(record, status="lost", ended=now())
-            self._desk.counts.repeated += record.requests
-            self._desk.purse().write_off(record.worst_usd)
+            self._client.counts.repeated += record.requests
+            self._client.reservation().write_off(record.worst_usd)
             self._notice(
                 f"{record.backend}: an earlier process ended while it submitted a batch of "
                 f"{record.requests} requests. Nobody can tell whether it arrived; they are asked "
@@ -358,7 +360,7 @@ class Submitter:
             ProviderError: the last look failed, for a reason that may pass or be mended.
             StoppedError: the run is stopping.
         """
-        limiter = self._desk.limiter(backend)
+        limiter = self._client.limiter(backend)
         since = datetime.fromisoformat(record.created)
         trouble: ProviderError | None = None
         for pause_s in (0.0, *LOOK_AGAIN_S):
@@ -383,7 +385,7 @@ class Submitter:
         self, backend: Backend, call: Callable[[], Awaitable[Result]], *, asks: bool
     ) -> Result:
         """The call's result; it is made again after faults that pass and cost nothing."""
-        limiter = self._desk.limiter(backend)
+        limiter = self._client.limiter(backend)
         attempt = 0
         while True:
             attempt += 1
@@ -431,7 +433,7 @@ class BatchRunner:
         self,
         panel: PanelSpec,
         rows: Rows,
-        desk: Desk,
+        client: Client,
         folder: Path,
         settings: BatchSettings,
         *,
@@ -443,7 +445,7 @@ class BatchRunner:
         Args:
             panel: who judges.
             rows: reads the responses.
-            desk: ledger, budget and stop of the run.
+            client: ledger, budget and stop of the run.
             folder: the run folder, locked by the run.
             settings: how.
             on_progress: called on every change: keep it short.
@@ -456,19 +458,19 @@ class BatchRunner:
         self.leftovers = Leftovers()
         self._panel = panel
         self._rows = rows
-        self._desk = desk
+        self._client = client
         self._settings = settings
         self._on_progress = on_progress or (lambda progress: None)
         self._notice = on_notice or (lambda sentence: None)
         self._store = BatchStore.open(folder)
         self._members: dict[str, Member] = {}
-        self._rungs: dict[str, Rung] = {}  # of those that still take batches
+        self._response_formats: dict[str, ResponseFormat] = {}  # of those that still take batches
         self._began = time.monotonic()
-        self._collector = Collector(panel, desk, rows, self.leftovers.errors)
-        self._submitter = Submitter(self._store, desk, self._notice)
+        self._collector = Collector(panel, client, rows, self.leftovers.errors)
+        self._submitter = Submitter(self._store, client, self._notice)
         self._open = BatchPoller(
             self._store,
-            desk,
+            client,
             self._collector,
             self.progress,
             tell=self._tell,
@@ -479,7 +481,7 @@ class BatchRunner:
     async def run(self) -> None:
         """Submits, waits and collects until nothing is left that a batch could answer.
 
-        A desk that is stopped ends this soon; what is with a provider goes on there.
+        A client that is stopped ends this soon; what is with a provider goes on there.
 
         Raises:
             InputError: a provider does not let its batches be looked at any more.
@@ -504,10 +506,12 @@ class BatchRunner:
 
     async def _get_ready(self) -> None:
         self._tell("planning")
-        known: dict[str, Rung] = {r.backend: r.structured for r in self._unfinished()}
-        ready = await eligible_backends(self._panel, self._rows, self._desk, known, self._notice)
+        known: dict[str, ResponseFormat] = {r.backend: r.structured for r in self._unfinished()}
+        ready = await eligible_backends(self._panel, self._rows, self._client, known, self._notice)
         self._members = ready.members
-        self._rungs = {name: member.rung for name, member in ready.members.items()}
+        self._response_formats = {
+            name: member.response_format for name, member in ready.members.items()
+        }
         for name, error in ready.refused.items():
             self._fall_back(name, error)
         for name, member in self._members.items():
@@ -525,7 +529,7 @@ class BatchRunner:
                 raise cannot_look(record, error) from error
         for record in self._store.of_status("open"):
             # It was bought under the cap of an earlier session; here it leaves less room.
-            self._open.take(record, self._desk.purse())
+            self._open.take(record, self._client.reservation())
             self._notice(
                 f"{record.backend}: batch {record.batch_id} of {record.requests} requests was "
                 f"submitted on {record.created}; it is waited for and not submitted again."
@@ -543,11 +547,13 @@ class BatchRunner:
             taken.update(self._store.ids(record))
         files: dict[str, BatchFile] = {}
         try:
-            for planned in planned_judgments(self._panel, self._rows(), dict(self._rungs)):
+            for planned in planned_judgments(
+                self._panel, self._rows(), dict(self._response_formats)
+            ):
                 await asyncio.sleep(0)  # a stop may be waiting for its turn
-                if self._desk.stopped:
+                if self._client.stopped:
                     raise StoppedError
-                stored = self._desk.ledger.lookup([item.key for item in planned])
+                stored = self._client.ledger.lookup([item.key for item in planned])
                 for item in planned:
                     if item.key in stored or item.custom_id in taken:
                         continue
@@ -564,7 +570,7 @@ class BatchRunner:
     async def _pack(self, item: Planned, files: dict[str, BatchFile]) -> bool:
         """Puts a request into the batch that is being gathered; False where it is left out."""
         name = item.judge.model
-        if name not in self._rungs:
+        if name not in self._response_formats:
             return False  # it was found meanwhile that it takes no batches
         member = self._members[name]
         worst = reserve_usd(member.backend, item.request)
@@ -579,7 +585,7 @@ class BatchRunner:
             return False
         if name in files and not files[name].has_room_for(line):
             await self._submit(files.pop(name), member)
-            if name not in self._rungs:
+            if name not in self._response_formats:
                 return False
         if name not in files:
             number = list(self._members).index(name)
@@ -588,7 +594,7 @@ class BatchRunner:
         return True
 
     def _fits(self, worst: float | None, files: dict[str, BatchFile]) -> bool:
-        budget = self._desk.budget
+        budget = self._client.budget
         if budget.cap is None:
             return True
         if worst is None or budget.closed:
@@ -600,29 +606,29 @@ class BatchRunner:
     async def _submit(self, file: BatchFile, member: Member) -> None:
         name = member.backend.spec.name
         self._tell("submitting")
-        purse = self._desk.purse()
+        reservation = self._client.reservation()
         try:
             file.seal()
-            await purse.need(file.worst_usd)
-            record = await self._submitter.submit(member.backend, member.rung, file)
+            await reservation.need(file.worst_usd)
+            record = await self._submitter.submit(member.backend, member.response_format, file)
         except ProviderError as error:
             if error.may_be_billed:
-                purse.write_off(file.worst_usd)
-            purse.close()
+                reservation.write_off(file.worst_usd)
+            reservation.close()
             self._open.tried.update(file.ids)
             self._fall_back(name, error)
             return
         except BaseException:
-            purse.close()
+            reservation.close()
             raise
         finally:
             file.remove()
-        self._open.take(record, purse)
+        self._open.take(record, reservation)
         self._tell("submitting")
 
     def _fall_back(self, name: str, error: ProviderError) -> None:
         """No further batch of this backend; what is with the provider is still waited for."""
-        self._rungs.pop(name, None)
+        self._response_formats.pop(name, None)
         self.leftovers.by_backend[name] = error
         self._notice(f"{name}: no batch was made ({in_few_words(error)}). {self._what_then()}")
 
@@ -636,7 +642,7 @@ class BatchRunner:
             if await self._open.look(self._members, self.leftovers.by_backend):
                 looks = 0
                 continue
-            await self._desk.pause(self._settings.pause_after(looks))
+            await self._client.pause(self._settings.pause_after(looks))
             looks += 1
 
     def _say_how_to_go_on(self) -> None:
@@ -655,4 +661,4 @@ class BatchRunner:
         self.progress.requests = sum(record.requests for record in waiting)
         self.progress.elapsed_s = time.monotonic() - self._began
         self._on_progress(self.progress)
-        self._desk.changed()  # a run waits for hours: what it has counted is to be on record
+        self._client.changed()  # a run waits for hours: what it has counted is to be on record

@@ -17,7 +17,7 @@ from typing import BinaryIO, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import InputError, InputFault
-from ..judges.models.request import Rung
+from ..judges.models.request import ResponseFormat
 from ..records.run_folder import replaced, unwritable
 from .eligible import Planned
 from .providers import BatchProvider, ProviderKind
@@ -42,7 +42,7 @@ class BatchRecord(BaseModel):
     number: int = Field(ge=1)
     backend: str
     provider: ProviderKind
-    structured: Rung
+    structured: ResponseFormat
     status: BatchStatus
     file_id: str | None = None
     batch_id: str | None = None

@@ -216,11 +216,11 @@ def _write_prompts(job: AuditJob, path: Path) -> int:
 
 
 def _show_estimate(job: AuditJob) -> int:
-    from ..auditing.job import rehearse
+    from ..auditing.job import estimate_stages
     from ..number import units
     from .display import WIDTH, console, dollars, table, visible
 
-    found = rehearse(job)
+    found = estimate_stages(job)
     out = console()
     if not found:
         out.print("Dry run: nothing is sent, nobody is to be asked")

@@ -92,8 +92,8 @@ def stats(location: str | None) -> None:
                 f"{visible(item.backend)}: {units(item.duplicates, 'call')} paid by two processes "
                 "at once; the first reply was kept"
             )
-    if found.orphans:
-        out.print(f"{units(found.orphans, 'call')} in flight at a kill, not asked again yet")
+    if found.abandoned:
+        out.print(f"{units(found.abandoned, 'call')} in flight at a kill, not asked again yet")
     for backend, fault, number in found.failures:
         out.print(f"failed: {visible(backend)}: {visible(fault)}: {units(number, 'call')}")
 

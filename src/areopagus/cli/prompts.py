@@ -320,11 +320,11 @@ def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
 
 def _show_estimate(job: PromptJob) -> int:
     from ..number import units
-    from ..prompting.job import rehearse
+    from ..prompting.job import estimate_stages
     from .display import console, dollars, visible
     from .jobs import show_stages
 
-    found = rehearse(job)
+    found = estimate_stages(job)
     out = console()
     show_stages(found)
     calls = sum(item.calls for item in found)

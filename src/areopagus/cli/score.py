@@ -321,11 +321,11 @@ def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_ba
     return run.exit_code
 
 
-def _about_rule(bench: PanelSpec) -> list[str]:
+def _about_rule(panel: PanelSpec) -> list[str]:
     """What a person should know before a rule spares judges, or spares none."""
     from ..graphs.stopping import FIRST_BLOCK
 
-    rule, planned = bench.rule, len(bench.planned())
+    rule, planned = panel.rule, len(panel.planned())
     if rule is None:
         return []
     is_limited = rule.most is not None and rule.most < planned

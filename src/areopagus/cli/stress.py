@@ -195,11 +195,11 @@ def _show_rewriting(run: StressRun) -> None:
 
 def _show_estimate(job: StressJob) -> int:
     from ..number import units
-    from ..stressing.job import rehearse
+    from ..stressing.job import estimate_stages
     from .display import console, dollars, visible
     from .jobs import show_stages
 
-    found = rehearse(job)
+    found = estimate_stages(job)
     out = console()
     show_stages(found)
     likely = [item.likely_usd for item in found if item.most_calls]

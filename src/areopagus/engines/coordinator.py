@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.rate_limit import Limiter, StoppedError
 from ..judges.models.usage import CallCounts, FaultCounts, RunUsage, added_to
 from ..records.ledger import Ledger
@@ -284,7 +284,7 @@ class CoordinatorCalls(Protocol):
     async def report(self, node: str, reports: Sequence[Report]) -> bool: ...
 
 
-class WorkerClient(Desk):
+class WorkerClient(Client):
     """Hands calls to backends on behalf of one node of a run."""
 
     def __init__(
@@ -539,12 +539,12 @@ class SharedBudget(Budget):
         return self._reporter
 
 
-async def in_touch(desk: WorkerClient, work: Coroutine[Any, Any, Any]) -> Any:
-    """What the work returns; the desk reports meanwhile, and once more at the end."""
-    pinging = asyncio.create_task(desk.keep_in_touch())
+async def in_touch(client: WorkerClient, work: Coroutine[Any, Any, Any]) -> Any:
+    """What the work returns; the client reports meanwhile, and once more at the end."""
+    pinging = asyncio.create_task(client.keep_in_touch())
     try:
         return await work
     finally:
         pinging.cancel()
         await asyncio.gather(pinging, return_exceptions=True)
-        await desk.tell()
+        await client.tell()

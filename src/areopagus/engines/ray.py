@@ -27,7 +27,7 @@ from ..errors import InputError, InputFault, StoreError
 from ..experiment.backends import price_fault
 from ..experiment.engine import Scored, closed
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.credentials import redact
 from ..judges.models.usage import FaultCounts, added_to
 from ..records.readers.responses import ResponseRow
@@ -310,7 +310,7 @@ class RayEngine:
         rows: Iterable[ResponseRow],
         *,
         panel: PanelSpec,
-        desk: Desk,
+        client: Client,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
@@ -320,11 +320,11 @@ class RayEngine:
         """
         self._refuse_file_elsewhere(panel)
         cluster = await self._join()
-        # What the desk spent before, in batches say, is no longer there for the nodes.
-        plan = replace(plan_of(panel, cap=desk.budget.left), unclaimed=desk.unclaimed)
+        # What the client spent before, in batches say, is no longer there for the nodes.
+        plan = replace(plan_of(panel, cap=client.budget.left), unclaimed=client.unclaimed)
         coordinator = self._new_coordinator(cluster, panel, plan)
         run = _Run(plan, cluster.ray.put(plan), coordinator)
-        watching = asyncio.create_task(self._watch(cluster, run, desk))
+        watching = asyncio.create_task(self._watch(cluster, run, client))
         size = self._size or shard_size(panel, cluster.processors())
         shards = cut(rows, size=size, is_repeated=is_repeated)
         queue: deque[_Sent] = deque()
@@ -336,7 +336,7 @@ class RayEngine:
                             yield scored
                     else:
                         await _until_one(queue, watching)
-                queue.append((shard, None if desk.stopped else self._send(cluster, run, shard)))
+                queue.append((shard, None if client.stopped else self._send(cluster, run, shard)))
                 while queue and _is_done(queue[0][1]):
                     async for scored in self._verdicts(panel, *queue.popleft()):
                         yield scored
@@ -345,7 +345,7 @@ class RayEngine:
                     await _until_one(queue, watching)
                 async for scored in self._verdicts(panel, *queue.popleft()):
                     yield scored
-            await self._book(run, desk)
+            await self._book(run, client)
         finally:
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
@@ -410,14 +410,14 @@ class RayEngine:
     ) -> AsyncGenerator[Scored, None]:
         if work is None:
             for row, repeated in zip(shard.rows, shard.repeated, strict=True):
-                yield Scored(row, closed(row, bench=panel, repeated=repeated))
+                yield Scored(row, closed(row, panel=panel, repeated=repeated))
             return
         outcome = await work
         for row, verdict in zip(shard.rows, outcome.get(), strict=True):
             yield Scored(row, Verdict.from_json(verdict))
 
-    async def _watch(self, cluster: Cluster, run: _Run, desk: Desk) -> None:
-        """Carries what the coordinator counts to the desk, and a stop the other way.
+    async def _watch(self, cluster: Cluster, run: _Run, client: Client) -> None:
+        """Carries what the coordinator counts to the client, and a stop the other way.
 
         Raises:
             StoreError: the coordinator is lost, or all nodes are.
@@ -427,10 +427,10 @@ class RayEngine:
         peopled = clock()
         while True:
             await asyncio.sleep(_POLL_S)
-            if desk.stopped and not told:
+            if client.stopped and not told:
                 told = True
                 await _answer(run.coordinator.stop.remote(), "the run's coordinator is lost")
-            await self._book(run, desk)
+            await self._book(run, client)
             if cluster.nodes():
                 peopled = clock()
             elif clock() - peopled > _NOBODY_S:
@@ -439,28 +439,28 @@ class RayEngine:
                     "give the same command again"
                 )
 
-    async def _book(self, run: _Run, desk: Desk) -> None:
+    async def _book(self, run: _Run, client: Client) -> None:
         now: CoordinatorTotals = await _answer(
             run.coordinator.totals.remote(), "the run's coordinator is lost"
         )
         before, run.seen = run.seen, now
         for name, number in now.counts.items():
             earlier = before.counts[name] if before else 0
-            setattr(desk.counts, name, getattr(desk.counts, name) + number - earlier)
-        desk.account.take(added_to(now.account, before.account if before else {}))
-        desk.faults.take(
+            setattr(client.counts, name, getattr(client.counts, name) + number - earlier)
+        client.account.take(added_to(now.account, before.account if before else {}))
+        client.faults.take(
             FaultCounts.of(now.faults)
             .since(FaultCounts.of(before.faults if before else []))
             .to_json()
         )
-        budget = desk.budget
+        budget = client.budget
         if spent := now.spent - (before.spent if before else 0.0):
             budget.book(spent)
         if spent := now.possibly_spent - (before.possibly_spent if before else 0.0):
             budget.book(spent, certain=False)
         budget.unknown_calls += now.unknown_calls - (before.unknown_calls if before else 0)
         if now != before:
-            desk.changed()
+            client.changed()
 
 
 async def _sort_faults(

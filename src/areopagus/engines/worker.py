@@ -47,14 +47,14 @@ class Shard:
     repeated: tuple[bool, ...]
 
 
-def shard_size(bench: PanelSpec, processors: int) -> int:
+def shard_size(panel: PanelSpec, processors: int) -> int:
     """Responses in a shard: four times what a process keeps in flight, so that starts and ends
     of shards, at which it has less to do, are a small part.
 
     Limits are those of the run, so that each of many processes keeps its part of them in flight:
     shards for all of it would be too few to go round.
     """
-    return min(LARGEST, 4 * -(-window_for(bench) // processors))
+    return min(LARGEST, 4 * -(-window_for(panel) // processors))
 
 
 def cut(
@@ -80,7 +80,7 @@ class PanelPlan:
         versions: of what shapes the numbers; the nodes' must be equal.
         cap: US dollars for all nodes together; None = no cap.
         rule: when fewer judgments are enough; None = all are asked.
-        unclaimed: what batches have brought for this run; see `Desk.unclaimed`.
+        unclaimed: what batches have brought for this run; see `Client.unclaimed`.
     """
 
     run: str
@@ -158,12 +158,12 @@ def plan_of(panel: PanelSpec, *, cap: float | None) -> PanelPlan:
         ),
         personas=panel.personas,
         rubric=panel.rubric,
-        template=panel.brief.template,
+        template=panel.judge_prompt.template,
         settings={
-            "mode": panel.brief.mode,
-            "order": panel.brief.order,
-            "rationale": panel.brief.rationale,
-            "anchors": panel.brief.anchors,
+            "mode": panel.judge_prompt.mode,
+            "order": panel.judge_prompt.order,
+            "rationale": panel.judge_prompt.rationale,
+            "anchors": panel.judge_prompt.anchors,
             "repeats": panel.repeats,
             "quorum": panel.quorum,
         },
@@ -190,13 +190,13 @@ class Worker:
         self.plan = plan
         self._whole = plan.panel()
         self.panel = self._whole.spec
-        self.desk = WorkerClient(
+        self.client = WorkerClient(
             self.panel.ledger,
             coordinator=coordinator,
             node=f"{os.uname().nodename if hasattr(os, 'uname') else 'node'}-{uuid.uuid4().hex}",
             cap=plan.cap,
         )
-        self.desk.expect(plan.unclaimed)
+        self.client.expect(plan.unclaimed)
 
     async def faults(self) -> tuple[list[InputFault], dict[str, list[InputFault]]]:
         """What is wrong with the settings, and by backend what keeps it from being asked here."""
@@ -224,11 +224,11 @@ class Worker:
             return [
                 scored.verdict.to_json()
                 async for scored in score_rows(
-                    shard.rows, bench=self.panel, desk=self.desk, is_repeated=is_repeated
+                    shard.rows, panel=self.panel, client=self.client, is_repeated=is_repeated
                 )
             ]
 
-        verdicts: list[dict[str, Any]] = await in_touch(self.desk, all_of_them())
+        verdicts: list[dict[str, Any]] = await in_touch(self.client, all_of_them())
         return verdicts
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ from ..async_runner import ordered_map
 from ..errors import FaultClass, InputError, ProviderError
 from ..judges.models.backend import Backend, BackendSpec, Effort
 from ..judges.models.budget import BudgetSpentError
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Purpose, Request
 from ..records.types import Reply, Usage
@@ -152,7 +152,10 @@ class Wording:
 
 
 async def ask_each(
-    questions: Iterable[Question[Item]], desk: Desk, wording: Wording, backends: Sequence[Backend]
+    questions: Iterable[Question[Item]],
+    client: Client,
+    wording: Wording,
+    backends: Sequence[Backend],
 ) -> AsyncGenerator[tuple[Question[Item], ModelAnswer], None]:
     """Answers to the questions, in their order, as many at once as the backends take.
 
@@ -161,19 +164,19 @@ async def ask_each(
     """
     at_once = sum(backend.spec.concurrency for backend in backends) + 8
     answers = ordered_map(
-        questions, lambda question: ask_one(question, desk, wording), at_once=at_once
+        questions, lambda question: ask_one(question, client, wording), at_once=at_once
     )
     async with aclosing(answers):
         async for pair in answers:
             yield pair
 
 
-async def ask_one(question: Question[Any], desk: Desk, wording: Wording) -> ModelAnswer:
+async def ask_one(question: Question[Any], client: Client, wording: Wording) -> ModelAnswer:
     """The answer to one question; only a ledger that cannot be written raises."""
-    purse = desk.purse()
+    reservation = client.reservation()
     request = wording.request(question.backend, question.prompt, question.repeat)
     try:
-        answer = await desk.ask(question.backend, request, purse)
+        answer = await client.ask(question.backend, request, reservation)
     except ProviderError as error:
         return ModelAnswer("failed", reason=error.fault, fault=error.fault)
     except BudgetSpentError:
@@ -181,9 +184,9 @@ async def ask_one(question: Question[Any], desk: Desk, wording: Wording) -> Mode
     except StoppedError:
         return ModelAnswer("not_asked", reason="interrupted")
     finally:
-        purse.close()
+        reservation.close()
     found = read_answer(answer.reply)
-    desk.account.closed("unreadable" if found.status == "empty" else found.status, [answer.reply])
+    client.account.closed("unreadable" if found.status == "empty" else found.status, [answer.reply])
     return found
 
 

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from ..errors import InputError, InputFault
 from ..graphs.screening import screen
 from ..judges.models.backend import OFFLINE_MODEL, Backend, BackendSpec
-from ..judges.models.request import LADDER, Rung
+from ..judges.models.request import RESPONSE_FORMATS, ResponseFormat
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
-    from ..judges.judge import Matter
+    from ..judges.judge import Sample
 
 
 CONNECT_SECONDS = 5.0
@@ -128,21 +128,24 @@ async def _unreachable(api_base: str | None) -> str | None:
     return None
 
 
-def all_paid(panel: PanelSpec, matters: Iterable[Matter], backend: Backend) -> bool:
+def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> bool:
     """Whether the ledger holds this backend's first reply to every planned judgment."""
-    bench = panel
-    rung = known_rung(panel, backend)
-    if rung is None:
+    response_format = known_response_format(panel, backend)
+    if response_format is None:
         return False
-    for matter in matters:
-        if screen(matter.response, most_characters=bench.most_characters).gate:
+    for sample in samples:
+        if screen(sample.response, most_characters=panel.most_characters).gate:
             continue
-        seats = [bench.seat(key) for key in bench.most_calls(matter.response_id)]
+        assignments = [panel.assignment(key) for key in panel.most_calls(sample.response_id)]
         keys = [
             judge.requests(
-                panel.brief, matter, secret=panel.ledger.secret, repeat=repeat, rung=rung
+                panel.judge_prompt,
+                sample,
+                secret=panel.ledger.secret,
+                repeat=repeat,
+                response_format=response_format,
             ).key()
-            for judge, repeat in seats
+            for judge, repeat in assignments
             if judge.backend is backend
         ]
         if len(panel.ledger.lookup(keys)) < len(set(keys)):
@@ -150,12 +153,12 @@ def all_paid(panel: PanelSpec, matters: Iterable[Matter], backend: Backend) -> b
     return True
 
 
-def known_rung(panel: PanelSpec, backend: Backend) -> Rung | None:
+def known_response_format(panel: PanelSpec, backend: Backend) -> ResponseFormat | None:
     """How the backend takes structured output, as set or as an earlier run learned it."""
     if backend.spec.structured != "auto":
         return backend.spec.structured
     learned = panel.ledger.capability(backend.spec.identity)
-    return learned if learned in LADDER else None
+    return learned if learned in RESPONSE_FORMATS else None
 
 
 Model = Any

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from ..graphs.screening import screen
 from ..graphs.stopping import StoppingRule
-from ..judges.judge import Judge, Matter
+from ..judges.judge import Judge, Sample
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
 from ..judges.models.request import Request
 from ..judges.parse import parse
 from ..records.readers.responses import text_key
 from ..records.types import Reply
-from .backends import known_rung
-from .engine import matter_of
+from .backends import known_response_format
+from .engine import sample_of
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -114,45 +114,45 @@ def estimate(
         source: what.
         rule: when fewer judgments are enough.
     """
-    bench = replace(panel, rule=rule)
+    panel = replace(panel, rule=rule)
     with source:
         notices = source.check().notices
         tallies = {backend.spec.name: _Tally() for backend in panel.backends}
         least = {backend.spec.name: _Tally() for backend in panel.backends}
         is_range = rule is not None and rule.half_width is not None
-        sample: list[str] = []
+        texts_sampled: list[str] = []
         texts: set[int] = set()
         n_responses = n_screened = 0
         for row in source.rows():
             n_responses += 1
-            matter = matter_of(row)
-            if screen(matter.response, most_characters=panel.most_characters).gate:
+            sample = sample_of(row)
+            if screen(sample.response, most_characters=panel.most_characters).gate:
                 n_screened += 1
-                for judge in bench.judges.values():
+                for judge in panel.judges.values():
                     for tally in (tallies[judge.model], least[judge.model]):
-                        tally.planned += bench.repeats
+                        tally.planned += panel.repeats
                 continue
-            text = text_key(f"{matter.prompt}\0{matter.response}")
+            text = text_key(f"{sample.prompt}\0{sample.response}")
             # Under a rule each response has an order of its own, and so its own judges.
             if rule is None and text in texts:
-                for judge in bench.judges.values():
-                    tallies[judge.model].planned += bench.repeats
-                    tallies[judge.model].stored += bench.repeats
+                for judge in panel.judges.values():
+                    tallies[judge.model].planned += panel.repeats
+                    tallies[judge.model].stored += panel.repeats
                 continue
             texts.add(text)
-            most = frozenset(bench.most_calls(matter.response_id))
-            first = frozenset(bench.first_calls(matter.response_id)) if is_range else None
-            for name, judge in bench.judges.items():
-                requests = _requests(panel, judge, matter)
-                keys = [f"{name}|{repeat}" for repeat in range(bench.repeats)]
+            most = frozenset(panel.most_calls(sample.response_id))
+            first = frozenset(panel.first_calls(sample.response_id)) if is_range else None
+            for name, judge in panel.judges.items():
+                requests = _requests(panel, judge, sample)
+                keys = [f"{name}|{repeat}" for repeat in range(panel.repeats)]
                 asked = [k in most for k in keys]
-                _count(panel, judge, matter, requests, tallies[judge.model], asked)
+                _count(panel, judge, sample, requests, tallies[judge.model], asked)
                 if first is not None:
                     asked = [k in first for k in keys]
-                    _count(panel, judge, matter, requests, least[judge.model], asked)
-                if sum(map(len, sample)) < _SAMPLE_CHARACTERS:
-                    sample.extend(m["content"] for m in requests[0].messages)
-    sampled = "\n".join(sample)[: 2 * _SAMPLE_CHARACTERS]
+                    _count(panel, judge, sample, requests, least[judge.model], asked)
+                if sum(map(len, texts_sampled)) < _SAMPLE_CHARACTERS:
+                    texts_sampled.extend(m["content"] for m in requests[0].messages)
+    sampled = "\n".join(texts_sampled)[: 2 * _SAMPLE_CHARACTERS]
 
     def of(tallied: Mapping[str, _Tally]) -> tuple[BackendEstimate, ...]:
         return tuple(_estimate(panel, b, tallied[b.spec.name], sampled) for b in panel.backends)
@@ -166,10 +166,16 @@ def estimate(
     )
 
 
-def _requests(panel: PanelSpec, judge: Judge, matter: Matter) -> list[Request]:
-    rung = known_rung(panel, judge.backend) or "json_schema"
+def _requests(panel: PanelSpec, judge: Judge, sample: Sample) -> list[Request]:
+    response_format = known_response_format(panel, judge.backend) or "json_schema"
     return [
-        judge.requests(panel.brief, matter, secret=panel.ledger.secret, repeat=repeat, rung=rung)
+        judge.requests(
+            panel.judge_prompt,
+            sample,
+            secret=panel.ledger.secret,
+            repeat=repeat,
+            response_format=response_format,
+        )
         for repeat in range(panel.repeats)
     ]
 
@@ -177,7 +183,7 @@ def _requests(panel: PanelSpec, judge: Judge, matter: Matter) -> list[Request]:
 def _count(
     panel: PanelSpec,
     judge: Judge,
-    matter: Matter,
+    sample: Sample,
     requests: list[Request],
     tally: _Tally,
     is_asked: list[bool],
@@ -187,7 +193,7 @@ def _count(
     found = _stored(panel, judge, asked)
     for request in asked:
         reply = found.get(request.key())
-        missing = request if reply is None else _repair(panel, judge, matter, request, reply)
+        missing = request if reply is None else _repair(panel, judge, sample, request, reply)
         if missing is None:
             tally.stored += 1
             continue
@@ -197,30 +203,30 @@ def _count(
 
 
 def _stored(panel: PanelSpec, judge: Judge, requests: list[Request]) -> dict[str, Reply]:
-    if not known_rung(panel, judge.backend):
+    if not known_response_format(panel, judge.backend):
         return {}
     return panel.ledger.lookup([request.key() for request in requests])
 
 
 def _repair(
-    panel: PanelSpec, judge: Judge, matter: Matter, request: Request, reply: Reply
+    panel: PanelSpec, judge: Judge, sample: Sample, request: Request, reply: Reply
 ) -> Request | None:
     """What is still to be sent where a stored reply cannot be read."""
-    judged = (matter.prompt, matter.response)
-    parsed = parse(reply, panel.brief.contract, judged=judged)
+    judged = (sample.prompt, sample.response)
+    parsed = parse(reply, panel.judge_prompt.contract, judged=judged)
     if parsed.outcome != "unreadable":
         return None
     question = judge.question(
-        panel.brief, matter, secret=panel.ledger.secret, repeat=request.repeat
+        panel.judge_prompt, sample, secret=panel.ledger.secret, repeat=request.repeat
     ).repaired(reply.text, parsed.problem or "not_json")
     repair = question.request(judge.backend, request.structured)
     return None if _stored(panel, judge, [repair]) else repair
 
 
-def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, sample: str) -> BackendEstimate:
-    per_character = backend.likely_tokens(sample) / len(sample) if sample else 0.25
+def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, text: str) -> BackendEstimate:
+    per_character = backend.likely_tokens(text) / len(text) if text else 0.25
     reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
-    if panel.brief.rationale == "before":
+    if panel.judge_prompt.rationale == "before":
         reply += LIKELY_RATIONALE_CHARACTERS
     incoming = round(tally.characters * per_character)
     most_outgoing = tally.calls * backend.spec.max_tokens

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ..graphs.panel import aggregate, panel_graph
 from ..graphs.screening import screen
-from ..graphs.state import Sitting
-from ..judges.judge import Matter
+from ..graphs.state import PanelContext
+from ..judges.judge import Sample
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.prefix_cache import may_wait_for_one
 from ..records.readers.responses import ResponseRow
 from ..records.types import Judgment, Verdict
@@ -37,9 +37,9 @@ class Scored:
     verdict: Verdict
 
 
-def matter_of(row: ResponseRow) -> Matter:
+def sample_of(row: ResponseRow) -> Sample:
     """The response as the panel sees it."""
-    return Matter(
+    return Sample(
         response_id=row.response_id,
         prompt_id=row.prompt_id,
         respondent_id=row.respondent_id,
@@ -48,85 +48,85 @@ def matter_of(row: ResponseRow) -> Matter:
     )
 
 
-def window_for(bench: PanelSpec) -> int:
+def window_for(panel: PanelSpec) -> int:
     """How many responses at once keep every backend busy."""
     judges_of: dict[str, int] = {}
     most: dict[str, int] = {}
-    for judge in bench.judges.values():
-        judges_of[judge.model] = judges_of.get(judge.model, 0) + bench.repeats
+    for judge in panel.judges.values():
+        judges_of[judge.model] = judges_of.get(judge.model, 0) + panel.repeats
         most[judge.model] = judge.backend.spec.concurrency
         if may_wait_for_one(judge.backend):
             # Half the time of a response one call is under way in place of all.
             most[judge.model] *= 2
     needed = max(-(-most[model] // judges_of[model]) for model in most)
-    if bench.rule is not None and bench.rule.half_width is not None:
+    if panel.rule is not None and panel.rule.half_width is not None:
         # After its first block a response mostly waits for one judgment, of one backend.
         needed = sum(most.values())
     # Twice over: while one round of calls is answered, the next stands ready.
     return min(1024, 2 * needed + 2)
 
 
-async def sit(sitting: Sitting, *, graph: Any = None, config: Any = None) -> Verdict:
+async def sit(context: PanelContext, *, graph: Any = None, config: Any = None) -> Verdict:
     """The verdict on one response, through the graph."""
     runner = panel_graph() if graph is None else graph
-    if sitting.bench.rule is not None:
+    if context.panel.rule is not None:
         # Three steps a block; LangGraph's own limit is meant for loops that may never end.
-        steps = 8 + 3 * len(sitting.bench.planned())
+        steps = 8 + 3 * len(context.panel.planned())
         config = {**(config or {}), "recursion_limit": steps}
     from langsmith import tracing_context
 
     # Whatever the environment says, a run's texts go to the endpoints named and nowhere else.
     with tracing_context(enabled=False):
         state = await runner.ainvoke(
-            {"response_id": sitting.matter.response_id},
+            {"response_id": context.sample.response_id},
             config,
-            context=sitting,
+            context=context,
             output_keys=_OF_A_VERDICT,
         )
-    return verdict_of(state, sitting)
+    return verdict_of(state, context)
 
 
 _OF_A_VERDICT = ("planned", "judgments", "verdict")
 """What `verdict_of` reads of a final state: LangGraph copies what is asked for after every step."""
 
 
-def verdict_of(state: Mapping[str, Any], sitting: Sitting) -> Verdict:
+def verdict_of(state: Mapping[str, Any], context: PanelContext) -> Verdict:
     """The verdict in a final state, with its judgments in the order of the plan."""
     rows = state["judgments"]
-    judgments = tuple(sitting.judgment(key, rows[key]) for key in state["planned"])
+    judgments = tuple(context.judgment(key, rows[key]) for key in state["planned"])
     return replace(Verdict.from_json(state["verdict"]), judgments=judgments)
 
 
 async def score_rows(
     rows: Iterable[ResponseRow],
     *,
-    bench: PanelSpec,
-    desk: Desk,
+    panel: PanelSpec,
+    client: Client,
     is_repeated: Callable[[ResponseRow], bool] = lambda row: False,
     window: int | None = None,
 ) -> AsyncGenerator[Scored, None]:
     """Verdicts on the rows, in their order.
 
-    Once the desk is stopped, calls in flight end, and every further response is closed as not
+    Once the client is stopped, calls in flight end, and every further response is closed as not
     asked without looking anything up: what is paid stays in the ledger.
 
     Raises:
         StoreError: the ledger cannot be written; calls in flight are abandoned.
     """
-    slots = asyncio.Semaphore(window or window_for(bench))
+    slots = asyncio.Semaphore(window or window_for(panel))
     queue: deque[tuple[ResponseRow, asyncio.Task[Verdict]]] = deque()
 
     async def one(row: ResponseRow) -> Verdict:
         try:
             repeated = is_repeated(row)
-            if desk.stopped:
-                return closed(row, bench=bench, repeated=repeated)
-            return await sit(Sitting(matter_of(row), bench, desk, repeated_text=repeated))
+            if client.stopped:
+                return closed(row, panel=panel, repeated=repeated)
+            return await sit(PanelContext(sample_of(row), panel, client, repeated_text=repeated))
         finally:
             slots.release()
 
     try:
-        with standing_heap():
+        with frozen_heap():
             for row in rows:
                 await slots.acquire()
                 queue.append((row, asyncio.create_task(one(row))))
@@ -142,13 +142,13 @@ async def score_rows(
         await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
 
 
-_standing: list[tuple[int, int, int]] = []
+_running_summary: list[tuple[int, int, int]] = []
 _YOUNG_OBJECTS = 10_000
 """New objects between two collections: some hundred judgments are under way at once."""
 
 
 @contextlib.contextmanager
-def standing_heap() -> Iterator[None]:
+def frozen_heap() -> Iterator[None]:
     """A block in which the garbage collector leaves alone what was there before it.
 
     litellm and its kind stand in memory as some hundred thousand objects, and a collection that
@@ -156,40 +156,40 @@ def standing_heap() -> Iterator[None]:
     collector's again. Objects that somebody else has frozen are left as they are.
     """
     thresholds = gc.get_threshold()
-    ours = bool(_standing) or gc.get_freeze_count() == 0
+    ours = bool(_running_summary) or gc.get_freeze_count() == 0
     if ours:
-        if not _standing:
+        if not _running_summary:
             gc.freeze()
             if 0 < thresholds[0] < _YOUNG_OBJECTS:
                 gc.set_threshold(_YOUNG_OBJECTS, *thresholds[1:])
-        _standing.append(thresholds)
+        _running_summary.append(thresholds)
     try:
         yield
     finally:
         if ours:
-            first = _standing.pop()
-            if not _standing:
+            first = _running_summary.pop()
+            if not _running_summary:
                 gc.unfreeze()
                 gc.set_threshold(*first)
 
 
-def closed(row: ResponseRow, *, bench: PanelSpec, repeated: bool) -> Verdict:
+def closed(row: ResponseRow, *, panel: PanelSpec, repeated: bool) -> Verdict:
     """The verdict on a response that was never put before the panel, because the run stopped."""
-    matter = matter_of(row)
-    seen = screen(matter.response, repeated=repeated, most_characters=bench.most_characters)
+    sample = sample_of(row)
+    seen = screen(sample.response, repeated=repeated, most_characters=panel.most_characters)
     judgments: list[Judgment] = []
-    for key in bench.planned():
-        judge, repeat = bench.seat(key)
+    for key in panel.planned():
+        judge, repeat = panel.assignment(key)
         judgments.append(
             judge.not_asked(
-                bench.brief,
-                matter,
+                panel.judge_prompt,
+                sample,
                 repeat=repeat,
                 reason="screened" if seen.gate else "interrupted",
                 detail=seen.gate,
             )
         )
-    return aggregate(tuple(judgments), bench=bench, matter=matter, flags=seen.flags)
+    return aggregate(tuple(judgments), panel=panel, sample=sample, flags=seen.flags)
 
 
 class Engine(Protocol):
@@ -215,12 +215,12 @@ class Engine(Protocol):
         rows: Iterable[ResponseRow],
         *,
         panel: PanelSpec,
-        desk: Desk,
+        client: Client,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 
-        Calls and money are counted at the desk, wherever they were made; a desk that is stopped
+        Calls and money are counted at the client, wherever they were made; a client that is stopped
         lets what is in flight end.
         """
         ...
@@ -244,11 +244,11 @@ class LocalEngine:
         rows: Iterable[ResponseRow],
         *,
         panel: PanelSpec,
-        desk: Desk,
+        client: Client,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `score_rows`."""
-        return score_rows(rows, bench=panel, desk=desk, is_repeated=is_repeated)
+        return score_rows(rows, panel=panel, client=client, is_repeated=is_repeated)
 
     async def close(self) -> None:
         """Nothing was started."""

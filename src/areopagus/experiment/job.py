@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import StoreError
 from ..judges.models.budget import Budget
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot, cost_record
 from ..records.run_folder import RUN_FORMAT, RunFolder
 from .backends import check_cap
@@ -94,17 +94,17 @@ class StagedJob(ABC):
         self._on_progress = on_progress or (lambda progress: None)
         self._clock = _Clock()
         self._started = datetime.now(UTC)
-        self._desk: Desk | None = None
+        self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
         self._folder: RunFolder | None = None
-        self._renewal = Renewal(self._note)
+        self._autosave = Autosave(self._note)
 
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
         self._stop_early = True
-        if self._loop is not None and self._desk is not None:
-            self._loop.call_soon_threadsafe(self._desk.stop)
+        if self._loop is not None and self._client is not None:
+            self._loop.call_soon_threadsafe(self._client.stop)
 
     async def run(self) -> Any:
         """Runs all stages and returns what the subclass makes of them.
@@ -124,19 +124,19 @@ class StagedJob(ABC):
             await self.close()
 
     async def _run(self, folder: RunFolder) -> Any:
-        self._desk = desk = Desk(self.ledger, budget=self._budget, on_change=self.tell)
-        await self.require_access(desk)
+        self._client = client = Client(self.ledger, budget=self._budget, on_change=self.tell)
+        await self.require_access(client)
         if self._stop_early:
-            desk.stop()
+            client.stop()
         folder.write_run_file(self._record("running", folder))
         self._folder = folder
-        self._renewal.begin()
+        self._autosave.begin()
         try:
-            result = await self.run_stages(desk)
+            result = await self.run_stages(client)
         finally:
-            self._renewal.end()
+            self._autosave.end()
             self._folder = None
-        folder.write_run_file(self._record(self._state(desk), folder))
+        folder.write_run_file(self._record(self._state(client), folder))
         return self.finished(result)
 
     @property
@@ -145,11 +145,11 @@ class StagedJob(ABC):
         """The store of calls."""
 
     @abstractmethod
-    async def require_access(self, desk: Desk) -> None:
+    async def require_access(self, client: Client) -> None:
         """Raises everything that keeps a backend from being asked, before anything is spent."""
 
     @abstractmethod
-    async def run_stages(self, desk: Desk) -> Any:
+    async def run_stages(self, client: Client) -> Any:
         """Does the work; puts counts into `self.outcome` by stage."""
 
     @abstractmethod
@@ -174,7 +174,7 @@ class StagedJob(ABC):
         progress.stage, progress.unit = stage, unit
         progress.number = self.stages.index(stage) + 1
         progress.done, progress.total, progress.troubled = 0, total, 0
-        self._clock = _Clock(sent_before=self._desk.counts.sent if self._desk else 0)
+        self._clock = _Clock(sent_before=self._client.counts.sent if self._client else 0)
         self.tell()
 
     def step(self, *, is_troubled: bool = False) -> None:
@@ -185,24 +185,24 @@ class StagedJob(ABC):
 
     def tell(self) -> None:
         """Hands the newest state to whoever listens."""
-        desk, progress = self._desk, self.progress
-        if desk is not None:
-            progress.sent, progress.from_ledger = desk.counts.sent, desk.counts.from_ledger
-            progress.repeated = desk.counts.repeated
+        client, progress = self._client, self.progress
+        if client is not None:
+            progress.sent, progress.from_ledger = client.counts.sent, client.counts.from_ledger
+            progress.repeated = client.counts.repeated
         progress.spent_usd = self._budget.spent
         progress.unknown_price_calls = self._budget.unknown_calls
         now = time.monotonic()
         progress.elapsed_s = now - self._clock.began
         progress.stage_sent = progress.sent - self._clock.sent_before
-        self._renewal.changed()
+        self._autosave.changed()
         self._on_progress(progress)
 
     def _note(self) -> None:
         if self._folder is not None:
             self._folder.write_run_file(self._record("running", self._folder))
 
-    def _state(self, desk: Desk) -> StagedState:
-        if desk.stopped:
+    def _state(self, client: Client) -> StagedState:
+        if client.stopped:
             return "interrupted"
         return "budget" if self.stopped_by_budget() else "complete"
 
@@ -210,7 +210,7 @@ class StagedJob(ABC):
         from .record import versions
 
         earlier = (folder.existing or {}).get("sessions", [])
-        spending = self._desk.spending() if self._desk else UsageSnapshot()
+        spending = self._client.spending() if self._client else UsageSnapshot()
         session = {
             "started": self._started.isoformat(timespec="seconds"),
             "ended": None
@@ -239,7 +239,7 @@ NOTE_EVERY_S = 5.0
 """A job notes what it has spent so often, so that a kill takes no more than that off the record."""
 
 
-class Renewal:
+class Autosave:
     """Writes a record anew when it is old and something has changed; used on one event loop.
 
     A change soon after the last writing is written too, when its time has come: a run may wait for

@@ -32,7 +32,7 @@ def run_record(
     state: RunState,
     identity: Mapping[str, Any],
     source: SourceSummary,
-    standing: Standing,
+    running_summary: RunningSummary,
     counts: Mapping[str, int],
     sessions: Sequence[Mapping[str, Any]],
     notices: Sequence[str] = (),
@@ -45,13 +45,13 @@ def run_record(
         panel: who judges.
         state, identity, sessions: of the run.
         source: the responses.
-        standing: what the verdicts come to so far.
+        running_summary: what the verdicts come to so far.
         counts: status to number of judgments.
         notices: what is to be said beside what the source says.
         answers: where models were asked for the responses, what became of that.
         is_demonstration: whether an embedded stand-in answered.
     """
-    respondents, total = standing.means()
+    respondents, total = running_summary.means()
     return {
         "format": RUN_FORMAT,
         "kind": "panel",
@@ -71,12 +71,12 @@ def run_record(
         "ledger": panel.ledger.place,
         "n_planned": source.n_responses * len(panel.planned()),
         "counts": dict(counts),
-        "verdicts": dict(standing.verdicts),
-        "faults": dict(standing.faults),
-        "flags": dict(standing.flags),
+        "verdicts": dict(running_summary.verdicts),
+        "faults": dict(running_summary.faults),
+        "flags": dict(running_summary.flags),
         "cost": {
-            "replies_usd": standing.cost_usd,
-            "judgments_with_unknown_price": standing.unknown_price,
+            "replies_usd": running_summary.cost_usd,
+            "judgments_with_unknown_price": running_summary.unknown_price,
             "note": "what the replies in these tables cost when they were paid, whoever paid",
             **cost_record(sessions),
         },
@@ -114,7 +114,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-class Standing:
+class RunningSummary:
     """Fed one verdict after the other; holds a few numbers a response, no text.
 
     Attributes:

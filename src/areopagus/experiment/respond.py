@@ -15,7 +15,7 @@ from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, reserve_usd
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable
@@ -252,7 +252,7 @@ class RespondJob:
         self.result = RespondResult(Path(out or ""), ResponseCounts(planned=planned))
         self._on_progress = on_progress or (lambda result: None)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._desk: Desk | None = None
+        self._client: Client | None = None
         self._stop_early = False
         self.began = time.monotonic()
 
@@ -268,8 +268,8 @@ class RespondJob:
     def stop(self) -> None:
         """Asks the job to end soon, from any thread."""
         self._stop_early = True
-        if self._loop is not None and self._desk is not None:
-            self._loop.call_soon_threadsafe(self._desk.stop)
+        if self._loop is not None and self._client is not None:
+            self._loop.call_soon_threadsafe(self._client.stop)
 
     async def run(self) -> RespondResult:
         """Asks, writes, and returns what became of it.
@@ -284,19 +284,19 @@ class RespondJob:
         ledger = given if isinstance(given, Ledger) else Ledger.open(given)
         try:
             self._loop = asyncio.get_running_loop()
-            self._desk = desk = Desk(ledger, budget=self._budget, on_change=self._tell)
+            self._client = client = Client(ledger, budget=self._budget, on_change=self._tell)
             await require_access(
                 self.backends,
                 lambda backend: self.all_paid(ledger, backend),
                 capped=self._budget.cap is not None,
             )
             if self._stop_early:
-                desk.stop()
+                client.stop()
             self._tell()
-            await self._ask_all(desk)
+            await self._ask_all(client)
             self.result.spending = self.spending()
-            self.result.interrupted = desk.stopped
-            self.result.over_budget = self.result.counts.not_asked > 0 and not desk.stopped
+            self.result.interrupted = client.stopped
+            self.result.over_budget = self.result.counts.not_asked > 0 and not client.stopped
             self._tell()
             return self.result
         finally:
@@ -308,7 +308,7 @@ class RespondJob:
 
     def spending(self) -> UsageSnapshot:
         """What was sent and paid until now."""
-        return self._desk.spending() if self._desk is not None else UsageSnapshot()
+        return self._client.spending() if self._client is not None else UsageSnapshot()
 
     def estimate(self, ledger: Ledger) -> RespondEstimate:
         """Calls and cost, without sending anything.
@@ -364,13 +364,13 @@ class RespondJob:
                 return False
         return True
 
-    async def _ask_all(self, desk: Desk) -> None:
+    async def _ask_all(self, client: Client) -> None:
         carried = self.summary.columns_carried
         path = self.result.path
         with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
             writer = CsvLines(file)
             writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
-            answers = ask_each(self._questions(), desk, self.wording, self.backends)
+            answers = ask_each(self._questions(), client, self.wording, self.backends)
             async with aclosing(answers):
                 async for question, answer in answers:
                     extra = question.item.extra
@@ -395,8 +395,8 @@ class RespondJob:
         return [*head, question.repeat, *answer_cells(answer)]
 
     def _tell(self) -> None:
-        if self._desk is not None:
-            counts = self._desk.counts
+        if self._client is not None:
+            counts = self._client.counts
             self.result.sent, self.result.from_ledger = counts.sent, counts.from_ledger
             self.result.repeated = counts.repeated
         self.result.spent_usd = self._budget.spent

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..async_runner import run_stoppable
 from ..judges.models.budget import Budget
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot, cost_record
 from ..records.readers.responses import ResponseRow, text_key
 from ..records.run_folder import RunFolder
@@ -21,9 +21,9 @@ from ..records.run_tables import TableWriter, TextWriter
 from ..records.types import STATUSES
 from ..run import Run, RunInterrupted
 from .backends import all_paid, check_cap
-from .engine import LocalEngine, Scored, matter_of
-from .job import Renewal
-from .record import RunState, Standing, run_record, session_record
+from .engine import LocalEngine, Scored, sample_of
+from .job import Autosave
+from .record import RunningSummary, RunState, run_record, session_record
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -131,13 +131,13 @@ class ScoreJob:
         )
         self._budget = Budget(cap=max_cost)
         self._on_progress = on_progress or (lambda progress: None)
-        self._desk: Desk | None = None
+        self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop_early = False
         self._started = datetime.now(UTC)
         self._before = UsageSnapshot()
         self._noted: dict[str, Any] = {}
-        self._renewal = Renewal(self._note_spending)
+        self._autosave = Autosave(self._note_spending)
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -152,14 +152,14 @@ class ScoreJob:
     def stop(self) -> None:
         """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
         self._stop_early = True
-        if self._loop is not None and self._desk is not None:
-            self._loop.call_soon_threadsafe(self._desk.stop)
+        if self._loop is not None and self._client is not None:
+            self._loop.call_soon_threadsafe(self._client.stop)
 
-    async def run(self, desk: Desk | None = None) -> Run:
+    async def run(self, client: Client | None = None) -> Run:
         """Scores everything, writes the tables, and returns the run.
 
         Args:
-            desk: the desk of a larger job, whose budget, limits and counts this one shares.
+            client: the client of a larger job, whose budget, limits and counts this one shares.
 
         Raises:
             InputError: a backend cannot be reached or asked, and the ledger does not hold its
@@ -167,36 +167,36 @@ class ScoreJob:
             StoreError: the ledger or the folder cannot be written.
         """
         try:
-            return await self._run(desk)
+            return await self._run(client)
         finally:
-            self._renewal.end()
+            self._autosave.end()
             await self._engine.close()
             self.folder.close()
             self.source.close()
 
-    async def _run(self, given: Desk | None) -> Run:
+    async def _run(self, given: Client | None) -> Run:
         panel = self.panel
         self._loop = asyncio.get_running_loop()
         if given is not None:
             self._budget = given.budget
-        desk = given or Desk(panel.ledger, budget=self._budget, on_change=self._tell)
-        self._desk = desk
-        self._before = desk.spending()
+        client = given or Client(panel.ledger, budget=self._budget, on_change=self._tell)
+        self._client = client
+        self._before = client.spending()
 
         def is_paid(backend: Backend) -> bool:
-            return all_paid(panel, map(matter_of, self.source.rows()), backend)
+            return all_paid(panel, map(sample_of, self.source.rows()), backend)
 
         capped = self._budget.cap is not None
         await self._engine.require_access(panel, is_paid, capped=capped)
         if self._stop_early:
-            desk.stop()
-        standing = Standing(panel.criteria)
+            client.stop()
+        running_summary = RunningSummary(panel.criteria)
         repeated_texts = self.summary.repeated_texts
 
         def is_repeated(row: ResponseRow) -> bool:
             return bool(repeated_texts) and text_key(row.response_text) in repeated_texts
 
-        self._note(self._record("running", standing))
+        self._note(self._record("running", running_summary))
         began = time.monotonic()
         with ExitStack() as unless_done:
             texts = TextWriter(self.folder.path)
@@ -211,7 +211,7 @@ class ScoreJob:
             )
             unless_done.callback(writer.abandon)
             verdicts = self._engine.score(
-                self.source.rows(), panel=panel, desk=desk, is_repeated=is_repeated
+                self.source.rows(), panel=panel, client=client, is_repeated=is_repeated
             )
             # Closed here and now when writing fails: what is in flight must not linger.
             async with aclosing(verdicts):
@@ -219,18 +219,18 @@ class ScoreJob:
                     row = scored.row
                     writer.add(scored.verdict, row.extra)
                     texts.add(row.response_id, row.prompt_text, row.response_text)
-                    standing.add(scored.verdict)
+                    running_summary.add(scored.verdict)
                     self._count(scored, time.monotonic() - began)
             texts.close()
             writer.close()
             unless_done.pop_all()
-        self._renewal.end()
+        self._autosave.end()
         state: RunState = "complete"
-        if self.progress.counts["not_asked"] > standing.n_settled_judgments:
-            state = "interrupted" if desk.stopped else "budget"
+        if self.progress.counts["not_asked"] > running_summary.n_settled_judgments:
+            state = "interrupted" if client.stopped else "budget"
         elif self._beginning is not None and self._beginning.left_by is not None:
             state = self._beginning.left_by
-        self.folder.write_run_file(self._record(state, standing))
+        self.folder.write_run_file(self._record(state, running_summary))
         self._write_report()
         return Run(self.folder.path)
 
@@ -243,7 +243,7 @@ class ScoreJob:
         """Writes run.json, and remembers it for what is spent from now on."""
         self.folder.write_run_file(record)
         self._noted = record
-        self._renewal.begin()
+        self._autosave.begin()
 
     def _note_spending(self) -> None:
         record = self._noted
@@ -261,18 +261,18 @@ class ScoreJob:
         self._tell()
 
     def _tell(self) -> None:
-        desk, budget, progress = self._desk, self._budget, self.progress
-        if desk is not None:
-            counts = desk.counts
+        client, budget, progress = self._client, self._budget, self.progress
+        if client is not None:
+            counts = client.counts
             progress.sent, progress.answered = counts.sent, counts.answered
             progress.failed, progress.from_ledger = counts.failed, counts.from_ledger
             progress.repeated = counts.repeated
         progress.spent_usd = budget.spent
         progress.unknown_price_calls = budget.unknown_calls
-        self._renewal.changed()
+        self._autosave.changed()
         self._on_progress(progress)
 
-    def _record(self, state: RunState, standing: Standing) -> dict[str, Any]:
+    def _record(self, state: RunState, running_summary: RunningSummary) -> dict[str, Any]:
         begun = self._beginning
         earlier = (self.folder.existing or {}).get("sessions", [])
         return run_record(
@@ -280,7 +280,7 @@ class ScoreJob:
             state=state,
             identity=self.identity,
             source=self.summary,
-            standing=standing,
+            running_summary=running_summary,
             counts=self.progress.counts,
             sessions=[*earlier, self._session(state)],
             notices=begun.notices if begun else (),
@@ -289,7 +289,7 @@ class ScoreJob:
         )
 
     def _session(self, state: RunState) -> dict[str, Any]:
-        spending = self._desk.spending().since(self._before) if self._desk else UsageSnapshot()
+        spending = self._client.spending().since(self._before) if self._client else UsageSnapshot()
         return session_record(spending, started=self._started, state=state, cap=self._budget.cap)
 
 

@@ -23,8 +23,8 @@ from .ask import Track, read_answer
 from .backends import prepare_all, settings_of
 from .config import JobOptions, seated
 from .dry_run import Estimate, estimate
-from .job import Renewal
-from .record import RunState, Standing, run_record, session_record
+from .job import Autosave
+from .record import RunningSummary, RunState, run_record, session_record
 from .respond import USUAL_WORDS, RespondJob
 from .score import Beginning, ScoreJob, default_folder
 
@@ -56,7 +56,7 @@ class PromptScoreJob:
         """
         self._on_answers = on_answers or (lambda result: None)
         self._folder: RunFolder | None = None
-        self._renewal = Renewal(self._note)
+        self._autosave = Autosave(self._note)
         self._started = datetime.now(UTC)
         self._seated = seated(panel, options)
         self.panel = self._seated.panel
@@ -154,11 +154,11 @@ class PromptScoreJob:
         if self._stop_early:
             answering.stop()
         self._folder, self._started = folder, datetime.now(UTC)
-        self._renewal.begin(is_written=False)
+        self._autosave.begin(is_written=False)
         try:
             result = await answering.run()
         finally:
-            self._renewal.end()
+            self._autosave.end()
             self._folder = None
         state = _state(result)
         folder.existing = {"sessions": self._sessions(folder, state or "complete")}
@@ -184,7 +184,7 @@ class PromptScoreJob:
 
     def _tell(self, result: RespondResult) -> None:
         """Keeps run.json up to date while targets answer, and hands the state on."""
-        self._renewal.changed()
+        self._autosave.changed()
         self._on_answers(result)
 
     def _note(self) -> None:
@@ -204,7 +204,7 @@ class PromptScoreJob:
             state="running",
             identity=self.identity,
             source=source,
-            standing=Standing(self.panel.criteria),
+            running_summary=RunningSummary(self.panel.criteria),
             counts=dict.fromkeys(STATUSES, 0),
             sessions=self._sessions(folder, "running"),
             answers=self._answers(),

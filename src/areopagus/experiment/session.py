@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async, run_sync
 from ..errors import InputError, StoreError
-from ..graphs.state import Sitting
-from ..judges.judge import Matter
+from ..graphs.state import PanelContext
+from ..judges.judge import Sample
 from ..judges.models.budget import Budget
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..records.types import STATUSES, Verdict
-from .job import Renewal
+from .job import Autosave
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -32,9 +32,9 @@ LOG_FILE = "session.jsonl"
 """A line for every verdict of a session, in the order in which they came."""
 
 
-def matter_from(
+def sample_from(
     prompt: str, response: str, response_id: str, prompt_id: str, respondent_id: str
-) -> Matter:
+) -> Sample:
     """The response as the panel sees it.
 
     Raises:
@@ -51,26 +51,26 @@ def matter_from(
         faults.append("the prompt is empty: the panel must know what was asked")
     if faults:
         raise InputError(faults)
-    return Matter(response_id, prompt_id, respondent_id, prompt, response)
+    return Sample(response_id, prompt_id, respondent_id, prompt, response)
 
 
-class SingleSittings:
+class SingleScores:
     """Scores responses that come one by one, over one client."""
 
-    def __init__(self, checkpointer: Any = None, desk: Desk | None = None) -> None:
+    def __init__(self, checkpointer: Any = None, client: Client | None = None) -> None:
         """Nothing is opened yet.
 
         Args:
             checkpointer: a LangGraph checkpointer, or None.
-            desk: the client to use; one of its own, made when first needed, when left out.
+            client: the client to use; one of its own, made when first needed, when left out.
         """
         self._checkpointer = checkpointer
         self._graph: Any = None
-        self._given = desk
-        self._checked: Desk | None = None
+        self._given = client
+        self._checked: Client | None = None
         self._opening = asyncio.Lock()
 
-    async def score(self, panel: PanelSpec, matter: Matter) -> Verdict:
+    async def score(self, panel: PanelSpec, sample: Sample) -> Verdict:
         """The panel's verdict on one response.
 
         Raises:
@@ -79,38 +79,38 @@ class SingleSittings:
         """
         from .engine import sit
 
-        sitting = Sitting(matter, panel, await self._open_desk(panel, matter))
+        context = PanelContext(sample, panel, await self._open_client(panel, sample))
         if self._checkpointer is None:
-            return await sit(sitting)
+            return await sit(context)
         if self._graph is None:
             from ..graphs.panel import build_panel_graph
 
             self._graph = build_panel_graph(self._checkpointer)
-        return await sit(sitting, graph=self._graph, config=_thread(panel, matter))
+        return await sit(context, graph=self._graph, config=_thread(panel, sample))
 
     def forget(self) -> None:
         """Lets the client go; the next response gets a new one."""
         self._checked = None
 
-    async def _open_desk(self, panel: PanelSpec, matter: Matter) -> Desk:
+    async def _open_client(self, panel: PanelSpec, sample: Sample) -> Client:
         from .backends import all_paid, require_access
 
         # One client for all calls that are made at once: its limits are those of the backends.
         async with self._opening:
             if self._checked is not None:
                 return self._checked
-            desk = self._given or Desk(panel.ledger)
+            client = self._given or Client(panel.ledger)
             faultless = True
 
             def is_paid(backend: Backend) -> bool:
                 nonlocal faultless
                 faultless = False
-                return all_paid(panel, [matter], backend)
+                return all_paid(panel, [sample], backend)
 
-            await require_access(panel.backends, is_paid, capped=desk.budget.cap is not None)
+            await require_access(panel.backends, is_paid, capped=client.budget.cap is not None)
             if faultless:  # else the next response is looked at anew
-                self._checked = desk
-            return desk
+                self._checked = client
+            return client
 
 
 class Session:
@@ -153,7 +153,7 @@ class Session:
         self._log: Any = None
         self._folder: Any = None
         self._earlier: list[dict[str, Any]] = []
-        self._renewal = Renewal(self._note)
+        self._autosave = Autosave(self._note)
         self._under_way: dict[str, bytes] = {}
 
     def __enter__(self) -> Session:
@@ -232,8 +232,10 @@ class Session:
         self._started = datetime.now(UTC)
         self._earlier = list((self._folder.existing or {}).get("sessions", []))
         self._tags = (self._folder.existing or {}).get("tags", {}) | self.tags
-        self._desk = Desk(self._panel.ledger, budget=self._budget, on_change=self._renewal.changed)
-        self._single = SingleSittings(desk=self._desk)
+        self._client = Client(
+            self._panel.ledger, budget=self._budget, on_change=self._autosave.changed
+        )
+        self._single = SingleScores(client=self._client)
         try:
             if self._folder.existing is None:
                 self._folder.write_run_file(self._record("running", _Contents(self._panel)))
@@ -243,7 +245,7 @@ class Session:
         except BaseException:
             self._release()
             raise
-        self._renewal.begin()
+        self._autosave.begin()
 
     def _read_log(self) -> None:
         """Opens the log for appending, after the whole lines that it holds."""
@@ -273,15 +275,15 @@ class Session:
         if self._folder is None:
             raise RuntimeError("a session is used in a `with` block")
         name = response_id or self._new_id()
-        matter = matter_from(prompt, response, name, prompt_id, respondent_id)
-        row = {**_texts_of(matter)}
+        sample = sample_from(prompt, response, name, prompt_id, respondent_id)
+        row = {**_texts_of(sample)}
         digest = _digest(row)
         known = self._under_way.get(name) or self._lines.get(name, (digest, 0))[0]
         if known != digest:
             raise InputError(f"{name}: another response of this session has this response_id")
         self._under_way[name] = digest
         try:
-            verdict = await self._single.score(self._panel, matter)
+            verdict = await self._single.score(self._panel, sample)
         finally:
             self._under_way.pop(name, None)
         self._append(row, digest, verdict)
@@ -302,7 +304,7 @@ class Session:
         except OSError as error:
             raise StoreError(f"{self.path / LOG_FILE} cannot be written: {error}") from error
         self._lines[row["response_id"]] = (digest, place)
-        self._renewal.changed()
+        self._autosave.changed()
 
     def _rows(self) -> Iterator[tuple[dict[str, str], Verdict]]:
         """Every response with its newest verdict, in the order of the log."""
@@ -348,7 +350,7 @@ class Session:
         return Run(self.path)
 
     async def _close(self, state: RunState) -> None:
-        self._renewal.end()
+        self._autosave.end()
         try:
             await self._save(state)
         finally:
@@ -373,7 +375,7 @@ class Session:
         from .record import session_record
 
         return session_record(
-            self._desk.spending(), started=self._started, state=state, cap=self._budget.cap
+            self._client.spending(), started=self._started, state=state, cap=self._budget.cap
         )
 
     def _record(self, state: RunState, contents: _Contents) -> dict[str, Any]:
@@ -384,7 +386,7 @@ class Session:
             state=state,
             identity=self.identity,
             source=contents.summary(),
-            standing=contents.standing,
+            running_summary=contents.running_summary,
             counts=contents.counts,
             sessions=[*self._earlier, self._session(state)],
         )
@@ -395,16 +397,16 @@ class _Contents:
     """What the verdicts of a session come to."""
 
     def __init__(self, panel: PanelSpec) -> None:
-        from .record import Standing
+        from .record import RunningSummary
 
-        self.standing = Standing(panel.criteria)
+        self.running_summary = RunningSummary(panel.criteria)
         self.counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
         self._prompts: set[str] = set()
         self._respondents: set[str] = set()
         self._responses = 0
 
     def add(self, verdict: Verdict) -> None:
-        self.standing.add(verdict)
+        self.running_summary.add(verdict)
         for status, number in verdict.counts.items():
             self.counts[status] += number
         self._prompts.add(verdict.prompt_id)
@@ -414,7 +416,7 @@ class _Contents:
     @property
     def is_short(self) -> bool:
         """Whether something was left out that was wanted."""
-        return self.counts["not_asked"] > self.standing.n_settled_judgments
+        return self.counts["not_asked"] > self.running_summary.n_settled_judgments
 
     def summary(self) -> SourceSummary:
         from ..records.readers.responses import SourceSummary
@@ -432,13 +434,13 @@ class _Contents:
         )
 
 
-def _texts_of(matter: Matter) -> dict[str, str]:
+def _texts_of(sample: Sample) -> dict[str, str]:
     return {
-        "response_id": matter.response_id,
-        "prompt_id": matter.prompt_id,
-        "respondent_id": matter.respondent_id,
-        "prompt_text": matter.prompt,
-        "response_text": matter.response,
+        "response_id": sample.response_id,
+        "prompt_id": sample.prompt_id,
+        "respondent_id": sample.respondent_id,
+        "prompt_text": sample.prompt,
+        "response_text": sample.response,
     }
 
 
@@ -448,8 +450,8 @@ def _digest(row: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(json.dumps([row[name] for name in names]).encode()).digest()
 
 
-def _thread(panel: PanelSpec, matter: Matter) -> dict[str, Any]:
+def _thread(panel: PanelSpec, sample: Sample) -> dict[str, Any]:
     from ..records.run_folder import run_identity_hash
 
-    texts = asdict(matter)
+    texts = asdict(sample)
     return {"configurable": {"thread_id": run_identity_hash(panel.identity() | texts)}}

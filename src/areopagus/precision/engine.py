@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..experiment.engine import Scored, matter_of, sit
-from ..graphs.state import Sitting
+from ..experiment.engine import Scored, sample_of, sit
+from ..graphs.state import PanelContext
 from ..graphs.stopping import (
     FIRST_BLOCK,
     LEVEL,
@@ -22,7 +22,7 @@ from ..graphs.stopping import (
     reached_half_width,
 )
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..records.readers.responses import ResponseRow
 from ..records.types import Judgment, Verdict
 
@@ -259,12 +259,12 @@ async def is_decided(panel: PanelSpec, rows: Iterable[ResponseRow]) -> bool:
     """Whether the rule comes to its end on every response without a further call.
 
     Whom the rule asks next depends on the replies before, so the panel sits on every response
-    before a desk that sends nothing.
+    before a client that sends nothing.
     """
-    desk = Desk(panel.ledger)
-    desk.stop()
+    client = Client(panel.ledger)
+    client.stop()
     for row in rows:
-        verdict = await sit(Sitting(matter_of(row), panel, desk))
+        verdict = await sit(PanelContext(sample_of(row), panel, client))
         if any(judgment.reason == "interrupted" for judgment in verdict.judgments):
             return False
     return True
@@ -323,11 +323,11 @@ class PrecisionEngine:
         rows: Iterable[ResponseRow],
         *,
         panel: PanelSpec,
-        desk: Desk,
+        client: Client,
         is_repeated: Callable[[ResponseRow], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `Engine.score`."""
-        verdicts = self._inner.score(rows, panel=panel, desk=desk, is_repeated=is_repeated)
+        verdicts = self._inner.score(rows, panel=panel, client=client, is_repeated=is_repeated)
         async with aclosing(verdicts):
             async for scored in verdicts:
                 self._tally.add(scored.verdict)

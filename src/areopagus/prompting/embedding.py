@@ -1,4 +1,4 @@
-"""An embedding model as a backend: its calls go over the desk, so that they are paid for once."""
+"""An embedding model as a backend: its calls go over the client, so that they are paid for once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Zero(int):
 
 
 _NO_RETRY = _Zero(0)
-"""Retries are the desk's, which counts and pays for them."""
+"""Retries are the client's, which counts and pays for them."""
 
 
 class EmbeddingBackend(LitellmBackend):

@@ -41,9 +41,9 @@ from ..graphs.prompt_construction import (
 )
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..judges.models.rate_limit import StoppedError
-from ..judges.models.request import Rung
+from ..judges.models.request import ResponseFormat
 from ..number import units
 from ..records.run_folder import REPORT_FILE, replaced
 from ..records.spreadsheets import CsvLines, writable
@@ -64,18 +64,18 @@ if TYPE_CHECKING:
     from .embedding import EmbeddingBackend
 
 
-__all__ = ["StageEstimate", "calls_left", "rehearse"]
+__all__ = ["StageEstimate", "calls_left", "estimate_stages"]
 
 WORDS = 60
 """Words that a prompt which is not written yet is assumed to have."""
 _BLOCK_TOKENS = 130
 _SCRATCHPAD_TOKENS = 250
 _VOTE_TOKENS = 110
-_RUNG: Rung = "json_schema"
+_RUNG: ResponseFormat = "json_schema"
 _Stages = Callable[[str, Backend], StageEstimate]
 
 
-def rehearse(job: PromptJob) -> list[StageEstimate]:
+def estimate_stages(job: PromptJob) -> list[StageEstimate]:
     """Calls and cost of every stage and backend, in order.
 
     Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
@@ -123,14 +123,14 @@ async def _rehearse(job: PromptJob) -> list[StageEstimate]:
     for name in ("filter", "compare"):
         for backend in job.models.asked_judges:
             stage(name, backend)
-    desk = Desk(job.ledger)
-    desk.stop()  # what is stored is answered, nothing is sent
+    client = Client(job.ledger)
+    client.stop()  # what is stored is answered, nothing is sent
     texts: list[str] = []
-    async with aclosing(job.construct_each(desk, at_once=8)) as outcomes:
+    async with aclosing(job.construct_each(client, at_once=8)) as outcomes:
         rows = iter(job.scenarios.rows)
         async for outcome in outcomes:
             scenario = next(rows)
-            work = job.construction(scenario, desk)
+            work = job.construction(scenario, client)
             bundles = [_bundle(work, bundle, stage) for bundle in outcome.bundles]
             _count_votes(work, outcome, bundles, stage)
             _count_pairs(work, outcome, bundles, stage)
@@ -150,7 +150,7 @@ def _bundle(work: Construction, bundle: Bundle, stage: _Stages) -> Bundle:
         item.stored += 1
         return bundle
     count = work.material.count
-    question = generation_question(work.material, secret=work.desk.ledger.secret)
+    question = generation_question(work.material, secret=work.client.ledger.secret)
     request = question.request(backend, _RUNG)
     # A first reply that is stored and has no repair yet costs about as much once more.
     item.add(backend, request, output_tokens=_SCRATCHPAD_TOKENS + count * _BLOCK_TOKENS)
@@ -182,7 +182,7 @@ def _count_votes(
         if (ref, judge.spec.name) in known:
             item.stored += 1
             continue
-        question = quality_question(texts[ref], secret=work.desk.ledger.secret)
+        question = quality_question(texts[ref], secret=work.client.ledger.secret)
         request = question.request(judge, _RUNG)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
@@ -202,7 +202,7 @@ def _count_pairs(
             item.stored += 1
             continue
         one, other = texts[pair.one], texts[pair.other]
-        secret = work.desk.ledger.secret
+        secret = work.client.ledger.secret
         question = equivalence_question(one, other, judge.spec.name, secret=secret)
         request = question.request(judge, _RUNG)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
@@ -408,10 +408,10 @@ class PromptJob(StagedJob):
         extra: tuple[Backend, ...] = () if self.embedding is None else (self.embedding,)
         return (*self.models.generators, *self.models.asked_judges, *extra)
 
-    async def require_access(self, desk: Desk) -> None:
+    async def require_access(self, client: Client) -> None:
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
 
-        capped = desk.budget.cap is not None
+        capped = client.budget.cap is not None
         try:
             await require_access(self.backends, lambda _: False, capped=capped)
         except InputError:
@@ -421,12 +421,12 @@ class PromptJob(StagedJob):
                 self.backends, lambda backend: not left.get(backend.spec.name, 0), capped=capped
             )
 
-    async def run_stages(self, desk: Desk) -> list[Constructed]:
+    async def run_stages(self, client: Client) -> list[Constructed]:
         """All scenarios; one that fails leaves the others standing, counted."""
         rows = self.scenarios.rows
         self.begin("construct", total=len(rows), unit="scenarios")
         found: list[Constructed] = []
-        async with aclosing(self.construct_each(desk)) as outcomes:
+        async with aclosing(self.construct_each(client)) as outcomes:
             async for outcome in outcomes:
                 found.append(outcome)
                 self.step(is_troubled=any(b.status != "complete" for b in outcome.bundles))
@@ -439,13 +439,13 @@ class PromptJob(StagedJob):
         write_report(self, found, n_prompts)
         if self.embedding is not None:
             self.begin("embed", total=0, unit="texts")
-            self.outcome["embed"], drawn = await embed_all(self, desk)
+            self.outcome["embed"], drawn = await embed_all(self, client)
             write_report(self, found, n_prompts, drawn)
             self._over_budget |= self.outcome["embed"]["not_asked_for_budget"] > 0
         return found
 
     async def construct_each(
-        self, desk: Desk, *, at_once: int | None = None
+        self, client: Client, *, at_once: int | None = None
     ) -> AsyncGenerator[Constructed, None]:
         """What became of each scenario, in their order.
 
@@ -459,7 +459,7 @@ class PromptJob(StagedJob):
         from ..graphs.prompt_construction import construct
 
         most_usd = 0.0
-        if desk.budget.cap is not None:
+        if client.budget.cap is not None:
             most_usd = await most_per_scenario(self)
         busy = at_once or max(4, sum(b.spec.concurrency for b in self.models.generators) // 2)
         slots = asyncio.Semaphore(busy)
@@ -467,7 +467,7 @@ class PromptJob(StagedJob):
 
         async def one(scenario: Scenario) -> Constructed:
             try:
-                return await construct(self.construction(scenario, desk))
+                return await construct(self.construction(scenario, client))
             finally:
                 slots.release()
 
@@ -475,7 +475,7 @@ class PromptJob(StagedJob):
             for scenario in self.scenarios.rows:
                 await slots.acquire()
                 while at_work := [task for task in queue if not task.done()]:
-                    if _left(desk.budget) >= most_usd * (len(at_work) + 1):
+                    if _left(client.budget) >= most_usd * (len(at_work) + 1):
                         break
                     await asyncio.wait(at_work, return_when=asyncio.FIRST_COMPLETED)
                 queue.append(asyncio.create_task(one(scenario)))
@@ -488,13 +488,13 @@ class PromptJob(StagedJob):
                 task.cancel()
             await asyncio.gather(*queue, return_exceptions=True)
 
-    def construction(self, scenario: Scenario, desk: Desk) -> Construction:
+    def construction(self, scenario: Scenario, client: Client) -> Construction:
         """What the graph needs for one scenario."""
         return Construction(
             material_of(scenario, self.plan.per_scenario),
             self.models.generators,
             self.models.asked_judges,
-            desk,
+            client,
             self.plan.design,
             self.technology,
         )
@@ -646,7 +646,7 @@ def count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageEstimate)
             stage.add(job.embedding, request, output_tokens=0)
 
 
-async def embed_all(job: PromptJob, desk: Desk) -> tuple[dict[str, Any], PromptMap]:
+async def embed_all(job: PromptJob, client: Client) -> tuple[dict[str, Any], PromptMap]:
     """Embeds everything and writes map.csv and the picture.
 
     Returns:
@@ -663,7 +663,7 @@ async def embed_all(job: PromptJob, desk: Desk) -> tuple[dict[str, Any], PromptM
 
     async def one(item: Embedded) -> Vector | str:
         async with slots:
-            found = await _embed(desk, backend, item.text)
+            found = await _embed(client, backend, item.text)
             job.step(is_troubled=isinstance(found, str))
             return found
 
@@ -701,11 +701,11 @@ async def embed_all(job: PromptJob, desk: Desk) -> tuple[dict[str, Any], PromptM
     return outcome, figures
 
 
-async def _embed(desk: Desk, backend: EmbeddingBackend, text: str) -> Vector | str:
+async def _embed(client: Client, backend: EmbeddingBackend, text: str) -> Vector | str:
     """The vector, or why there is none."""
-    purse = desk.purse()
+    reservation = client.reservation()
     try:
-        answer = await desk.ask(backend, embedding_request(backend, text), purse)
+        answer = await client.ask(backend, embedding_request(backend, text), reservation)
         return unpacked(answer.reply.text or "")
     except ProviderError as error:
         return error.fault
@@ -714,7 +714,7 @@ async def _embed(desk: Desk, backend: EmbeddingBackend, text: str) -> Vector | s
     except StoppedError:
         return "interrupted"
     finally:
-        purse.close()
+        reservation.close()
 
 
 def _write_map(

@@ -8,7 +8,7 @@ from ..async_runner import run_async
 from ..experiment.backends import require_access
 from ..graphs.prompt_construction import Constructed, Construction, PromptRef, construct
 from ..judges.factory import is_made_of_settings
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from .concepts import load_technology_terms
 from .job import material_of
 from .material import Models, models_from
@@ -50,7 +50,7 @@ async def construct_one(
             return await construct(
                 Construction(
                     material_of(scenario, chosen.per_scenario), models.generators,
-                    models.asked_judges, Desk(panel.ledger), chosen.design,
+                    models.asked_judges, Client(panel.ledger), chosen.design,
                     load_technology_terms().pattern(),
                 )
             )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import Any
 from ..experiment.ask import ModelAnswer, Question, Wording, ask_each
 from ..experiment.respond import answer_cells
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, writable
 from .panel_rows import NO_RESPONSE, repeat_of
@@ -87,7 +87,7 @@ def response_id(question: Question[Asking]) -> str:
 async def write_answers(
     path: Path,
     asked: Iterable[Question[Asking]],
-    desk: Desk,
+    client: Client,
     wording: Wording,
     targets: Sequence[Backend],
     counts: Mapping[tuple[str, str], ConditionCounts],
@@ -100,7 +100,7 @@ async def write_answers(
 
     Args:
         path: the table.
-        asked, desk, wording, targets: see `ask_each`.
+        asked, client, wording, targets: see `ask_each`.
         counts: by target and condition; what became of the responses is added.
         repeats: responses planned a prompt; those beyond are counted as generated once more.
         faults: class of fault to number; added to.
@@ -113,7 +113,7 @@ async def write_answers(
     with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = CsvLines(file)
         writer.write(list(RESPONSE_COLUMNS))
-        async with aclosing(ask_each(asked, desk, wording, targets)) as answers:
+        async with aclosing(ask_each(asked, client, wording, targets)) as answers:
             async for question, answer in answers:
                 count(
                     counts[question.backend.spec.name, question.item.condition],

@@ -34,7 +34,7 @@ from ..graphs.rewriting import (
     rewrite_question,
 )
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..number import units
 from ..records.readers.responses import open_responses
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
@@ -94,9 +94,9 @@ async def rehearse_variants(
         for backend in (*design.rewriters, *design.reviewers)
     }
     askings: list[Asking] = []
-    desk = Desk(job.ledger)
-    desk.stop()  # what is stored is answered, nothing is sent
-    each = reframe_each(prompts, assigned, design.framings, desk, at_once=8)
+    client = Client(job.ledger)
+    client.stop()  # what is stored is answered, nothing is sent
+    each = reframe_each(prompts, assigned, design.framings, client, at_once=8)
     async with aclosing(each) as outcomes:
         async for row, outcome in outcomes:
             _count(job, row, outcome, assigned[row.prompt_id], stages)
@@ -157,7 +157,7 @@ _JUDGE_CALLS = 2
 """A judge's reply, and its one repair."""
 
 
-def rehearse(job: StressJob) -> list[StageEstimate]:
+def estimate_stages(job: StressJob) -> list[StageEstimate]:
     """Calls and cost of every stage and backend; see `Estimate` for how tokens are counted.
 
     Raises:
@@ -470,7 +470,7 @@ class StressJob(StagedJob):
         """The store of calls: the panel's."""
         return self.panel.ledger
 
-    async def require_access(self, desk: Desk) -> None:
+    async def require_access(self, client: Client) -> None:
         """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
 
         backends = self.backends
@@ -480,26 +480,26 @@ class StressJob(StagedJob):
             return left is not None and left.get(backend.spec.name, 0) == 0
 
         try:
-            await require_access(backends, lambda _: False, capped=desk.budget.cap is not None)
+            await require_access(backends, lambda _: False, capped=client.budget.cap is not None)
         except InputError:
             # What the ledger holds needs no endpoint; only now is it worth while to look.
             left = await calls_left(self)
-            await require_access(backends, is_paid, capped=desk.budget.cap is not None)
+            await require_access(backends, is_paid, capped=client.budget.cap is not None)
 
-    async def run_stages(self, desk: Desk) -> StressScores | None:
+    async def run_stages(self, client: Client) -> StressScores | None:
         """All stages; a prompt that fails in one leaves the others standing, counted."""
         if self.design.supplied is not None:
             refused = count_supplied(self._responses(), self.counts, self.plan.response_repeats)
         else:
             if self.design.variants is None:
-                await self._rewrite(desk)
+                await self._rewrite(client)
             if self.design.rewrite_only:
                 return None
-            refused = await self._respond(desk)
-        await self._panel_stage("score", PANEL_FOLDER, self.panel, desk, None)
+            refused = await self._respond(client)
+        await self._panel_stage("score", PANEL_FOLDER, self.panel, client, None)
         if "retest" in self.stages:
             only = self.retested(self._responses())
-            await self._panel_stage("retest", RETEST_FOLDER, self.twice(), desk, only)
+            await self._panel_stage("retest", RETEST_FOLDER, self.twice(), client, only)
         return self._read(refused)
 
     def finished(self, result: StressScores | None) -> StressRun:
@@ -508,7 +508,7 @@ class StressJob(StagedJob):
             write_outputs(self, result)
         return StressRun(self.path)
 
-    async def _rewrite(self, desk: Desk) -> None:
+    async def _rewrite(self, client: Client) -> None:
         from .rewriting import rewrite_all
 
         design = self.design
@@ -521,13 +521,13 @@ class StressJob(StagedJob):
             rewriters=design.rewriters,
             reviewers=design.reviewers,
             seed=self.plan.seed,
-            desk=desk,
+            client=client,
             step=lambda troubled: self.step(is_troubled=troubled),
         )
         self.outcome["rewrite"] = outcome
         self._over_budget |= outcome["not_asked_for_budget"] > 0
 
-    async def _respond(self, desk: Desk) -> set[str]:
+    async def _respond(self, client: Client) -> set[str]:
         design = self.design
         askings = self.askings()
         asked = list(questions(askings, design.targets, self.plan, self.asked_again(askings)))
@@ -541,7 +541,7 @@ class StressJob(StagedJob):
         refused = await write_answers(
             self.path / RESPONSES_FILE,
             asked,
-            desk,
+            client,
             design.wording,
             design.targets,
             self.counts,
@@ -559,7 +559,7 @@ class StressJob(StagedJob):
                 again[status] = again.get(status, 0) + number
         self.outcome["respond"] = totals | {"regenerated": again, "faults": faults}
         left = totals["not_asked"] + again.get("not_asked", 0)
-        self._over_budget |= left > 0 and not desk.stopped
+        self._over_budget |= left > 0 and not client.stopped
         if any(totals[name] + again.get(name, 0) for name in ("answered", "empty", "refused")):
             self._source = StressSource(self.path / RESPONSES_FILE)
             self._source.check()
@@ -622,7 +622,7 @@ class StressJob(StagedJob):
         return replace(self.panel, repeats=2 * self.panel.repeats)
 
     async def _panel_stage(
-        self, stage: str, folder: str, panel: PanelSpec, desk: Desk, only: frozenset[str] | None
+        self, stage: str, folder: str, panel: PanelSpec, client: Client, only: frozenset[str] | None
     ) -> None:
         rows = panel_rows(self._responses(), self.plan, self.baseline_prompts(), only=only)
         first = next(rows, None)
@@ -634,7 +634,7 @@ class StressJob(StagedJob):
             on_progress=lambda progress: self._tell_scored(progress.done),
         )  # fmt: skip
         self.begin(stage, total=job.progress.total, unit="responses")
-        run = await job.run(desk)
+        run = await job.run(client)
         self._judged.add(stage)
         self.outcome[stage] = {
             "responses": job.progress.total,
@@ -649,7 +649,7 @@ class StressJob(StagedJob):
         self.tell()
 
     def _read(self, refused: set[str]) -> StressScores:
-        contract = self.panel.brief.contract
+        contract = self.panel.judge_prompt.contract
         return read_stress_scores(
             self.panel_folder,
             self.counts,

@@ -20,7 +20,7 @@ from ..graphs.reframing import (
     variant_rows,
 )
 from ..judges.models.backend import Backend
-from ..judges.models.client import Desk
+from ..judges.models.client import Client
 from ..records.readers.responses import PromptRow
 from ..records.variants import VariantSet, write_variants
 from .hand_edits import refuse_edited
@@ -43,7 +43,7 @@ async def reframe_each(
     prompts: Prompts,
     assigned: dict[str, Assignment],
     framings: Sequence[Framing],
-    desk: Desk,
+    client: Client,
     *,
     at_once: int,
 ) -> AsyncGenerator[tuple[PromptRow, Reframed], None]:
@@ -56,7 +56,7 @@ async def reframe_each(
     async def one(row: PromptRow) -> Reframed:
         who = assigned[row.prompt_id]
         return await reframe(
-            desk,
+            client,
             row.prompt_id,
             row.prompt_text,
             framings=framings,
@@ -83,9 +83,9 @@ async def reframe_one(panel: PanelSpec, prompt_id: str, prompt_text: str) -> Ref
     async def work() -> Reframed:
         await require_access((*rewriters, *reviewers), lambda _: False)
         assigned = assignments(prompts, rewriters, reviewers, seed=0)
-        desk = Desk(panel.ledger)
+        client = Client(panel.ledger)
         try:
-            each = reframe_each(prompts, assigned, load_framings(), desk, at_once=1)
+            each = reframe_each(prompts, assigned, load_framings(), client, at_once=1)
             async with aclosing(each) as outcomes:
                 async for _, outcome in outcomes:
                     return outcome
@@ -106,7 +106,7 @@ async def rewrite_all(
     rewriters: Sequence[Backend],
     reviewers: Sequence[Backend],
     seed: int,
-    desk: Desk,
+    client: Client,
     step: Callable[[bool], None],
 ) -> tuple[VariantSet, dict[str, Any]]:
     """Rewrites everything, writes variants.csv, and counts what became of it.
@@ -130,7 +130,7 @@ async def rewrite_all(
     reasons: Counter[str] = Counter()
     writers: Counter[str] = Counter()
     repaired = for_budget = 0
-    each = reframe_each(prompts, assigned, framings, desk, at_once=at_once)
+    each = reframe_each(prompts, assigned, framings, client, at_once=at_once)
     async with aclosing(each) as outcomes:
         async for row, outcome in outcomes:
             rows += variant_rows(outcome, row.prompt_text)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from areopagus.errors import InputError
 from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec, Prices
-from areopagus.judges.models.request import LADDER
+from areopagus.judges.models.request import RESPONSE_FORMATS
 from areopagus.settings import read_settings
 
 CANARY = "canary-5f2c81d07a9e"
@@ -203,4 +203,4 @@ def test_no_message_about_a_file_shows_what_may_be_a_key(
 
 
 def test_the_ladder_goes_from_the_strongest_form_to_the_weakest() -> None:
-    assert LADDER == ("json_schema", "json_object_schema", "json_object", "prompt")
+    assert RESPONSE_FORMATS == ("json_schema", "json_object_schema", "json_object", "prompt")

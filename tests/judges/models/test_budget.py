@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.judges.models.budget import Budget, BudgetSpentError, Purse
+from areopagus.judges.models.budget import Budget, BudgetReservation, BudgetSpentError
 
 
 async def test_without_a_cap_everything_is_counted_and_nothing_is_held() -> None:
     budget = Budget()
-    purse = Purse(budget)
-    await purse.need(None)
-    purse.pay(1.5)
-    purse.pay(None)
-    purse.write_off(0.5)
-    purse.close()
+    reservation = BudgetReservation(budget)
+    await reservation.need(None)
+    reservation.pay(1.5)
+    reservation.pay(None)
+    reservation.write_off(0.5)
+    reservation.close()
     assert (budget.spent, budget.unknown_calls, budget.possibly_spent) == (1.5, 1, 0.5)
 
 
@@ -35,20 +35,20 @@ async def test_what_is_left_is_what_nobody_spent_or_set_aside() -> None:
 async def test_what_cannot_be_paid_even_when_all_has_settled_is_refused() -> None:
     budget = Budget(cap=1.0)
     with pytest.raises(BudgetSpentError):
-        await Purse(budget).need(1.01)
+        await BudgetReservation(budget).need(1.01)
     # The budget is closed then: a smaller call that would fit is not preferred to a larger one.
     with pytest.raises(BudgetSpentError):
-        await Purse(budget).need(0.01)
+        await BudgetReservation(budget).need(0.01)
 
 
 async def test_an_unknown_price_is_refused_under_a_cap() -> None:
     with pytest.raises(BudgetSpentError, match="unknown"):
-        await Purse(Budget(cap=1.0)).need(None)
+        await BudgetReservation(Budget(cap=1.0)).need(None)
 
 
 async def test_a_call_waits_for_others_to_settle_rather_than_give_up() -> None:
     budget = Budget(cap=1.0)
-    first, second = Purse(budget), Purse(budget)
+    first, second = BudgetReservation(budget), BudgetReservation(budget)
     await first.need(0.9)
     waiting = asyncio.create_task(second.need(0.5))
     await asyncio.sleep(0)
@@ -63,13 +63,13 @@ async def test_a_call_waits_for_others_to_settle_rather_than_give_up() -> None:
 
 async def test_an_attempt_that_may_have_been_billed_counts_against_the_cap() -> None:
     budget = Budget(cap=1.0)
-    purse = Purse(budget)
-    await purse.need(0.4)
-    purse.write_off(0.4)
-    await purse.need(0.4)  # the second attempt sets its own worst case aside
-    purse.write_off(0.4)
+    reservation = BudgetReservation(budget)
+    await reservation.need(0.4)
+    reservation.write_off(0.4)
+    await reservation.need(0.4)  # the second attempt sets its own worst case aside
+    reservation.write_off(0.4)
     with pytest.raises(BudgetSpentError):
-        await purse.need(0.4)
+        await reservation.need(0.4)
     assert budget.possibly_spent == pytest.approx(0.8)
 
 
@@ -87,20 +87,20 @@ def test_the_cap_is_never_passed_and_nobody_waits_for_ever(
 
     async def one() -> None:
         worst = chance.uniform(0.0, 0.6)
-        purse = Purse(budget)
+        reservation = BudgetReservation(budget)
         try:
-            await purse.need(worst)
+            await reservation.need(worst)
             for _ in range(chance.randint(1, 2)):
                 await asyncio.sleep(0)
                 if chance.random() < 0.2:
-                    purse.write_off(worst / 2)
+                    reservation.write_off(worst / 2)
                 else:
-                    purse.pay(chance.uniform(0.0, worst / 2))
+                    reservation.pay(chance.uniform(0.0, worst / 2))
                 assert budget.spent + budget.possibly_spent <= cap + 1e-9
         except BudgetSpentError:
             return
         finally:
-            purse.close()
+            reservation.close()
 
     async def all_of_them() -> None:
         await asyncio.wait_for(asyncio.gather(*(one() for _ in range(calls))), 10)
@@ -113,32 +113,32 @@ async def test_two_that_need_more_do_not_wait_for_what_the_other_holds() -> None
     # What broke: each kept what it had set aside for a repair while it waited for money for a
     # second attempt, and both waited for ever.
     budget = Budget(cap=1.0)
-    purses = [Purse(budget) for _ in range(4)]
+    reservations = [BudgetReservation(budget) for _ in range(4)]
 
-    async def one(purse: Purse) -> bool:
+    async def one(reservation: BudgetReservation) -> bool:
         try:
-            await purse.need(0.25)
+            await reservation.need(0.25)
             await asyncio.sleep(0)
-            purse.write_off(0.15)  # 0.10 is left in hand
-            await purse.need(0.25)
+            reservation.write_off(0.15)  # 0.10 is left in hand
+            await reservation.need(0.25)
         except BudgetSpentError:
             return False
         finally:
-            purse.close()
+            reservation.close()
         return True
 
-    await asyncio.wait_for(asyncio.gather(*map(one, purses)), 5)
+    await asyncio.wait_for(asyncio.gather(*map(one, reservations)), 5)
     assert budget.spent + budget.possibly_spent <= 1.0
 
 
 async def test_sums_of_many_small_amounts_do_not_leave_a_crumb_that_all_wait_for() -> None:
     budget = Budget(cap=1e6)
-    held = [Purse(budget) for _ in range(100)]
-    for number, purse in enumerate(held):
-        await purse.need(1000 / (number + 3))
-    for number, purse in enumerate(held):
-        purse.pay(0.1 / (number + 7))
-        purse.close()
+    held = [BudgetReservation(budget) for _ in range(100)]
+    for number, reservation in enumerate(held):
+        await reservation.need(1000 / (number + 3))
+    for number, reservation in enumerate(held):
+        reservation.pay(0.1 / (number + 7))
+        reservation.close()
     # Nothing is reserved: whoever asks for too much is told so at once.
     with pytest.raises(BudgetSpentError):
-        await asyncio.wait_for(Purse(budget).need(2e6), 5)
+        await asyncio.wait_for(BudgetReservation(budget).need(2e6), 5)

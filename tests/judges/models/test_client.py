@@ -1,4 +1,4 @@
-"""The desk: asked once, paid once, stored before anybody reads it."""
+"""The client: asked once, paid once, stored before anybody reads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simulated_time import in_simulated_time
 
 from areopagus.errors import ProviderError, StoreError
 from areopagus.judges.models.budget import Budget, BudgetSpentError, reserve_usd
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
@@ -60,10 +60,10 @@ async def until(is_so: Callable[[], bool]) -> None:
         await asyncio.sleep(0.005)
 
 
-async def cut_off(desk: Desk, backend: Slow) -> None:
+async def cut_off(client: Client, backend: Slow) -> None:
     """Asks, and gives up while the call is on its way."""
     before = backend.begun
-    task = asyncio.create_task(desk.ask(backend, request(), desk.purse()))
+    task = asyncio.create_task(client.ask(backend, request(), client.reservation()))
     while backend.begun == before:  # noqa: ASYNC110 - the backend knows nothing of events
         await asyncio.sleep(0.001)
     task.cancel()
@@ -73,18 +73,20 @@ async def cut_off(desk: Desk, backend: Slow) -> None:
 async def test_a_request_is_sent_once_and_answered_by_the_ledger_afterwards(
     ledger: Ledger,
 ) -> None:
-    backend, desk = ScriptedBackend("yes"), Desk(ledger)
-    first = await desk.ask(backend, request(), desk.purse())
-    second = await desk.ask(backend, request(), desk.purse())
+    backend, client = ScriptedBackend("yes"), Client(ledger)
+    first = await client.ask(backend, request(), client.reservation())
+    second = await client.ask(backend, request(), client.reservation())
     assert (first.from_ledger, second.from_ledger) == (False, True)
     assert second.reply == first.reply
     assert len(backend.requests) == 1
-    assert (desk.counts.sent, desk.counts.answered, desk.counts.from_ledger) == (1, 1, 1)
+    assert (client.counts.sent, client.counts.answered, client.counts.from_ledger) == (1, 1, 1)
 
 
 async def test_the_same_request_at_once_is_one_call(ledger: Ledger) -> None:
-    backend, desk = Slow("yes"), Desk(ledger)
-    answers = await asyncio.gather(*(desk.ask(backend, request(), desk.purse()) for _ in range(20)))
+    backend, client = Slow("yes"), Client(ledger)
+    answers = await asyncio.gather(
+        *(client.ask(backend, request(), client.reservation()) for _ in range(20))
+    )
     assert len(backend.requests) == 1
     assert {answer.reply.text for answer in answers} == {"yes"}
 
@@ -94,10 +96,11 @@ async def test_no_call_waits_for_a_commit_that_waits_for_others(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
-    backend, desk = Slow("yes", concurrency=at_once), Desk(ledger)
+    backend, client = Slow("yes", concurrency=at_once), Client(ledger)
     number = 4 * at_once
     asking = [
-        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(number)
+        asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
+        for n in range(number)
     ]
     async with asyncio.timeout(30):
         while len(backend.requests) < number:
@@ -109,7 +112,7 @@ async def test_no_call_waits_for_a_commit_that_waits_for_others(
 async def test_a_kill_never_finds_more_notes_than_calls_that_may_be_on_their_way(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend, desk = ScriptedBackend("yes", concurrency=16), Desk(ledger)
+    backend, client = ScriptedBackend("yes", concurrency=16), Client(ledger)
     notes: list[int] = []
     connection = ledger._writer._connection  # type: ignore[union-attr]
     transaction = connection.transaction
@@ -122,7 +125,8 @@ async def test_a_kill_never_finds_more_notes_than_calls_that_may_be_on_their_way
 
     monkeypatch.setattr(connection, "transaction", looked_at)
     asking = [
-        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(600)
+        asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
+        for n in range(600)
     ]
     await asyncio.gather(*asking)
     assert len(backend.requests) == 600
@@ -133,7 +137,7 @@ async def test_a_kill_never_finds_more_notes_than_calls_that_may_be_on_their_way
 async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    backend, desk = Slow("yes", concurrency=16), Desk(ledger)
+    backend, client = Slow("yes", concurrency=16), Client(ledger)
     connection, may_store = ledger._writer._connection, threading.Event()  # type: ignore[union-attr]
     transaction = connection.transaction
     loop, is_held = asyncio.get_running_loop(), asyncio.Event()
@@ -148,7 +152,8 @@ async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
 
     monkeypatch.setattr(connection, "transaction", held)
     asking = [
-        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(200)
+        asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
+        for n in range(200)
     ]
     async with asyncio.timeout(20):
         await is_held.wait()
@@ -164,19 +169,20 @@ async def test_a_call_that_is_alone_waits_for_no_other_to_share_its_commits(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
-    desk = Desk(ledger)
+    client = Client(ledger)
     async with asyncio.timeout(20):
         for number in range(3):
-            await desk.ask(ScriptedBackend("yes"), request(str(number)), desk.purse())
+            await client.ask(ScriptedBackend("yes"), request(str(number)), client.reservation())
 
 
 async def test_when_the_first_of_two_alike_fails_the_second_asks_for_itself(
     ledger: Ledger,
 ) -> None:
     backend = Slow([ProviderError("bad_request", "no"), "yes"])
-    desk = Desk(ledger)
+    client = Client(ledger)
     results = await asyncio.gather(
-        *(desk.ask(backend, request(), desk.purse()) for _ in range(2)), return_exceptions=True
+        *(client.ask(backend, request(), client.reservation()) for _ in range(2)),
+        return_exceptions=True,
     )
     assert isinstance(results[0], ProviderError)
     assert not isinstance(results[1], BaseException)
@@ -185,30 +191,30 @@ async def test_when_the_first_of_two_alike_fails_the_second_asks_for_itself(
 
 async def test_a_429_is_waited_out_for_the_time_it_names(ledger: Ledger) -> None:
     limited = ProviderError("rate_limit", "slow down", status=429, retry_after_s=0.3)
-    backend, desk = ScriptedBackend([limited, limited, "yes"]), Desk(ledger)
+    backend, client = ScriptedBackend([limited, limited, "yes"]), Client(ledger)
     started = asyncio.get_running_loop().time()
-    answer = await desk.ask(backend, request(), desk.purse())
+    answer = await client.ask(backend, request(), client.reservation())
     assert asyncio.get_running_loop().time() - started >= 0.6
     assert answer.reply.attempts == 3
-    assert desk.counts.attempts == 3
+    assert client.counts.attempts == 3
 
 
 async def test_rate_limits_do_not_use_up_the_attempts_but_the_patience(ledger: Ledger) -> None:
     limited = ProviderError("rate_limit", "slow down", retry_after_s=0.0)
     backend = ScriptedBackend([*[limited] * 3, "yes"], max_attempts=2)
-    desk = Desk(ledger)
-    assert (await desk.ask(backend, request(), desk.purse())).reply.text == "yes"
+    client = Client(ledger)
+    assert (await client.ask(backend, request(), client.reservation())).reply.text == "yes"
     backend = ScriptedBackend(limited, max_attempts=2, max_wait_s=0.5, name="scripted/other")
     with pytest.raises(ProviderError):
-        await desk.ask(backend, request("And?"), desk.purse())
+        await client.ask(backend, request("And?"), client.reservation())
 
 
 @pytest.mark.parametrize("fault", ["timeout", "connection", "server"])
 async def test_what_may_pass_is_tried_again_so_many_times(ledger: Ledger, fault: Any) -> None:
     backend = ScriptedBackend(ProviderError(fault, "oh"), max_attempts=2)
-    desk = Desk(ledger)
+    client = Client(ledger)
     with pytest.raises(ProviderError):
-        await desk.ask(backend, request(), desk.purse())
+        await client.ask(backend, request(), client.reservation())
     assert len(backend.requests) == 2
 
 
@@ -216,10 +222,10 @@ async def test_what_may_pass_is_tried_again_so_many_times(ledger: Ledger, fault:
     "fault", ["context_length", "content_policy", "bad_request", "bad_reply", "permission"]
 )
 async def test_what_cannot_succeed_is_not_tried_again(ledger: Ledger, fault: Any) -> None:
-    backend, desk = ScriptedBackend(ProviderError(fault, "no")), Desk(ledger)
+    backend, client = ScriptedBackend(ProviderError(fault, "no")), Client(ledger)
     for n in range(3):
         with pytest.raises(ProviderError):
-            await desk.ask(backend, request(str(n)), desk.purse())
+            await client.ask(backend, request(str(n)), client.reservation())
     assert len(backend.requests) == 3
 
 
@@ -228,29 +234,31 @@ async def test_what_every_call_would_meet_closes_the_backend_and_no_other(
     ledger: Ledger, fault: Any
 ) -> None:
     ill, well = ScriptedBackend(ProviderError(fault, "no")), ScriptedBackend("yes", name="a/well")
-    desk = Desk(ledger)
+    client = Client(ledger)
     for n in range(10):
         with pytest.raises(ProviderError) as caught:
-            await desk.ask(ill, request(str(n)), desk.purse())
+            await client.ask(ill, request(str(n)), client.reservation())
         assert caught.value.fault == fault
     assert len(ill.requests) == 1
-    assert (await desk.ask(well, request("x"), desk.purse())).reply.text == "yes"
+    assert (await client.ask(well, request("x"), client.reservation())).reply.text == "yes"
 
 
 async def test_a_failed_call_is_stored_as_an_attempt_and_asked_again_next_time(
     ledger: Ledger,
 ) -> None:
-    desk = Desk(ledger)
+    client = Client(ledger)
     with pytest.raises(ProviderError):
-        await desk.ask(
+        await client.ask(
             ScriptedBackend(ProviderError("server", "500"), max_attempts=1),
             request(),
-            desk.purse(),
+            client.reservation(),
         )
     assert ledger_stats(ledger.path).failures == (("scripted/judge", "server", 1),)
-    assert ledger.orphans() == 0
-    again = Desk(ledger)
-    assert (await again.ask(ScriptedBackend("yes"), request(), again.purse())).reply.text == "yes"
+    assert ledger.abandoned() == 0
+    again = Client(ledger)
+    assert (
+        await again.ask(ScriptedBackend("yes"), request(), again.reservation())
+    ).reply.text == "yes"
 
 
 async def test_a_ledger_that_cannot_be_written_stops_the_run(
@@ -260,57 +268,58 @@ async def test_a_ledger_that_cannot_be_written_stops_the_run(
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(Ledger, "claim", full)
-    backend, desk = ScriptedBackend("yes"), Desk(ledger)
+    backend, client = ScriptedBackend("yes"), Client(ledger)
     with pytest.raises(StoreError):
-        await desk.ask(backend, request(), desk.purse())
+        await client.ask(backend, request(), client.reservation())
     assert backend.requests == []
 
 
 async def test_a_spent_budget_refuses_before_anything_is_sent(ledger: Ledger) -> None:
     backend = ScriptedBackend("yes", cost_usd=1.0)
-    desk = Desk(ledger, budget=Budget(cap=0.5))
+    client = Client(ledger, budget=Budget(cap=0.5))
     with pytest.raises(BudgetSpentError):
-        await desk.ask(backend, request(), desk.purse())
+        await client.ask(backend, request(), client.reservation())
     assert backend.requests == []
-    assert ledger.orphans() == 0
+    assert ledger.abandoned() == 0
 
 
 async def test_attempts_that_may_have_been_billed_count_against_the_cap(ledger: Ledger) -> None:
     broken = ProviderError("timeout", "late", may_be_billed=True)
     backend = ScriptedBackend(broken, cost_usd=1.0, max_attempts=5)
-    desk = Desk(ledger, budget=Budget(cap=4.5))
+    client = Client(ledger, budget=Budget(cap=4.5))
     with pytest.raises(BudgetSpentError):
         # A judge's call sets 2.0 aside (itself and its repair) before every attempt.
-        await desk.ask(backend, request(), desk.purse())
+        await client.ask(backend, request(), client.reservation())
     assert len(backend.requests) == 3
-    assert desk.budget.possibly_spent == 3.0
+    assert client.budget.possibly_spent == 3.0
     # It was sent and brought nothing, whatever ended it.
-    assert (desk.counts.sent, desk.counts.answered, desk.counts.failed) == (1, 0, 1)
+    assert (client.counts.sent, client.counts.answered, client.counts.failed) == (1, 0, 1)
 
 
 async def test_after_a_stop_nothing_is_sent_and_what_is_in_flight_is_stored(
     ledger: Ledger,
 ) -> None:
-    backend, desk = Slow("yes", concurrency=2), Desk(ledger)
+    backend, client = Slow("yes", concurrency=2), Client(ledger)
     tasks = [
-        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(6)
+        asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
+        for n in range(6)
     ]
     await until(lambda: backend.begun == 2)
-    desk.stop()
+    client.stop()
     results = await asyncio.gather(*tasks, return_exceptions=True)
     stopped = [result for result in results if isinstance(result, StoppedError)]
     assert len(backend.requests) == 2
     assert len(stopped) == 4
     assert len(ledger.lookup([request(str(n)).key() for n in range(6)])) == 2
-    assert ledger.orphans() == 0
+    assert ledger.abandoned() == 0
 
 
 async def test_a_stop_ends_the_wait_for_a_retry(ledger: Ledger) -> None:
     limited = ProviderError("rate_limit", "slow down", retry_after_s=50.0)
-    backend, desk = ScriptedBackend(limited), Desk(ledger)
-    task = asyncio.create_task(desk.ask(backend, request(), desk.purse()))
+    backend, client = ScriptedBackend(limited), Client(ledger)
+    task = asyncio.create_task(client.ask(backend, request(), client.reservation()))
     await until(lambda: bool(backend.requests))
-    desk.stop()
+    client.stop()
     with pytest.raises(StoppedError):
         await asyncio.wait_for(task, 2)
     # It was sent, and answered with a 429: a failed attempt, not a call in flight.
@@ -320,13 +329,13 @@ async def test_a_stop_ends_the_wait_for_a_retry(ledger: Ledger) -> None:
 async def test_a_cut_off_call_stays_noted_as_one_that_may_have_been_paid(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger.open(path) as ledger:
-        backend, desk = Slow("yes"), Desk(ledger)
-        await cut_off(desk, backend)
+        backend, client = Slow("yes"), Client(ledger)
+        await cut_off(client, backend)
     with Ledger.open(path) as ledger:
-        assert ledger.orphans() == 1
-        desk = Desk(ledger)
-        await desk.ask(backend, request(), desk.purse())
-        assert desk.counts.repeated == 1
+        assert ledger.abandoned() == 1
+        client = Client(ledger)
+        await client.ask(backend, request(), client.reservation())
+        assert client.counts.repeated == 1
 
 
 async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeated(
@@ -334,19 +343,19 @@ async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeate
 ) -> None:
     path = tmp_path / "ledger.sqlite"
     with Ledger.open(path) as ledger:
-        desk = Desk(ledger, budget=Budget(cap=10.0))
+        client = Client(ledger, budget=Budget(cap=10.0))
         backend = Slow("yes", cost_usd=0.25)
         for cut_offs in (1, 2):
-            await cut_off(desk, backend)
-            assert desk.counts.repeated == cut_offs - 1
-            assert desk.counts.failed == desk.counts.sent == cut_offs
+            await cut_off(client, backend)
+            assert client.counts.repeated == cut_offs - 1
+            assert client.counts.failed == client.counts.sent == cut_offs
         # Nobody knows whether the two were paid.
-        assert desk.budget.possibly_spent == pytest.approx(0.5)
-        await desk.ask(backend, request(), desk.purse())
-        assert desk.counts.repeated == 2
+        assert client.budget.possibly_spent == pytest.approx(0.5)
+        await client.ask(backend, request(), client.reservation())
+        assert client.counts.repeated == 2
     assert [row.repeats for row in ledger_stats(path).backends] == [2]
     with Ledger.open(path) as ledger:
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
 
 
 async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
@@ -355,19 +364,19 @@ async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
     async def never(*_: Any) -> None:
         await asyncio.sleep(60)
 
-    desk = Desk(ledger, budget=Budget(cap=10.0))
+    client = Client(ledger, budget=Budget(cap=10.0))
     monkeypatch.setattr(ledger, "finish", never)
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
-            await desk.ask(ScriptedBackend("yes", cost_usd=0.25), request(), desk.purse())
-    assert (desk.budget.spent, desk.budget.possibly_spent) == (0.25, 0.0)
-    assert desk.counts.failed == 0
+            await client.ask(ScriptedBackend("yes", cost_usd=0.25), request(), client.reservation())
+    assert (client.budget.spent, client.budget.possibly_spent) == (0.25, 0.0)
+    assert client.counts.failed == 0
 
 
 async def test_the_record_holds_no_text_of_the_request(ledger: Ledger) -> None:
-    backend, desk = ScriptedBackend("yes"), Desk(ledger)
+    backend, client = ScriptedBackend("yes"), Client(ledger)
     asked = replace(request("a secret essay"), labels={"persona": "historian"})
-    await desk.ask(backend, asked, desk.purse())
+    await client.ask(backend, asked, client.reservation())
     ledger.close()
     for file in ledger.path.parent.iterdir():
         assert b"a secret essay" not in file.read_bytes()
@@ -377,14 +386,15 @@ async def test_a_call_that_was_noted_and_not_sent_leaves_nothing_behind(
     ledger: Ledger, tmp_path: Path
 ) -> None:
     backend = Slow(ProviderError("authentication", "no such key"), concurrency=1)
-    desk = Desk(ledger)
+    client = Client(ledger)
     asking = [
-        asyncio.create_task(desk.ask(backend, request(str(n)), desk.purse())) for n in range(6)
+        asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
+        for n in range(6)
     ]
     results = await asyncio.gather(*asking, return_exceptions=True)
     assert all(isinstance(result, ProviderError) for result in results)
     assert len(backend.requests) == 1
-    assert (desk.counts.sent, desk.counts.failed) == (1, 6)
+    assert (client.counts.sent, client.counts.failed) == (1, 6)
     ledger.close()
     with contextlib.closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as file:
         assert file.execute("SELECT count(*) FROM intents").fetchone() == (0,)
@@ -392,19 +402,22 @@ async def test_a_call_that_was_noted_and_not_sent_leaves_nothing_behind(
 
 
 async def test_a_stop_outlasts_what_a_backend_was_closed_with(ledger: Ledger) -> None:
-    backend, desk = ScriptedBackend(ProviderError("authentication", "bad key")), Desk(ledger)
+    backend, client = ScriptedBackend(ProviderError("authentication", "bad key")), Client(ledger)
     with pytest.raises(ProviderError):
-        await desk.ask(backend, request(), desk.purse())
-    desk.stop()
+        await client.ask(backend, request(), client.reservation())
+    client.stop()
     with pytest.raises(StoppedError):
-        await desk.ask(backend, request("Who?"), desk.purse())
+        await client.ask(backend, request("Who?"), client.reservation())
 
 
 async def test_failed_calls_are_told_by_what_the_endpoint_said(ledger: Ledger) -> None:
-    backend, desk = ScriptedBackend(ProviderError("not_found", "no such model: x")), Desk(ledger)
-    asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(40)]
+    backend, client = (
+        ScriptedBackend(ProviderError("not_found", "no such model: x")),
+        Client(ledger),
+    )
+    asked = [client.ask(backend, request(f"{n}?"), client.reservation()) for n in range(40)]
     await asyncio.gather(*asked, return_exceptions=True)
-    (told,) = desk.spending().faults.to_json()  # those not sent any more say it too
+    (told,) = client.spending().faults.to_json()  # those not sent any more say it too
     assert (told["fault"], told["said"], told["calls"]) == ("not_found", "no such model: x", 40)
     assert "address" in told["hint"]
 
@@ -413,46 +426,46 @@ async def test_an_answer_without_a_cost_counts_its_worst_case_against_the_cap(
     ledger: Ledger,
 ) -> None:
     backend = ScriptedBackend(Reply("yes", usage=Usage(), cost_usd=None), cost_usd=0.4)
-    desk = Desk(ledger, budget=Budget(cap=1.0))
+    client = Client(ledger, budget=Budget(cap=1.0))
     for text in ("a", "b"):
-        purse = desk.purse()
-        await desk.ask(backend, request(text, purpose="respond"), purse)
-        purse.close()
-    assert desk.budget.possibly_spent == pytest.approx(0.8)
-    assert desk.budget.unknown_calls == 2
+        reservation = client.reservation()
+        await client.ask(backend, request(text, purpose="respond"), reservation)
+        reservation.close()
+    assert client.budget.possibly_spent == pytest.approx(0.8)
+    assert client.budget.unknown_calls == 2
     with pytest.raises(BudgetSpentError):
-        await desk.ask(backend, request("c", purpose="respond"), desk.purse())
+        await client.ask(backend, request("c", purpose="respond"), client.reservation())
     assert len(backend.requests) == 2
 
 
 async def test_whoever_waits_for_the_same_call_holds_no_money(ledger: Ledger) -> None:
     # What broke: A holds money and waits for the twin of its call, which waits for A's money.
     backend = ScriptedBackend("yes", cost_usd=0.6)
-    desk = Desk(ledger, budget=Budget(cap=1.0))
-    first, second = desk.purse(), desk.purse()
+    client = Client(ledger, budget=Budget(cap=1.0))
+    first, second = client.reservation(), client.reservation()
     await first.need(0.6)
-    twin = asyncio.create_task(desk.ask(backend, request(purpose="respond"), second))
+    twin = asyncio.create_task(client.ask(backend, request(purpose="respond"), second))
     await asyncio.sleep(0)
-    answer = await asyncio.wait_for(desk.ask(backend, request(purpose="respond"), first), 5)
+    answer = await asyncio.wait_for(client.ask(backend, request(purpose="respond"), first), 5)
     assert answer.reply == (await twin).reply
     assert len(backend.requests) == 1
 
 
 async def test_thirty_calls_under_a_cap_for_ten_make_ten(ledger: Ledger) -> None:
     backend = ScriptedBackend("yes", cost_usd=0.1)
-    desk = Desk(ledger, budget=Budget(cap=1.0000001))
+    client = Client(ledger, budget=Budget(cap=1.0000001))
 
     async def one(number: int) -> None:
-        purse = desk.purse()
+        reservation = client.reservation()
         try:
-            await desk.ask(backend, request(str(number), purpose="respond"), purse)
+            await client.ask(backend, request(str(number), purpose="respond"), reservation)
         finally:
-            purse.close()
+            reservation.close()
 
     results = await asyncio.gather(*(one(n) for n in range(30)), return_exceptions=True)
     assert sum(isinstance(result, BudgetSpentError) for result in results) == 20
     assert len(backend.requests) == 10
-    assert desk.budget.spent == pytest.approx(1.0)
+    assert client.budget.spent == pytest.approx(1.0)
 
 
 def test_a_judgment_reserves_its_repair_too_and_a_repair_only_itself() -> None:
@@ -466,16 +479,16 @@ async def test_calls_that_wait_for_a_place_are_not_sent_to_a_backend_that_closed
     ledger: Ledger, fault: Any
 ) -> None:
     backend = ScriptedBackend(ProviderError(fault, "no"), concurrency=1)
-    desk = Desk(ledger)
+    client = Client(ledger)
     results = await asyncio.gather(
-        *(desk.ask(backend, request(str(n)), desk.purse()) for n in range(30)),
+        *(client.ask(backend, request(str(n)), client.reservation()) for n in range(30)),
         return_exceptions=True,
     )
     assert len(backend.requests) == 1
     details = [str(result) for result in results]
     assert details[0] == f"{fault}: no"
     assert set(details[1:]) == {f"{fault}: not sent; the backend said before: no"}
-    assert desk.counts.failed == 30
+    assert client.counts.failed == 30
 
 
 def test_time_in_the_queue_does_not_use_up_the_patience_for_rate_limits(tmp_path: Path) -> None:
@@ -492,11 +505,11 @@ def test_time_in_the_queue_does_not_use_up_the_patience_for_rate_limits(tmp_path
 
         backend = ScriptedBackend(answer, rpm=1, max_wait_s=30)
         with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-            desk = Desk(ledger)
+            client = Client(ledger)
             await asyncio.gather(
-                *(desk.ask(backend, request(str(n)), desk.purse()) for n in range(4))
+                *(client.ask(backend, request(str(n)), client.reservation()) for n in range(4))
             )
-        assert desk.counts.answered == 4
+        assert client.counts.answered == 4
 
     in_simulated_time(run())
 
@@ -506,9 +519,9 @@ def test_a_rate_limit_that_never_ends_does(tmp_path: Path) -> None:
         limited = ProviderError("rate_limit", "slow", retry_after_s=5.0)
         backend = ScriptedBackend(limited, max_wait_s=60)
         with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-            desk = Desk(ledger)
+            client = Client(ledger)
             with pytest.raises(ProviderError, match="rate_limit"):
-                await desk.ask(backend, request(), desk.purse())
+                await client.ask(backend, request(), client.reservation())
         assert 10 <= len(backend.requests) <= 13  # 60 s in pauses of a little more than 5
 
     in_simulated_time(run())
@@ -525,18 +538,20 @@ def test_two_thousand_calls_to_an_exhausted_endpoint_end_in_minutes(
         backend = ScriptedBackend(limited, max_wait_s=900)
         begun = asyncio.get_running_loop().time()
         with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-            desk = Desk(ledger)
-            asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(2000)]
+            client = Client(ledger)
+            asked = [
+                client.ask(backend, request(f"{n}?"), client.reservation()) for n in range(2000)
+            ]
             ends = await asyncio.gather(*asked, return_exceptions=True)
             assert all(isinstance(end, ProviderError) for end in ends)
             assert {getattr(end, "fault", "") for end in ends} == {"rate_limit"}
             assert asyncio.get_running_loop().time() - begun < 1000
             assert len(backend.requests) < 4000  # two each, of an endpoint that answers at once
-            assert desk.spending().faults.to_json()[0]["said"] == "no capacity"
+            assert client.spending().faults.to_json()[0]["said"] == "no capacity"
             # Another day it has room again: the rest is asked then.
-            again, rested = Desk(ledger), ScriptedBackend("yes")
+            again, rested = Client(ledger), ScriptedBackend("yes")
             await asyncio.gather(
-                *[again.ask(rested, request(f"{n}?"), again.purse()) for n in range(2000)]
+                *[again.ask(rested, request(f"{n}?"), again.reservation()) for n in range(2000)]
             )
             assert again.counts.answered == 2000
 
@@ -557,21 +572,21 @@ def test_a_backend_that_answers_now_and_then_is_not_closed(tmp_path: Path) -> No
         slow.last = 0.0  # type: ignore[attr-defined]
         backend = ScriptedBackend(slow, max_wait_s=60)
         with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-            desk = Desk(ledger)
+            client = Client(ledger)
             for number in range(8):
-                await desk.ask(backend, request(f"{number}?"), desk.purse())
+                await client.ask(backend, request(f"{number}?"), client.reservation())
             await asyncio.sleep(3600)  # nobody asks meanwhile
             for number in range(8, 12):
-                await desk.ask(backend, request(f"{number}?"), desk.purse())
-            assert desk.counts.answered == 12
+                await client.ask(backend, request(f"{number}?"), client.reservation())
+            assert client.counts.answered == 12
 
     in_simulated_time(run())
 
 
 async def test_whoever_waits_for_a_backend_that_is_closed_is_told_at_once(ledger: Ledger) -> None:
     limited = ProviderError("rate_limit", "no capacity", retry_after_s=30.0)
-    backend, desk = ScriptedBackend(limited, max_wait_s=1, concurrency=2), Desk(ledger)
-    asked = [desk.ask(backend, request(f"{n}?"), desk.purse()) for n in range(50)]
+    backend, client = ScriptedBackend(limited, max_wait_s=1, concurrency=2), Client(ledger)
+    asked = [client.ask(backend, request(f"{n}?"), client.reservation()) for n in range(50)]
     ends = await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), 10)
     assert {getattr(end, "fault", "") for end in ends} == {"rate_limit"}
     assert len(backend.requests) <= 2
@@ -583,9 +598,9 @@ def test_without_useful_advice_the_pauses_grow(tmp_path: Path, advice: float | N
         limited = ProviderError("rate_limit", "slow", retry_after_s=advice)
         backend = ScriptedBackend(limited, max_wait_s=300)
         with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
-            desk = Desk(ledger)
+            client = Client(ledger)
             with pytest.raises(ProviderError):
-                await desk.ask(backend, request(), desk.purse())
+                await client.ask(backend, request(), client.reservation())
         assert len(backend.requests) < 30
 
     in_simulated_time(run())

@@ -17,19 +17,19 @@ from langchain_core.messages import AIMessage
 from pydantic import Field, SecretStr
 
 from areopagus.errors import ProviderError
-from areopagus.judges.judge import Judge, Matter
+from areopagus.judges.judge import Judge, Sample
 from areopagus.judges.models.backend import Backend, Prices
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.langchain_backend import ChatModelBackend, is_chat_model
 from areopagus.judges.models.request import Request
-from areopagus.judges.prompt import Brief
+from areopagus.judges.prompt import JudgePrompt
 from areopagus.personas import load_persona
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Judgment
 from areopagus.rubrics import load_rubric
 
-BRIEF = Brief(load_rubric("critical_thinking"), mode="holistic")
-MATTER = Matter("r1", "p1", "someone", "Is privacy a right?", "It is.")
+BRIEF = JudgePrompt(load_rubric("critical_thinking"), mode="holistic")
+MATTER = Sample("r1", "p1", "someone", "Is privacy a right?", "It is.")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 async def vote(ledger: Ledger, backend: ChatModelBackend) -> Judgment:
     return await Judge(load_persona("historian"), backend).vote(
-        Desk(ledger), BRIEF, MATTER, repeat=0
+        Client(ledger), BRIEF, MATTER, repeat=0
     )
 
 

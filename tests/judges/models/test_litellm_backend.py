@@ -115,19 +115,19 @@ async def test_calls_that_others_make_through_litellm_keep_its_own_ways(
 
 
 @pytest.mark.parametrize("model", PROTOCOLS)
-@pytest.mark.parametrize("rung", ["json_schema", "json_object", "prompt"])
+@pytest.mark.parametrize("response_format", ["json_schema", "json_object", "prompt"])
 async def test_each_form_of_structured_output_arrives_as_it_was_meant(
-    server: ProviderServer, model: str, rung: Any
+    server: ProviderServer, model: str, response_format: Any
 ) -> None:
     server.judge = constant({"overall": 7})
     asked = backend(server, model)
-    await asked.send(request(asked, structured=rung))
+    await asked.send(request(asked, structured=response_format))
     [served] = server.requests
-    if rung == "json_schema":
+    if response_format == "json_schema":
         assert served.structured == "json_schema"
         assert served.schema is not None
         assert list(served.schema["properties"]) == ["overall"]
-    elif rung == "prompt":
+    elif response_format == "prompt":
         assert served.structured is None
         assert not {"response_format", "format", "tools", "output_format"} & set(served.params)
     elif not model.startswith("anthropic"):

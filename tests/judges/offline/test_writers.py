@@ -18,7 +18,7 @@ from areopagus.graphs.reframing import reframe
 from areopagus.graphs.variant_checks import check_variants
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.offline.lexical import measure
 from areopagus.judges.offline.models import (
     OFFLINE_MODELS,
@@ -141,7 +141,7 @@ async def test_its_variants_pass_the_checks(
     ledger: Ledger, four: tuple[Framing, ...], prompt: str
 ) -> None:
     outcome = await reframe(
-        Desk(ledger), "p", prompt, framings=four, rewriter=backend("offline/rewriter")
+        Client(ledger), "p", prompt, framings=four, rewriter=backend("offline/rewriter")
     )
     assert outcome.reasons == ()
     assert (outcome.status, outcome.repaired, outcome.cost_usd) == ("accepted", False, 0.0)
@@ -206,7 +206,7 @@ def test_a_writer_is_refused_as_a_judge(model: str) -> None:
 
 async def test_a_judge_rewrites_nothing(ledger: Ledger, four: tuple[Framing, ...]) -> None:
     outcome = await reframe(
-        Desk(ledger), "p", PROMPT, framings=four, rewriter=backend("offline/lexical")
+        Client(ledger), "p", PROMPT, framings=four, rewriter=backend("offline/lexical")
     )
     assert (outcome.status, outcome.reasons[0].code) == ("failed", "no_reply")
 

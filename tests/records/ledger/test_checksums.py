@@ -38,10 +38,10 @@ def key(number: int) -> str:
 
 
 async def pay(ledger: Ledger, number: int, text: str) -> None:
-    intent = await ledger.claim(key(number), backend="b")
-    assert intent is not None
+    pending_call = await ledger.claim(key(number), backend="b")
+    assert pending_call is not None
     reply = Reply(text=text, cost_usd=0.5, created_at=1.0)
-    await ledger.finish(intent, CallRecord(key(number), "b", "", "judge", {}, reply))
+    await ledger.finish(pending_call, CallRecord(key(number), "b", "", "judge", {}, reply))
 
 
 def stored(place: Place, number: int) -> bytes:

@@ -62,9 +62,9 @@ async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
 
 
 async def pay(ledger: Ledger, number: int, text: str = "yes", **changes: Any) -> int:
-    intent = await ledger.begin(key(number), backend="openai/x")
-    await ledger.finish(intent, record(number, text, **changes))
-    return intent.repeats
+    pending_call = await ledger.begin(key(number), backend="openai/x")
+    await ledger.finish(pending_call, record(number, text, **changes))
+    return pending_call.repeats
 
 
 @pytest.fixture
@@ -97,8 +97,8 @@ async def test_what_is_paid_is_found_again_by_its_key_whole(place: Place) -> Non
         created_at=12.0,
     )
     with Ledger.open(place) as ledger:
-        intent = await ledger.begin(key(1), backend="openai/x")
-        await ledger.finish(intent, record(1, reply=reply))
+        pending_call = await ledger.begin(key(1), backend="openai/x")
+        await ledger.finish(pending_call, record(1, reply=reply))
         assert ledger.lookup([key(1), key(2)]) == {key(1): reply}
     with Ledger.open(place) as ledger:
         assert ledger.lookup([key(1)]) == {key(1): reply}
@@ -135,12 +135,17 @@ def test_the_default_stands_in_the_users_home(monkeypatch: pytest.MonkeyPatch) -
 
 async def test_a_failed_call_is_no_reply_and_is_counted(place: Place) -> None:
     with Ledger.open(place) as ledger:
-        intent = await ledger.begin(key(1), backend="openai/x")
+        pending_call = await ledger.begin(key(1), backend="openai/x")
         await ledger.fail(
-            intent, fault="timeout", detail="late", status=None, attempts=3, may_be_billed=True
+            pending_call,
+            fault="timeout",
+            detail="late",
+            status=None,
+            attempts=3,
+            may_be_billed=True,
         )
         assert ledger.lookup([key(1)]) == {}
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
     assert ledger_stats(place).failures == (("openai/x", "timeout", 1),)
 
 
@@ -148,7 +153,7 @@ async def test_a_withdrawn_call_leaves_nothing(place: Place) -> None:
     with Ledger.open(place) as ledger:
         await ledger.withdraw(await ledger.begin(key(1), backend="openai/x"))
     stats = ledger_stats(place)
-    assert (stats.failures, stats.orphans, stats.backends) == ((), 0, ())
+    assert (stats.failures, stats.abandoned, stats.backends) == ((), 0, ())
 
 
 async def test_a_call_in_flight_at_a_close_counts_as_repeated_when_it_is_asked_again(
@@ -156,13 +161,13 @@ async def test_a_call_in_flight_at_a_close_counts_as_repeated_when_it_is_asked_a
 ) -> None:
     with Ledger.open(place) as ledger:
         await ledger.begin(key(1), backend="openai/x")
-        # It belongs to a living session: nobody's orphan.
+        # It belongs to a living session: not abandoned.
         with Ledger.open(place) as other:
-            assert other.orphans() == 0
+            assert other.abandoned() == 0
     with Ledger.open(place) as ledger:
-        assert ledger.orphans() == 1
+        assert ledger.abandoned() == 1
         assert await pay(ledger, 1) == 1
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
         assert await pay(ledger, 2) == 0
     assert ledger_stats(place).backends[0].repeats == 1
 
@@ -185,13 +190,18 @@ async def test_what_an_endpoint_claims_cannot_stop_the_ledger(place: Place) -> N
         usage=Usage(input_tokens=10**30, output_tokens=-(10**30)),
     )
     with Ledger.open(place) as ledger:
-        intent = await ledger.begin(key(1), backend="openai/\ud800")
+        pending_call = await ledger.begin(key(1), backend="openai/\ud800")
         changes = {"backend": "openai/\ud800", "endpoint": "\ud800", "request": {"x": "\ud800"}}
-        await ledger.finish(intent, record(1, reply=wild, **changes))
+        await ledger.finish(pending_call, record(1, reply=wild, **changes))
         assert ledger.lookup([key(1)])[key(1)] == wild
-        intent = await ledger.begin(key(2), backend="\ud800")
+        pending_call = await ledger.begin(key(2), backend="\ud800")
         await ledger.fail(
-            intent, fault="server", detail="\ud800", status=None, attempts=1, may_be_billed=False
+            pending_call,
+            fault="server",
+            detail="\ud800",
+            status=None,
+            attempts=1,
+            may_be_billed=False,
         )
         await pay(ledger, 3)
 
@@ -203,7 +213,7 @@ async def test_an_answered_call_is_no_orphan_whoever_else_was_killed_asking_it(
         await one.begin(key(1), backend="b")
         await pay(two, 1)
     with Ledger.open(place) as ledger:
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
 
 
 async def test_a_kill_elsewhere_while_a_ledger_is_open_is_seen(place: Place) -> None:
@@ -221,13 +231,13 @@ async def test_a_note_that_was_cancelled_while_it_was_written_is_taken_back(plac
         noting.cancel()
         await asyncio.gather(noting, return_exceptions=True)
     with Ledger.open(place) as ledger:
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
 
 
 async def test_a_cancelled_wait_does_not_lose_the_reply(place: Place) -> None:
     with Ledger.open(place) as ledger:
-        intent = await ledger.begin(key(1), backend="openai/x")
-        waiting = asyncio.ensure_future(ledger.finish(intent, record(1)))
+        pending_call = await ledger.begin(key(1), backend="openai/x")
+        waiting = asyncio.ensure_future(ledger.finish(pending_call, record(1)))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -452,7 +462,7 @@ def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(place
         process.stdout.close()
     with Ledger.open(place) as ledger:
         assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
-        assert ledger.orphans() <= 20 * 8
+        assert ledger.abandoned() <= 20 * 8
 
 
 @pytest.mark.slow
@@ -530,12 +540,12 @@ async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None
     with Ledger.open(place) as ledger:
         for number in range(6):
             persona = ("historian", "ethicist")[number % 2]
-            intent = await ledger.begin(key(number), backend="b")
+            pending_call = await ledger.begin(key(number), backend="b")
             paid = replace(record(number), request={"persona": persona})
-            await ledger.finish(intent, paid)
+            await ledger.finish(pending_call, paid)
     with Ledger.open(place) as ledger:  # another session describes them again
-        intent = await ledger.begin(key(6), backend="b")
-        await ledger.finish(intent, replace(record(6), request={"persona": "historian"}))
+        pending_call = await ledger.begin(key(6), backend="b")
+        await ledger.finish(pending_call, replace(record(6), request={"persona": "historian"}))
     assert _rows(place, "SELECT count(*) FROM requests") == [(2,)]
     said = [whole_call(place, key(number))["request"] for number in range(7)]
     assert [request["persona"] for request in said] == ["historian", "ethicist"] * 3 + ["historian"]
@@ -572,9 +582,9 @@ async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
         await pay(ledger, 1, "old", reply=Reply(text="old", cost_usd=0.5, created_at=1000.0))
         await pay(ledger, 2, "new")
         await pay(ledger, 3, "unknown", reply=Reply(text="?", created_at=time.time()), backend="b")
-        intent = await ledger.begin(key(4), backend="b")
+        pending_call = await ledger.begin(key(4), backend="b")
         await ledger.fail(
-            intent, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
+            pending_call, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
         )
     assert [call.text for call in recent_calls(place)] == ["?", "new", "old"]
     assert whole_call(place, key(2))["reply"]["text"] == "new"
@@ -649,8 +659,8 @@ async def test_a_ledger_that_closes_writes_what_it_had_gathered(
 ) -> None:
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     with Ledger.open(path) as ledger:
-        intent = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.ensure_future(ledger.finish(intent, record(1)))
+        pending_call = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
+        paying = asyncio.ensure_future(ledger.finish(pending_call, record(1)))
         assert await all_done([paying]) == [False]
     await asyncio.wait_for(paying, 10)
     with Ledger.open(path, read_only=True) as ledger:

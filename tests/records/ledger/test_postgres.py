@@ -21,8 +21,8 @@ from postgres_server import PASSWORD, USER, PostgresServer
 from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import InputError, StoreError
-from areopagus.judges.models.backend import Rung
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.backend import ResponseFormat
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.judges.structured import ask
 from areopagus.records.ledger import CallRecord, Ledger
@@ -39,10 +39,10 @@ def key(number: int) -> str:
 
 
 async def pay(ledger: Ledger, number: int) -> int:
-    intent = await ledger.begin(key(number), backend="b")
+    pending_call = await ledger.begin(key(number), backend="b")
     reply = Reply(text="x" * 300, cost_usd=0.01)
-    await ledger.finish(intent, CallRecord(key(number), "b", "", "judge", {}, reply))
-    return intent.repeats
+    await ledger.finish(pending_call, CallRecord(key(number), "b", "", "judge", {}, reply))
+    return pending_call.repeats
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_a_server_that_crashes_and_returns_loses_nothing_and_doubles_nothi
         assert before < paid == 480
         keys = [key(1000 * n + k) for n in range(8) for k in range(60)]
         assert len(ledger.lookup(keys)) == 480
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
     totals = ledger_stats(address).backends[0]
     assert (totals.calls, totals.duplicates, totals.repeats) == (480, 0, 0)
 
@@ -139,7 +139,7 @@ async def test_a_commit_whose_answer_was_lost_is_not_done_twice(
             for number in range(10):
                 cuts.set()
                 assert await pay(ledger, number) == 0
-            assert ledger.orphans() == 0
+            assert ledger.abandoned() == 0
     totals = ledger_stats(address).backends[0]
     assert (totals.calls, totals.duplicates, totals.repeats) == (10, 0, 0)
 
@@ -174,12 +174,12 @@ async def test_while_the_server_is_away_the_loop_goes_on(
         backend = ScriptedBackend("{}", structured="auto")
         if learned:
             await ledger.set_capability(backend.spec.identity, "prompt")
-        desk = Desk(ledger)
+        client = Client(ledger)
         await asyncio.to_thread(postgres.stop)
         back = threading.Timer(1.0, postgres.start)
         back.start()
         loop = asyncio.get_running_loop()
-        asked = asyncio.create_task(ask(desk, backend, _request, desk.purse()))
+        asked = asyncio.create_task(ask(client, backend, _request, client.reservation()))
         longest, last = 0.0, loop.time()
         while not asked.done():
             await asyncio.sleep(0.02)
@@ -191,13 +191,13 @@ async def test_while_the_server_is_away_the_loop_goes_on(
         assert ledger.capability(backend.spec.identity) == request.structured
 
 
-def _request(rung: Rung) -> Request:
+def _request(response_format: ResponseFormat) -> Request:
     return Request(
         backend="scripted/judge",
         endpoint="",
         messages=({"role": "user", "content": "Why?"},),
         params={"max_tokens": 100},
-        structured=rung,
+        structured=response_format,
         schema={"type": "object"},
     )
 
@@ -258,7 +258,7 @@ async def test_a_statement_that_is_cancelled_is_done_again(address: str) -> None
             repeats, _ = await asyncio.gather(pay(ledger, 1), cancelling)
         assert repeats == 0
         assert await pay(ledger, 2) == 0
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
     totals = ledger_stats(address).backends[0]
     assert (totals.calls, totals.duplicates, totals.repeats) == (2, 0, 0)
 
@@ -280,7 +280,7 @@ async def test_a_commit_that_is_cancelled_is_done_once(address: str) -> None:
         repeats, *_ = await asyncio.gather(pay(ledger, 1), cancelling)
         assert repeats == 0
         assert await pay(ledger, 2) == 0
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
     totals = ledger_stats(address).backends[0]
     assert (totals.calls, totals.duplicates, totals.repeats) == (2, 0, 0)
 
@@ -337,16 +337,16 @@ async def test_a_process_killed_on_any_machine_is_known_to_be_dead_at_once(addre
         assert process.stdout.readline() == "begun\n"
         # As if it ran elsewhere: its process id says nothing here.
         run(address, "UPDATE sessions SET host = 'elsewhere', pid = 1")
-        assert ledger.orphans() == 0
+        assert ledger.abandoned() == 0
         process.send_signal(signal.SIGKILL)
         process.wait()
         for _ in range(100):  # the server sees the closed connection within milliseconds
-            if ledger.orphans():
+            if ledger.abandoned():
                 break
             await asyncio.sleep(0.02)
-        assert ledger.orphans() == 5
+        assert ledger.abandoned() == 5
         assert await pay(ledger, 1) == 1
-        assert ledger.orphans() == 4
+        assert ledger.abandoned() == 4
 
 
 @pytest.mark.parametrize("schema", ["user", "order", "all", "end", "current_user", "_1"])
@@ -411,9 +411,9 @@ def test_a_run_pays_once_and_names_the_ledger_without_its_password(
 async def test_the_ledger_commands_work_on_a_server(address: str) -> None:
     with Ledger.open(address) as ledger:
         await asyncio.gather(*(pay(ledger, n) for n in range(3)))
-        intent = await ledger.begin(key(9), backend="b")
+        pending_call = await ledger.begin(key(9), backend="b")
         await ledger.fail(
-            intent, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
+            pending_call, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
         )
 
     def told(*words: str) -> str:

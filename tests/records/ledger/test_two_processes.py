@@ -14,7 +14,7 @@ import pytest
 from forked_command import ended, killed, started
 
 from areopagus import Run
-from areopagus.judges.models.client import Desk
+from areopagus.judges.models.client import Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import CallRecord, Ledger
@@ -95,7 +95,7 @@ async def test_a_call_that_a_living_session_gave_up_is_repeated_and_counted(plac
         assert theirs is not None
         assert theirs.repeats == 1
         await two.finish(theirs, _record(KEY, "again"))
-        assert two.orphans() == 0
+        assert two.abandoned() == 0
     assert ledger_stats(place).backends[0].repeats == 1
 
 
@@ -104,8 +104,8 @@ def _request() -> Request:
     return Request("scripted/judge", "", (message,), {"max_tokens": 100})
 
 
-async def _asked(desk: Desk, backend: ScriptedBackend) -> Any:
-    return await desk.ask(backend, _request(), desk.purse())
+async def _asked(client: Client, backend: ScriptedBackend) -> Any:
+    return await client.ask(backend, _request(), client.reservation())
 
 
 async def test_a_client_takes_the_reply_that_another_session_brings(place: Place) -> None:
@@ -114,14 +114,14 @@ async def test_a_client_takes_the_reply_that_another_session_brings(place: Place
         key = _request().key()
         theirs = await two.claim(key, backend="b")
         assert theirs is not None
-        desk = Desk(one)
-        waiting = asyncio.create_task(_asked(desk, backend))
+        client = Client(one)
+        waiting = asyncio.create_task(_asked(client, backend))
         await asyncio.sleep(0.3)
         assert not waiting.done()
         await two.finish(theirs, _record(key, "theirs"))
         answer = await asyncio.wait_for(waiting, 20)
     assert (answer.reply.text, answer.from_ledger) == ("theirs", True)
-    assert (desk.counts.sent, desk.counts.from_ledger) == (0, 1)
+    assert (client.counts.sent, client.counts.from_ledger) == (0, 1)
 
 
 async def test_a_client_asks_itself_when_the_other_fails_or_its_session_ends(place: Place) -> None:
@@ -131,22 +131,22 @@ async def test_a_client_asks_itself_when_the_other_fails_or_its_session_ends(pla
         two = Ledger.open(place)
         theirs = await two.claim(key, backend="b")
         assert theirs is not None
-        desk = Desk(one)
-        waiting = asyncio.create_task(_asked(desk, backend))
+        client = Client(one)
+        waiting = asyncio.create_task(_asked(client, backend))
         await asyncio.sleep(0.2)
         two.close()  # its note is left, as at a kill
         answer = await asyncio.wait_for(waiting, 20)
     assert not answer.from_ledger
-    assert (desk.counts.sent, desk.counts.repeated) == (1, 1)
+    assert (client.counts.sent, client.counts.repeated) == (1, 1)
 
 
 async def test_whoever_waits_for_another_session_stops_with_the_run(place: Place) -> None:
     with Ledger.open(place) as one, Ledger.open(place) as two:
         assert await two.claim(_request().key(), backend="b") is not None
-        desk = Desk(one)
-        waiting = asyncio.create_task(_asked(desk, ScriptedBackend("mine")))
+        client = Client(one)
+        waiting = asyncio.create_task(_asked(client, ScriptedBackend("mine")))
         await asyncio.sleep(0.2)
-        desk.stop()
+        client.stop()
         with pytest.raises(StoppedError):
             await asyncio.wait_for(waiting, 20)
 
@@ -157,10 +157,10 @@ async def test_a_session_that_lives_and_brings_nothing_is_not_waited_for_for_eve
     backend = ScriptedBackend("mine", timeout_s=0.1, max_attempts=1, max_wait_s=0.3)
     with Ledger.open(tmp_path / "l.sqlite") as one, Ledger.open(tmp_path / "l.sqlite") as two:
         assert await two.claim(_request().key(), backend="b") is not None
-        desk = Desk(one)
-        answer = await asyncio.wait_for(_asked(desk, backend), 20)
+        client = Client(one)
+        answer = await asyncio.wait_for(_asked(client, backend), 20)
     assert not answer.from_ledger
-    assert desk.counts.sent == 1
+    assert client.counts.sent == 1
 
 
 def _write_run(folder: Path, server: ProviderServer, place: Place) -> list[str]:
@@ -226,4 +226,4 @@ def test_when_the_process_in_front_is_killed_the_other_goes_on(
     assert totals.calls == planned
     # What the killed one had in flight is asked again and counted, and nothing else.
     assert planned <= asked <= planned + totals.repeats
-    assert ledger_stats(place).orphans == 0
+    assert ledger_stats(place).abandoned == 0
