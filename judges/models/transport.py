@@ -112,6 +112,7 @@ _LISTENERS = (
 """Where litellm keeps whom it tells of its calls."""
 _NOT_MAPPED = frozenset({"model", "messages", "timeout", "max_retries", "api_base", "api_key"})
 _ANTHROPIC = "https://api.anthropic.com"
+_COUNT_NAMES = frozenset({"usage", "usageMetadata", "prompt_eval_count", "eval_count"})
 _COUNTS = (b'"usage"', b'"usageMetadata"', b'"prompt_eval_count"')
 """Where an answer says how many tokens it was asked in."""
 _MOST_KEPT = 256
@@ -168,6 +169,14 @@ class Answer:
     def json(self) -> Any:
         """The body's value."""
         return json.loads(self.content)
+
+
+def _without_usage(said: Any) -> Any:
+    """The value of an answer's body without its counts of tokens; None where it has none."""
+    if not isinstance(said, dict):
+        return None
+    bare = {name: value for name, value in said.items() if name not in _COUNT_NAMES}
+    return bare if len(bare) < len(said) else None
 
 
 async def post(
@@ -469,6 +478,16 @@ class Translation:
                 json_mode=json_mode,
             )
         except Exception as error:
+            bare = _without_usage(said)
+            if bare is not None:
+                # litellm falls over counts that cannot be: the answer may be good all the same.
+                content = json.dumps(bare).encode()
+                with contextlib.suppress(ProviderError):
+                    good = self.read(
+                        Answer(answer.status_code, answer.headers, content), arguments, about, data
+                    )
+                    good.usage = None
+                    return good
             raise ProviderError(
                 "bad_reply",
                 f"the answer is not in the provider's form ({type(error).__name__})",

@@ -435,3 +435,45 @@ def test_an_endpoint_that_says_something_else_each_time_does_not_fill_the_record
 
 def test_every_class_of_fault_has_its_hint() -> None:
     assert set(FAULT_HINTS) == set(FAULT_CLASSES)
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        {"prompt_tokens": "many", "completion_tokens": 3},
+        {"prompt_tokens": -5, "completion_tokens": 3, "total_tokens": 9},
+        {"prompt_tokens": 1e300, "completion_tokens": 3},
+        {"prompt_tokens": float("nan"), "completion_tokens": 3},
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 3,
+            "prompt_tokens_details": {"cached_tokens": 90},
+        },
+        {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": 7},
+        [],
+        "none",
+    ],
+)
+def test_a_good_vote_with_silly_usage_is_a_good_vote(tmp_path: Path, usage: Any) -> None:
+    def judge(request: ServedRequest) -> ServedReply:
+        vote = by_hash(1, 10)(request).text
+        choice = {
+            "index": 0,
+            "message": {"role": "assistant", "content": vote},
+            "finish_reason": "stop",
+        }
+        body = {"id": "x", "object": "chat.completion", "created": 1, "model": "a"}
+        body |= {"choices": [choice], "usage": usage}
+        return ServedReply(text=None, body=json.dumps(body).encode())
+
+    with ProviderServer(judge) as server:
+        spec = {"model": "openai/a", "api_base": server.openai_base, "prices": PRICES}
+        with Panel(spec, personas=PERSONAS, ledger=tmp_path / "ledger.sqlite") as panel:
+            run = panel.score_many(ROWS[:1], out=tmp_path / "run", max_cost=5.0)
+    assert run.counts["scored"] == run.n_planned
+    session = run.record["sessions"][-1]
+    assert session["replies"]["online"]["replies"] == run.n_planned
+    if not isinstance(usage, dict) or usage.get("prompt_tokens_details") != 7:
+        assert session["replies"]["online"]["replies_with_unknown_tokens"] == run.n_planned
+        assert session["spent_usd"] == 0.0
+        assert 0 < session["possibly_spent_usd"] < 5.0  # the worst case counts against the cap
