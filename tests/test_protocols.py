@@ -242,7 +242,8 @@ def test_an_endpoint_without_structured_output_is_learned_and_scores() -> None:
         spec = {"model": "openai/plain", "api_base": plain.openai_base}
         with Panel(spec) as panel:
             verdict = panel.score("What is owed?", "Much is owed, because promises bind.")
-        assert {j.structured for j in verdict.judgments} == {"json_object"}
+        # the server reads past the schema that stands beside the type
+        assert {j.structured for j in verdict.judgments} == {"json_object_schema"}
         assert verdict.n_scored == 10
         assert plain.counts.total == 11  # ten judgments and one refused form
 

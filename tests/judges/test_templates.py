@@ -193,7 +193,7 @@ def test_the_embedded_baseline_refuses_markers_that_it_cannot_read(tmp_path: Pat
     path = own(tmp_path, user="{nonce}\n{prompt}\n--\n{response}\n{nonce}\n{persona}")
     with pytest.raises(InputError, match="other markers"):
         Panel(template=path)
-    assert Panel(ScriptedBackend(VOTE), template=path).template.id == "mine"
+    assert Panel(ScriptedBackend(VOTE), template=path).spec.judge_prompt.template.id == "mine"
 
 
 def test_what_is_put_in_is_not_looked_at_again() -> None:

@@ -91,7 +91,7 @@ def test_the_slash_at_the_end_of_an_address_makes_no_other_endpoint() -> None:
         ({"temperature": -0.1}, "greater than or equal to 0"),
         ({"temperature": float("nan")}, "finite"),
         ({"top_p": 0}, "greater than 0"),
-        ({"reasoning_effort": ""}, "at least 1 character"),
+        ({"reasoning_effort": ""}, "'none', 'minimal', 'low'"),
         ({"max_tokens": 0}, "greater than or equal to 1"),
         ({"timeout_s": 0}, "greater than 0"),
         ({"timeout_s": float("inf")}, "finite"),

@@ -147,7 +147,7 @@ def test_marks_stand_around_what_is_shared_and_change_no_text(server: ProviderSe
         spec(server, "anthropic/claude-sonnet-4-5"), personas=["historian", "ethicist"]
     ) as p:
         p.score("What is owed?", LONG)
-        openings = {p.judge_prompt.system(persona) for persona in p.personas}
+        openings = {p.spec.judge_prompt.system(persona) for persona in p.personas}
     for served in server.requests:
         [system] = served.params["system"]
         shared, own = served.params["messages"][0]["content"]

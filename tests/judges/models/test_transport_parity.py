@@ -33,7 +33,7 @@ from areopagus.judges.models.provider_errors import classify
 from areopagus.judges.models.reply import reply_of
 from areopagus.judges.models.request import Request
 from areopagus.judges.models.transport import ALWAYS_TRANSLATED, TRANSLATED
-from areopagus.records.types import Reply
+from areopagus.records.types import Reply, Usage
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
 
 pytestmark = [
@@ -266,7 +266,10 @@ async def test_odd_answers_are_read_alike_or_are_bad_replies(
         expected: Any = await by_litellm(asked, request(asked))
     except Exception as error:
         expected = classify(error).fault
-    if isinstance(found, Reply):
+    if odd == "usage of words":  # a good answer, whose counts are unknown; litellm falls over it
+        assert isinstance(found, Reply)
+        assert found.usage == Usage()
+    elif isinstance(found, Reply):
         assert found == expected
     else:
         assert found[0] in ("bad_reply", "server")

@@ -94,7 +94,7 @@ def work():
     told("score", lambda: panel.score(*ASKED).composite)
     told("new score", lambda: panel.score("Why?", ASKED[1]).composite)
     told("begin", lambda: asyncio.run(panel.ledger.begin("0" * 64, backend="b")))
-    told("orphans", panel.ledger.orphans)
+    told("abandoned", panel.ledger.abandoned)
     panel.close()
     with Panel(ledger=PLACE) as anew:
         told("anew", lambda: anew.score(*ASKED).composite == before)
@@ -107,7 +107,7 @@ asyncio.run(pay(panel.ledger, 1))
 panel.close()
 """
     lines = said(script, place, other, home=tmp_path).splitlines()
-    for line, name in zip(lines, ("score", "new score", "begin", "orphans"), strict=False):
+    for line, name in zip(lines, ("score", "new score", "begin", "abandoned"), strict=False):
         assert line.startswith(f"{name} refused: ")
         assert "opened before this process was forked" in line
     if kind == "postgres":
@@ -143,12 +143,12 @@ def later():
 os.waitpid(forked(later), 0)
 with Ledger.open(PLACE) as again:
     told("stored", lambda: len(again.lookup([f"{n:064x}" for n in (1, 3, 4)])))
-    told("orphans", again.orphans)
+    told("abandoned", again.abandoned)
 """
     places = (str(tmp_path / "l.sqlite"), str(tmp_path / "other.sqlite"))
     lines = said(script, *places, home=tmp_path).splitlines()
     assert all("opened before this process was forked" in line for line in lines[:4])
-    assert lines[4:] == ["other 1", "stored 3", "orphans 0"]
+    assert lines[4:] == ["other 1", "stored 3", "abandoned 0"]
 
 
 def test_a_fork_while_calls_are_stored_hinders_neither(tmp_path: Path) -> None:
