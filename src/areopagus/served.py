@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from functools import cache
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from langgraph.graph import END, START, StateGraph
 
@@ -77,11 +77,11 @@ class ScenarioState(ScenarioInput, total=False):
 
 async def score_node(state: ResponseState) -> dict[str, Any]:
     """The verdict on the response in the state; an empty text is given, a missing one is not."""
-    _require(name for name in ("prompt_text", "response_text") if name not in state)
-    ids = {
-        name: state[name] for name in ("response_id", "prompt_id", "respondent_id") if name in state
-    }
-    verdict = await served_panel().ascore(state["prompt_text"], state["response_text"], **ids)
+    given = cast("dict[str, Any]", state)
+    _require(name for name in ("prompt_text", "response_text") if name not in given)
+    names = ("response_id", "prompt_id", "respondent_id")
+    ids = {name: given[name] for name in names if name in given}
+    verdict = await served_panel().ascore(given["prompt_text"], given["response_text"], **ids)
     return {"verdict": verdict.to_json()}
 
 
