@@ -1,13 +1,13 @@
-"""The adjudication graph: two judges apart from each other, and a third where they differ.
+"""The adjudication graph: two judges answer independently, a third where they differ.
 
     start ┬→ first  ┐
           └→ second ┴→ compare ┬→ third → end
                                └→ end
 
-One run is one question about one answer. With one judge there is only `first`, with two nobody
-settles a disagreement, and it stays one. Under a cost cap the first two are asked only where both
-can be paid for: half a ruling is worth nothing. Every call goes through the ledger, which makes a
-run resumable. What can be expected to go wrong is a vote without a value, not an exception.
+One run is one question about one answer. With one judge there is only `first`; with two, nobody
+settles a disagreement and it is recorded as one. Under a cost cap the first two are asked only
+where both can be paid for: half a ruling is worth nothing. Every call goes through the ledger,
+which makes a run resumable. An expected failure is a vote without a value, not an exception.
 """
 
 from __future__ import annotations

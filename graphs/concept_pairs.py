@@ -1,4 +1,4 @@
-"""The graph that makes a question of the hidden-bias audit from a source.
+"""The concept-pair graph: writes one question of the hidden-bias audit from a source.
 
     summary → pair → check → scene → second → review ┬→ repair (once) → review
                                                      └→ end
@@ -7,7 +7,7 @@ One run is one source (a stereotype sentence, an item of a bias test): the belie
 opposite concepts, a check that may replace them, a scene with an ending that hides the first
 concept, another that hides the second. The review is by rules; what it finds goes back to the
 writer once. A source is data: it stands between markers that carry a nonce, and so does what the
-model itself wrote a step before. What can be expected to go wrong is a status, not an exception.
+model itself wrote a step before. An expected failure is a status, not an exception.
 """
 
 from __future__ import annotations

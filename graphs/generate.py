@@ -1,7 +1,7 @@
-"""What the graphs share that have models write texts and judge them: messages, calls, runs.
+"""Shared by the graphs in which models write texts: messages, calls, outcomes, running a graph.
 
-Every such graph writes, checks by rule, has what is at fault written anew once, and may have others
-look at the result. A text that a model is shown is data: it stands in the user message between
+Every such graph writes, checks by rule, has faulty texts rewritten once, and may have other models
+review the result. A text that a model is shown is data: it stands in the user message between
 markers that carry a nonce.
 """
 

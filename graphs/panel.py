@@ -1,14 +1,14 @@
-"""The panel graph: screen, plan, Sends to judge, aggregate.
+"""The panel graph: screen, plan, Sends to judge, aggregate. One run is one response.
 
-Where the panel has a stopping rule, `plan` has a first block of judgments asked, and `aggregate`
-goes back to it for as long as the rule wants more; what it never wanted is closed as not asked.
+With a stopping rule, `plan` asks for a first block of judgments, and `aggregate` goes back to it as
+long as the rule wants more; judgments that were never wanted are recorded as not asked.
 
 No checkpointer is needed: the ledger makes every call resumable, and the judge node writes it
 before it returns. One can be passed in; state is JSON-like, so any serializer holds it.
 
-A Send costs more than a whole judgment is meant to cost beside its call. So one Send carries the
-judgments of one backend, which the node asks for side by side, each with a vote of its own. With a
-checkpointer every judgment has its own Send, because each is then saved as it comes.
+A Send is slow beside the rest of a judgment. So one Send carries all judgments of one backend,
+which the node asks for at the same time. With a checkpointer every judgment has its own Send, so
+that each is saved as it comes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def aggregate(
         if judgment.status == "scored":
             scores[0, column] = [judgment.scores[name] for name in criteria]
     counts = count_statuses(judgments)
-    # Whom the rule did not want to hear counts neither for nor against the quorum.
+    # Judgments that the rule did not want count neither for nor against the quorum.
     n_spared = sum(judgment.reason == "precision" for judgment in judgments)
     means = aggregate_panel(
         scores,
@@ -167,7 +167,7 @@ async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelS
     return {"planned": planned, "order": order, "called": called + block, "block": block}
 
 
-# The roads between nodes await nothing, and are coroutines all the same: LangGraph sends plain
+# The edges between nodes await nothing, and are coroutines all the same: LangGraph sends plain
 # functions to a thread, which costs more than the whole node.
 async def ask_all(state: PanelState) -> list[Send] | str:
     """A Send for every backend with its planned judgments that are still open; keys travel."""
@@ -191,7 +191,7 @@ def _open_keys(state: PanelState) -> list[str]:
 
 
 async def judge_node(task: JudgeTask, runtime: Runtime[PanelContext]) -> dict[str, Any]:
-    """Votes of one backend. What can be expected is a status; a defect is recorded as failed."""
+    """Judgments of one backend: an expected failure is a status, a defect is recorded as failed."""
     context, write = runtime.context, runtime.stream_writer
     keys = list(task["judgments"])
     rows: dict[str, JudgmentRow] = {}

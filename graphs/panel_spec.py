@@ -1,4 +1,4 @@
-"""A panel as the jobs below the face know it: a frozen value that any of them can be given."""
+"""`PanelSpec`: who judges and how, a frozen value that every job is given instead of `Panel`."""
 
 from __future__ import annotations
 

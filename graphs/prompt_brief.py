@@ -1,4 +1,4 @@
-"""What generators and judges of prompts are told, and how a generator's questions are read.
+"""Prompt construction: what generators and judges are told, and how generated prompts are read.
 
 A scenario and the prompts made from it are data: they stand in the user message between markers
 that carry a nonce. A repair names faults by our own sentences alone and quotes nothing.

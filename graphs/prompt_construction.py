@@ -1,13 +1,13 @@
-"""The graph of prompt construction: write, check, repair once, filter, compare.
+"""The prompt construction graph: write, check, repair once, filter, compare.
 
     write → check ┬→ repair (once) → check
                   └→ filter → compare → end
 
-One run is one scenario. All generators write at the same time, each apart from the others; what one
-of them refuses or garbles leaves the others standing. Quality is voted on by models that did not
-write the prompt, equivalence by two that wrote neither. Two backends of one model are one model
-here: a model does not judge what it wrote under another name, and does not vote twice. What can be
-expected to go wrong is a status, not an exception.
+One run is one scenario. All generators write at the same time, independently; a failure of one does
+not touch the others. Quality is voted on by models that did not write the prompt, equivalence by
+two that wrote neither. Two backends of one model count as one model: it does not judge what it
+wrote under another name, and does not vote twice. An expected failure is a status, not an
+exception.
 """
 
 from __future__ import annotations

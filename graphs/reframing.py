@@ -5,8 +5,7 @@
                               └→ end
 
 One run is one prompt. Every call goes through the ledger, which makes a run resumable, so no
-checkpointer is needed. What can be expected to go wrong ends as a recorded outcome, not as an
-exception.
+checkpointer is needed. An expected failure is a recorded outcome, not an exception.
 """
 
 from __future__ import annotations

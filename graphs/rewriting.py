@@ -1,4 +1,4 @@
-"""What a rewriter and a reviewer of variants are told, what they answer, and what it may cost.
+"""Reframing: what the rewriter and the reviewer are told, what they answer, what it may cost.
 
 The prompt to be rewritten is data: it stands in the user message between markers that carry a
 nonce, and so do the variants that a reviewer reads. A repair names faults by our own sentences

@@ -1,4 +1,4 @@
-"""What a response is screened for before the panel is asked: gates, flags, and echoes in details.
+"""Screening of a response before the panel is asked: gates, flags, and echoes in details.
 
 A gate keeps a response from the panel because there is nothing to judge in it. A flag only says
 what looks like an attempt on a judge: named patterns, and where they were found. It changes no

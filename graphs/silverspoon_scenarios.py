@@ -1,4 +1,4 @@
-"""The scenario graph of SilverSpoon: a model writes scenarios of a topic, and rewords each of them.
+"""The scenario graph of SilverSpoon: a model writes scenarios on a topic and rewords each of them.
 
     start → write → check ┬→ repair → vary → compare → end
                           └─────────→ vary
@@ -6,7 +6,7 @@
 `write` asks for all scenarios of a batch at once, `check` is by rule, `repair` asks once for others
 in place of those that do not serve, `vary` asks for wordings with synonyms, and `compare` keeps the
 wordings that are similar enough and not the same. Every call goes through the client, so the ledger
-makes a batch resumable. What fails is counted, and never an exception.
+makes a batch resumable. An expected failure is counted, not raised.
 """
 
 from __future__ import annotations

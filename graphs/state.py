@@ -1,4 +1,4 @@
-"""What the panel graph carries between its nodes: ids, numbers and strings, nothing else.
+"""State and runtime context of the panel graph. The state holds ids, numbers and strings only.
 
 Texts, judges, limits and the ledger live in the runtime context, which is never persisted.
 """

@@ -1,4 +1,4 @@
-"""Fewer judges where fewer will do: in what order they are asked, and when it is enough.
+"""The stopping rule: in what order judges are asked, and when enough have been.
 
 The order is random and balanced: the next judgment is drawn from the backend, then the axis, then
 the persona of which the smallest share has been asked. Asking backend after backend instead would

@@ -1,4 +1,4 @@
-"""What can be wrong with a variant, and the checks by rule that find it.
+"""The faults of a variant, and the checks by rule that find them.
 
 A fault is a code that is stored and a sentence that is shown. Words are compared in English; checks
 that know English only are left out, and named, for texts in other languages.

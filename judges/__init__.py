@@ -1,4 +1,4 @@
-"""What one judge is: wording, backend, reading of replies, limits, budget."""
+"""Judges: their wording, the models behind them, and the parsing of their replies."""
 
 from .factory import EmbeddedBackend, backend_of
 from .judge import Judge, Sample

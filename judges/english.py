@@ -1,4 +1,4 @@
-"""English words and sentences of a response, without what speaks to whoever scores it.
+"""English words and sentences of a response, leaving out those that address the judge.
 
 All patterns are bounded or deterministic, so that time grows linearly with the text.
 """

@@ -1,4 +1,4 @@
-"""Backends made from their settings: a model through litellm, or an embedded stand-in."""
+"""Makes a backend from its settings: a model through litellm, or an embedded stand-in."""
 
 from __future__ import annotations
 

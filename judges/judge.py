@@ -1,4 +1,4 @@
-"""What one judge is: a persona on a backend, whose vote on one response is exactly one Judgment."""
+"""`Sample` (what is judged) and `Judge` (a persona on a backend, which returns one Judgment)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOGPROBS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A response before the panel, with the texts that no graph state ever holds."""
+    """One prompt with one response, as it goes to the panel; no graph state holds its texts."""
 
     response_id: str
     prompt_id: str
@@ -61,7 +61,7 @@ class Judge:
 
         Args:
             judge_prompt: the wording.
-            matter: what is judged.
+            sample: what is judged.
             secret: the ledger's, for the marker.
             repeat: which asking this is.
             shares: whether other judges of this backend begin with the same text, one before the

@@ -1,4 +1,4 @@
-"""Expected scores: the probability-weighted mean over the scale, from a reply's log-probabilities.
+"""Logprob-weighted ("expected") scores: the mean over the scale, weighted by token probability.
 
     E = Σ_v p(v) v / Σ_v p(v)      p(v): probability that the reply's next number is v, given all
                                    that it had written before; v runs over the scale's integers

@@ -3,10 +3,10 @@
 Nothing is coerced. The order of the checks: finish reason, refusal field, empty text, size, JSON,
 quotation, keys, types, range.
 
-A judge that names what a text tries to dictate writes it down, and tidies it: other quotes, another
-order of keys, no escapes. So it is not asked only whether the object stands in the text, but also
-whether the text gives one of its values to the same key. Where it does, only a reply that is the
-object and nothing else is taken; the others are asked for once more.
+The attack: a response dictates a vote, and a judge that reports this quotes it, tidied (other
+quotes, another order of keys, no escapes). So an object counts as a possible quotation when it
+stands in the judged text, and also when the text gives one of its values to the same key. Then only
+a reply that is the object and nothing else is taken; any other is asked for once more.
 """
 
 from __future__ import annotations

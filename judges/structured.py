@@ -1,4 +1,4 @@
-"""One typed answer of a model: asked for, parsed strictly, repaired once, or why there is none.
+"""Structured output: `complete` asks a model, parses its answer strictly, and repairs it once.
 
 A question is put in the strongest response format that the backend takes:
 
@@ -184,9 +184,9 @@ async def complete(
 
     The question is put in the strongest response format that the backend takes, which is learnt
     by the first call and kept in the ledger. An answer that cannot be read is asked for once more.
-    What is already in the ledger is not sent. The client's account learns what became of it; an
-    unreadable answer to a question without `repairs` is left to the caller, whose own second
-    question (`is_repair`) says how it ended.
+    What is already in the ledger is not sent. How it ended is counted in `client.account`, except
+    for an unreadable answer to a question without `repairs`: there the caller asks a second
+    question of its own (`is_repair`), and that one is counted.
 
     Args:
         client: of the run: ledger, limits, budget.
@@ -340,7 +340,7 @@ async def _probe(
         client.response_formats[identity] = response_format
         await client.ledger.set_capability(identity, response_format)
         return answer, request
-    raise AssertionError("the last format of the ladder returns or raises")
+    raise AssertionError("the last response format returns or raises")
 
 
 def continued(

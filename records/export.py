@@ -1,4 +1,4 @@
-"""A run's judgments in other forms."""
+"""Exports a run's judgments: CSV, JSONL, Parquet, xlsx, and the layout of the paper's tool."""
 
 from __future__ import annotations
 

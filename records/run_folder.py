@@ -1,4 +1,4 @@
-"""A folder of results: whose run it holds, that only one process works in it, and its files.
+"""The run folder: its files, whose run it holds, and the lock that keeps it to one process.
 
 run.json              what was asked of whom, counts, cost; written at the start and at the end
 judgments.parquet     one row a planned judgment, whatever became of it

@@ -1,4 +1,4 @@
-"""Writing tables that people open in a spreadsheet: CSV rows and the cells of workbooks."""
+"""Writes tables that people open in a spreadsheet: CSV rows and the cells of workbooks."""
 
 from __future__ import annotations
 

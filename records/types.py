@@ -1,4 +1,4 @@
-"""The records that go from a backend to a run folder: reply, judgment, verdict."""
+"""The records of a run: `Usage`, `Reply`, `Judgment`, `Verdict`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a framing is: the conversational pressure under which a question is asked once more."""
+"""`Framing`: a conversational pressure under which a question is asked again, and its loader."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One backend: its settings (model, endpoint, how it is asked and how fast), and what it can do.
+"""`BackendSpec`, the settings of a model behind an endpoint, and `Backend`, its interface.
 
-`BackendSpec` is what stands in `panel.yaml`; `Backend` is the interface that the client calls.
+The settings stand in `panel.yaml`; the client calls the interface.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ class Backend(Protocol):
         ...
 
     def effective_parameters(self) -> dict[str, Any]:
-        """What the wire form of the requested parameters is, for the record."""
+        """The requested parameters as they are really sent, for the record."""
         ...
 
     async def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A run's money: the worst case of a call is set aside before it is sent; the cap is not passed."""
+"""The budget of a run: a call's worst case is set aside before it is sent, so the cap holds."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class BudgetReservation:
         if worst_usd is None:
             raise BudgetSpentError("the price of this backend is unknown")
         if self._budget.closed and not self._held:
-            # A call that costs nothing too: votes of free judges only would be another panel's.
+            # Free calls are refused too: with the free judges alone it would be another panel.
             raise BudgetSpentError(_REACHED)
         if worst_usd > self._held:
             self.close()  # waits with nothing in hand

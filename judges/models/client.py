@@ -1,8 +1,8 @@
-"""Sends calls for one run: asked once, paid once, stored before anybody reads them.
+"""The client of a run: it sends each call once and stores the reply before anybody reads it.
 
-A call goes one way: the ledger (is it paid already?), the same call in flight (wait for it), the
-budget, the limits of the backend, a durable note that the call is being sent, one attempt, retries,
-and the ledger again.
+The steps of a call, in order: look it up in the ledger; wait where the same call is in flight; set
+money aside; wait for the backend's limits; note in the ledger that the call is being sent; make an
+attempt, and retry where that makes sense; store the reply in the ledger.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class _InFlightElsewhereError(Exception):
 
 @dataclass(slots=True)
 class _Call:
-    """One call on its way: what is asked, and what has happened to it so far."""
+    """One call under way: what is asked, and what has happened to it so far."""
 
     backend: Backend
     request: Request
@@ -115,7 +115,7 @@ class Client:
     """Sends calls to backends for one run. Used from one event loop.
 
     Attributes:
-        counts, account, faults: what was sent, what it used and what failed.
+        counts, account, faults: calls sent, tokens and dollars used, and what failed.
         response_formats, format_probes: what `structured.ask` has learnt of the backends, by their
             identity, and who is trying it out; None where that failed.
     """
@@ -186,7 +186,7 @@ class Client:
         return BudgetReservation(self.budget)
 
     def limiter(self, backend: Backend) -> Limiter:
-        """The one gate of this backend."""
+        """The limiter of this backend, the same for all its calls."""
         spec = backend.spec
         if spec.name not in self._limiters:
             self._limiters[spec.name] = limiter = Limiter(
@@ -222,7 +222,7 @@ class Client:
         """Takes for this run's own what another client of it calls unclaimed."""
         self._brought.update(unclaimed)
 
-    # The way of a call
+    # The steps of a call
 
     async def ask(
         self, backend: Backend, request: Request, reservation: BudgetReservation
@@ -361,7 +361,7 @@ class Client:
         return call.note
 
     async def _send_once(self, call: _Call, note: PendingCall) -> Reply:
-        """One request on the wire, and what is learnt from it."""
+        """The reply to one attempt; the limiter and the counts learn how it ended."""
         call.limiter.check()
         if call.attempts == 0:
             self.counts.sent += 1

@@ -1,4 +1,4 @@
-"""Keys: where they come from, and how they are kept out of everything that is stored or shown."""
+"""API keys: where they come from, and how they are kept out of what is stored or shown."""
 
 from __future__ import annotations
 

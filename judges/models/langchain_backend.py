@@ -1,4 +1,4 @@
-"""A langchain-core chat model as a backend: the same reading, limits and ledger."""
+"""A langchain-core chat model as a backend, with the same parser, limits and ledger."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Backends through litellm: one `send` is one HTTP attempt.
+"""The backend for litellm's models: how a request is translated, sent once and read.
 
-Nothing but that attempt leaves the machine. litellm would also ask a local Ollama or the Hugging
-Face hub about a model's price, and stack retries until one call became five. Prices are those of
-the installed litellm.
+Nothing but that one HTTP attempt leaves the machine. litellm would also ask a local Ollama or the
+Hugging Face hub about a model's price, and stack retries until one call became five. Prices are
+those of the installed litellm.
 """
 
 from __future__ import annotations

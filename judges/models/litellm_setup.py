@@ -1,4 +1,4 @@
-"""litellm, loaded late, and without leaving a trace in the process that it is loaded into.
+"""Loads litellm when it is first needed, and changes nothing else in the process.
 
 On import litellm would fetch its price map from the network and read `.env` files into the
 environment, and at the first call to Anthropic fetch a list of headers. The switches against that

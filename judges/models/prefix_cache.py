@@ -1,8 +1,8 @@
-"""Which calls share a beginning that a provider caches, and when it pays to send one of them first.
+"""Prefix caches of providers: which calls share a prefix, and when to send one of them first.
 
-A provider that keeps what it has read serves it to later calls at a fraction of the price, but only
-once a call has been read to its end. Ten judges of a response that are asked at once pay ten times
-for the text that they share; asked one before the other nine, they pay for it once.
+A provider with such a cache serves a prefix to later calls at a fraction of the price, but only
+once a first call has been read to its end. Ten judges of a response that are asked at once pay ten
+times for the text that they share; asked one before the other nine, they pay for it once.
 """
 
 from __future__ import annotations

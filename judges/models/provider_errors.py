@@ -1,4 +1,4 @@
-"""litellm's and the HTTP client's errors, mapped to our classes of fault in one place.
+"""Maps the errors of litellm and of the HTTP client to our classes of fault.
 
 The map works on class names along the inheritance line, so that reading it loads nothing heavy; a
 test checks that it covers every exception litellm defines.

@@ -83,7 +83,7 @@ class _Rate:
 
 
 class Limiter:
-    """The gate of one backend. Used from one event loop."""
+    """Lets calls to one backend through at the rate it takes. Used from one event loop."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""A Reply made from an OpenAI-shaped answer object, assuming nothing about what is in it."""
+"""Makes a Reply of an OpenAI-shaped answer object, assuming nothing about what is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call as it will be sent, and the key under which its reply is stored."""
+"""`Request`: one call as it will be sent, and the key under which its reply is stored."""
 
 from __future__ import annotations
 

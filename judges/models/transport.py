@@ -1,4 +1,4 @@
-"""How a call leaves the process: one POST over connections of our own.
+"""The HTTP transport: one POST a call, over connections of our own.
 
 A `Translation` is what litellm knows of a provider, without its clients: which address and headers
 a call has, how the body is written and how the answer is read. Around it stands one POST. Where

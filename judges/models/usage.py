@@ -1,8 +1,7 @@
-"""What a run sends, uses and pays: calls, tokens, US dollars and faults, counted as they come.
+"""Usage of a run: calls, tokens, US dollars and faults, counted as they come.
 
-A reply's cost is taken apart by kind of token only where its tokens times the prices give the cost
-that was booked for it. Of any other reply the tokens and the cost are known and the parts are not;
-it is counted.
+A reply's cost is split by kind of token only where its tokens times the prices give the cost that
+was booked for it. Other replies are counted with their tokens and their whole cost.
 """
 
 from __future__ import annotations

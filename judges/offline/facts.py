@@ -1,4 +1,4 @@
-"""What comes beside the messages, as the keyword `offline`: keys, rules, and one check of them."""
+"""The keyword `offline`, which carries what a stand-in needs beside the messages, and its check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores from text features: what stands behind the judge `offline/lexical`.
+"""The judge `offline/lexical`: scores from text features.
 
 A baseline, and never a language model: it reads no meaning, checks no fact, and knows only English
 words; a text in another language ends near the bottom of the scale. It rewards the outward marks of

@@ -1,4 +1,4 @@
-"""Which embedded models there are, and what each answers: no key, no network, no cost.
+"""The embedded models and what each answers: no key, no network, no cost.
 
     offline/lexical      a judge: scores from text features
     offline/rewriter     writes variants of a prompt from templates

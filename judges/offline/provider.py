@@ -1,4 +1,4 @@
-"""The embedded stand-ins as a provider of litellm, for whoever asks them through litellm.
+"""Registers the embedded stand-ins with litellm, for those who ask them through litellm.
 
 The package's own calls to them go by `EmbeddedBackend`, which needs no litellm. litellm hands the
 keyword `offline` of `litellm.completion` to a custom provider in `optional_params["offline"]`.

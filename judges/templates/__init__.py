@@ -1,4 +1,4 @@
-"""The wording of a panel's judges: two templates built in, more as YAML files."""
+"""Prompt templates of the judges: two built in, more as YAML files."""
 
 from .model import (
     DEFAULT,

@@ -1,4 +1,4 @@
-"""What a template is: the texts of a judge's messages, with named placeholders.
+"""`JudgeTemplate`: the texts of a judge's messages, with named placeholders, and its loader.
 
 A placeholder is a name in braces, such as {persona}; other braces are just text. What is put in is
 not looked at again, so that a response which contains "{persona}" stays as it is. Where a

@@ -1,4 +1,4 @@
-"""How human ratings fit the responses of a run: everything that does not, together, with rows."""
+"""Matches human ratings to the responses of a run; what does not fit is listed with its rows."""
 
 from __future__ import annotations
 

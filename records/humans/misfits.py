@@ -1,4 +1,4 @@
-"""What does not fit in a file of ratings, in words: every kind counted, every place with its rows.
+"""Sentences on what does not fit in a file of ratings: each kind counted, each place with its rows.
 
 The same words stand in `humans inspect`, in a printed report and on its page. The places are plain
 tuples, as they stand in the JSON of a report.

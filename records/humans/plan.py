@@ -1,4 +1,4 @@
-"""Which column of a file holds what: decided once, from the header and the first rows."""
+"""`Plan`: which column of a file holds what, decided once from the header and the first rows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Plan:
         criterion, kind: their columns of the long form, or None.
         ignored: columns that are read as nothing.
         sampled: criteria columns taken because every cell looked at was a number.
-        for_judges: whether raters are judges, whose votes have a persona, model and status.
+        for_judges: whether raters are judges, whose rows have a persona, model and status.
     """
 
     shape: str

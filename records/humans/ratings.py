@@ -1,4 +1,4 @@
-"""Rows to ratings: every cell of a rating ends in the table, in a count, or in a fault."""
+"""Turns rows into ratings: every cell ends in the table, in a count, or in a fault."""
 
 from __future__ import annotations
 

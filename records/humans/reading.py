@@ -1,4 +1,4 @@
-"""Reading human judgments: a file in any known layout to one long table and an account of it."""
+"""Reads human judgments in any known layout into one long table, and lists what was left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into a ledger and pruning it: what the `ledger` commands stand on."""
+"""Inspects and prunes a ledger, for the `ledger` commands."""
 
 from __future__ import annotations
 

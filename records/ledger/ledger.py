@@ -1,8 +1,8 @@
 """The ledger: a store of the calls already paid, shared by all runs.
 
-A call is noted before it is sent (`begin`), and its reply is stored before anybody reads it
-(`finish`). Both are durable when they return. What is in flight when a process is killed is told
-from what is stored, and counted when it is asked again.
+A call is noted as pending before it is sent (`begin`), and its reply is stored before anybody reads
+it (`finish`). Both are durable when they return. So a call that was in flight when its process was
+killed is known as abandoned, and counted as possibly paid when it is asked again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Looking many keys up at once: askers of one round of the event loop share a statement."""
+"""Look-ups of many keys at once: those made in one round of the event loop share a statement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ledger in a schema of a PostgreSQL database, for many processes on many machines.
+"""The PostgreSQL store of the ledger, for many processes on many machines.
 
 The driver is pg8000: synchronous, as the ledger's one writing thread is and as look-ups are, and
 pure Python under a BSD licence. (psycopg is under the LGPL; asyncpg would need an event loop of

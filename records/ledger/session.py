@@ -1,4 +1,4 @@
-"""Who has a ledger open: telling a process that was killed from one that is still at work.
+"""Sessions of a ledger: tells a process that was killed from one that is still at work.
 
 A call that was begun and has no outcome was either cut off (its process is gone, and the call may
 have been paid for nothing) or is still under way elsewhere. A session row names its process; a

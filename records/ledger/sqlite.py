@@ -1,4 +1,4 @@
-"""A ledger in an SQLite file: its tables, how it is opened, its connections, what errors mean.
+"""The SQLite store of the ledger: tables, opening, connections, meaning of errors.
 
     meta(name, value)              `secret`: 32 random bytes, made with the ledger, never exported
     sessions(id, host, pid, process_started, started_at, heartbeat_at, ended_at)
@@ -24,7 +24,7 @@
     failures(id, key, backend, session, failed_at, fault, detail, status, attempts, may_be_billed)
                                    attempts that brought no reply
     capabilities(backend, rung, learned_at)
-                                   how structured output is asked of a backend, once learned
+                                   the response format that a backend takes, once learned (`rung`)
 
 `PRAGMA application_id` marks the file as a ledger, `PRAGMA user_version` is the schema's version.
 The journal is a write-ahead log and `synchronous` is FULL: a group commit costs one fsync for

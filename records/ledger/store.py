@@ -1,8 +1,8 @@
-"""What the ledger asks of the database that keeps it: SQLite in a file, PostgreSQL by address.
+"""The protocols of a ledger's store (SQLite or PostgreSQL), and the statements that both share.
 
-Everything that makes a ledger a ledger (notes before calls, group commits, what counts as a call
-cut off) is written once, on top of these protocols; a store brings its connections and what its
-dialect does differently. Statements use named parameters (`:name`) and the SQL that both have.
+How pending calls are noted, committed in groups and told from abandoned ones is written once, on
+top of these protocols; a store brings its connections and what its dialect does differently.
+Statements use named parameters (`:name`) and the SQL that both have.
 """
 
 from __future__ import annotations

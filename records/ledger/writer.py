@@ -1,4 +1,4 @@
-"""The one thread that writes: everything that waits goes into one transaction (group commit)."""
+"""The thread that writes a ledger: all that waits goes into one transaction (group commit)."""
 
 from __future__ import annotations
 

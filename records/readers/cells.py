@@ -1,4 +1,4 @@
-"""Cells (an id, a text, a number, or nothing) and our names for the columns of other tables."""
+"""Reads cells (ids, texts, numbers, or nothing); `ColumnMap` maps other column names to ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of Parquet files."""
+"""Reads the rows of Parquet files, within limits on what they may unpack to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The responses to be judged and the prompts to be asked: checked whole, then read again."""
+"""Sources of responses to judge and of prompts to ask: checked whole first, then read again."""
 
 from __future__ import annotations
 

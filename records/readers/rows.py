@@ -1,4 +1,4 @@
-"""One row of a table file, how much is read at most, and where the faults of a file are kept."""
+"""`Row` of a table file, `Limits` of what is read, and `FaultSink` for the faults of a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of text files: CSV, TSV, JSON lines and JSON, each plain or gzipped."""
+"""Reads the rows of text files: CSV, TSV, JSON lines and JSON, each plain or gzipped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the first sheet of an xlsx workbook."""
+"""Reads the rows of the first sheet of an xlsx workbook."""
 
 from __future__ import annotations
 

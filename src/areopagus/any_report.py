@@ -1,4 +1,4 @@
-"""The report of a folder of results, whatever kind of result it holds."""
+"""Writes the report of a folder of results, whatever kind of result it holds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment's variables: whether they are still the same, and which of them hold keys."""
+"""Environment variables: whether they are still the same, and which of them hold keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel: personas on backends with a rubric, and what can be asked of it."""
+"""`Panel`: personas on backends with a rubric, and everything that can be done with it."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ class Panel:
         standard_error: float | None = None,
         seed: int = 0,
     ) -> Panel:
-        """A panel seated from this one by the plan of a calibration; use it in its place.
+        """A panel chosen from this one by the plan of a calibration; use it in its place.
 
         Args:
             calibration: the folder of a calibration, its numbers.json, or `calibrate --json`.

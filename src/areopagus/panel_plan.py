@@ -1,4 +1,4 @@
-"""The plan of a calibration: how many personas, models and repeats, and who of a panel is seated.
+"""`PanelPlan`: the personas, models and repeats that a calibration plans, and a panel chosen by it.
 
 The plan is the D-study behind the tables of `areopagus calibrate`: variance components of single
 judgments, and from them the best design for a number of calls, or the smallest for a standard
@@ -180,12 +180,12 @@ def read_plan(
 
 
 def panel_by_plan(panel: PanelSpec, plan: PanelPlan, *, seed: int = 0) -> PanelSpec:
-    """A panel of the size of the plan, seated from a larger one.
+    """A panel of the size of the plan, chosen from a larger one.
 
     Models are the first ones named. Personas are drawn evenly over their axes.
 
     Args:
-        panel: who may be seated.
+        panel: the larger one.
         plan: how many.
         seed: of the drawing.
 
@@ -260,7 +260,7 @@ def _drawn(personas: Sequence[Persona], number: int, seed: int) -> list[Persona]
 
 
 def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
-    """Where the seated panel is of another kind than the calibrated one."""
+    """Where the chosen panel is of another kind than the calibrated one."""
     if not plan.panel:
         return []
     now, then = panel.identity(), plan.panel

@@ -1,4 +1,4 @@
-"""Dataclasses built again from the plain data (JSON) that their fields were written as."""
+"""Rebuilds dataclasses from the plain data (JSON) that their fields were written as."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A finished (or interrupted) run: its tables, its counts, and how to read them on."""
+"""`Run`: the tables, counts and summary of a finished or interrupted run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graphs of a LangGraph server: texts in, results out; see `langgraph.json`.
+"""The graphs that `langgraph.json` names for a LangGraph server: texts in, results out.
 
     panel       a prompt and a response in, the verdict out
     reframing   a prompt in, its variants out

@@ -1,4 +1,4 @@
-"""Batches in Anthropic's way: requests go up in one body, results come down as lines.
+"""Anthropic's batch endpoint: requests go up in one body, results come down as lines.
 
 What stands in a batch is what would be sent online. Limits and forms: docs.anthropic.com, Message
 Batches.

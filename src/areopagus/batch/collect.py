@@ -1,4 +1,4 @@
-"""From the results of a batch into the ledger: each answer under the key that it has online."""
+"""Collects a batch's results into the ledger, each answer under the key that it has online."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What batches can answer: the backends that take part, and the same requests, under the same keys,
-as the panel would send.
+"""Which backends and judgments can go into batches.
+
+The requests and their keys are those that the panel would send online.
 """
 
 from __future__ import annotations

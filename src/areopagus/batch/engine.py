@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class BatchEngine:
-    """Batches first, then the ordinary run, which finds their answers in the ledger.
+    """Runs batches first, then the ordinary run, which finds their answers in the ledger.
 
     Attributes:
         notices: sentences for a person, in the order in which they were said.

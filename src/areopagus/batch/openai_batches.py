@@ -1,4 +1,4 @@
-"""Batches in OpenAI's way: a file goes up, a batch is made of it, files come down.
+"""OpenAI's batch endpoint: a file goes up, a batch is made of it, files come down.
 
 Limits and forms: platform.openai.com/docs/guides/batch.
 """

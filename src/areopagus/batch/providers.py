@@ -1,4 +1,4 @@
-"""What a batch endpoint is to a run: a file of requests goes up, one of results comes down."""
+"""The `BatchProvider` protocol (a file of requests up, one of results down), and batch prices."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The stage before the ordinary run: plan, submit, wait, collect.
+"""The batch stage, before the ordinary run: plan, submit, wait, collect.
 
-What is stored or already with a provider is left out. What comes to nothing on the way is left to
-the ordinary run, which finds the rest in the ledger.
+Requests whose reply is stored, or that are already with a provider, are left out. The ordinary run
+then finds the batches' answers in the ledger and asks for whatever has none.
 """
 
 from __future__ import annotations

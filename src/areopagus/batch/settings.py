@@ -1,4 +1,4 @@
-"""How a run goes through batch endpoints, and how far it is."""
+"""`BatchSettings`, the options of batch mode, and `BatchProgress`, how far its batches are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run has submitted: `batches.json` in its folder, and beside it the ids of each batch.
+"""The record of a run's batches: `batches.json` in its folder, and beside it the ids of each batch.
 
 A batch stands here before anything is asked, so that a run that is killed at any moment knows what
 it has bought and asks for none of it a second time. No text and no key of a provider is in it.

@@ -1,4 +1,4 @@
-"""Limits, cost cap and counts of a run on several nodes, and a node's client that asks for them.
+"""Limits, cost cap and counts of a run on several nodes (`Coordinator`), and its `WorkerClient`s.
 
 The `Coordinator` holds them for the whole run, in an actor of its own; it knows nothing of Ray.
 Nodes ask for many places at once and report in batches, so that its cost does not grow with the

@@ -1,8 +1,8 @@
-"""What runs on the nodes of a cluster: the check of a node, and the scoring of a shard.
+"""Runs on the nodes of a cluster: checks a node, and scores a shard of the responses.
 
-The plan of a panel travels to the nodes and holds no key: settings name the variables, and every
-node reads its own environment. A ledger's address travels without its password, for which the
-nodes have PGPASSWORD.
+The panel is sent to the nodes as a `PanelPlan`, which holds no key: settings name the variables,
+and every node reads its own environment. A ledger's address travels without its password, for which
+the nodes have PGPASSWORD.
 """
 
 from __future__ import annotations

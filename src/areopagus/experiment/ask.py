@@ -1,4 +1,4 @@
-"""Asking target models: the protocol, and one question."""
+"""Asks target models prompts: the protocol (effort, length), the questions, the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The backends of a job: as named by the user, and checked before anything is spent."""
+"""Makes a job's backends of what the user named, and checks them before anything is spent."""
 
 from __future__ import annotations
 

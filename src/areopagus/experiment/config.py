@@ -1,4 +1,4 @@
-"""What `Panel.score_many` may be told beside its source, and the job that it makes of it."""
+"""`JobOptions`, the options of `Panel.score_many`, and the checked scoring job made of them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rule_of(
 
 @dataclass(frozen=True, slots=True)
 class Seated:
-    """A panel as the options have it work, checked before there is anything to score.
+    """A panel with the options of a job applied to it, checked before there is anything to score.
 
     Attributes:
         panel: with the rule, where there is one.
@@ -86,7 +86,7 @@ class Seated:
 
 
 def seated(panel: PanelSpec, options: JobOptions) -> Seated:
-    """The panel as the options have it work.
+    """The panel with these options applied to it.
 
     Raises:
         InputError: options that make no sense.

@@ -1,4 +1,4 @@
-"""What a job would call and cost, without sending anything."""
+"""Dry run: the calls, tokens and cost that a job would have, without sending anything."""
 
 from __future__ import annotations
 

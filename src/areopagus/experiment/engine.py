@@ -1,4 +1,4 @@
-"""What scores the responses of a job: this process, or another engine."""
+"""Puts a job's responses before the panel: the `Engine` protocol, and the one of this process."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ class LocalEngine:
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
-        """See `access.require_access`."""
+        """See `backends.require_access`."""
         await require_access(panel.backends, is_paid, capped=capped)
 
     def score(

@@ -1,4 +1,4 @@
-"""Jobs of several stages over one client: progress, autosave, and the cost cap."""
+"""`StagedJob`, a job of several stages over one client; its progress, autosave and cost cap."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ class CapStop:
         asked: how many of them were asked for.
         unit: what they are, in the plural.
         verb: what was done to get them.
-        rest: what else was left out ("judges were not heard on 12 answers"), or "".
+        rest: what else was left out ("judges were not asked about 12 answers"), or "".
     """
 
     cap_usd: float

@@ -1,4 +1,4 @@
-"""run.json of a scoring job, and the summary that it is made from."""
+"""The content of a scoring run's run.json, and the running summary that it is made from."""
 
 from __future__ import annotations
 

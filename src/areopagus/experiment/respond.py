@@ -1,4 +1,4 @@
-"""Target models answer prompts; the table of their responses."""
+"""The `respond` job: target models answer prompts, and their responses become a table."""
 
 from __future__ import annotations
 

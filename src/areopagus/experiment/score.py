@@ -1,4 +1,4 @@
-"""One scoring job: a source of responses, a panel, a folder; what it does from start to end."""
+"""The scoring job, from start to end: a source of responses, a panel, a run folder."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Progress:
         done, total: responses.
         planned: judgments planned in all.
         counts: status to number of judgments, of the responses done.
-        sent, answered, failed, from_ledger, repeated, in_flight: calls; see `CallCounts`.
+        sent, answered, failed, from_ledger, repeated: calls; see `CallCounts`.
         spent_usd, unknown_price_calls: what this session has paid.
         elapsed_s: seconds since the first response.
     """

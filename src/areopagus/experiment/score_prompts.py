@@ -1,4 +1,4 @@
-"""Prompts that models answer and the panel judges, as one run in one folder.
+"""The `score PROMPTS --target` job: models answer prompts and the panel judges them, in one run.
 
 The answers stand in the folder as responses.csv, the table that `respond` writes. Every planned
 answer is a response of the run: one that did not come has no text, which the panel screens.

@@ -1,4 +1,4 @@
-"""Single responses before a panel, one by one or side by side; a Session keeps them in a folder."""
+"""Scores single responses, one by one or side by side; a `Session` keeps them in a run folder."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ class Session:
         self._folder = None
 
     def _note(self) -> None:
-        """Renews what run.json says of money; counts and means come with the tables."""
+        """Saves what run.json says of money; counts and means come with the tables."""
         record = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
         from ..judges.models.usage import cost_record
 
