@@ -28,7 +28,7 @@ GOOD = {
 }
 PROMPT_CANARY = "quokka-prompt-canary"
 RESPONSE_CANARY = "wombat-response-canary"
-MATTER = Sample(
+SAMPLE = Sample(
     "r1",
     "p1",
     "writer",
@@ -50,14 +50,14 @@ async def updates(context: PanelContext, graph: Any = None) -> tuple[list[Any], 
     return changed, events
 
 
-def sitting_of(panel: Panel, sample: Sample = MATTER) -> PanelContext:
+def context_of(panel: Panel, sample: Sample = SAMPLE) -> PanelContext:
     return PanelContext(sample, panel.spec, Client(panel.ledger))
 
 
 async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
         secret = panel.ledger.secret
-        changed, _ = await updates(sitting_of(panel))
+        changed, _ = await updates(context_of(panel))
     wire = json.dumps(changed, allow_nan=False)
     assert json.loads(wire) == changed
     for canary in (PROMPT_CANARY, RESPONSE_CANARY, secret.hex(), str(secret), "Marker of"):
@@ -74,7 +74,7 @@ async def test_a_judge_that_repeats_the_texts_puts_them_into_no_state() -> None:
         return ProviderError("bad_request", said) if first else f"I read: {said}"
 
     with Panel(ScriptedBackend(parrot)) as panel:
-        changed, _ = await updates(sitting_of(panel))
+        changed, _ = await updates(context_of(panel))
     wire = json.dumps(changed, allow_nan=False)
     assert "bad_request" in wire
     assert "not_json" in wire
@@ -90,7 +90,7 @@ async def test_nothing_of_the_texts_is_left_in_a_checkpoint() -> None:
         secret = panel.ledger.secret
         graph = build_panel_graph(saver)
         config = {"configurable": {"thread_id": "one"}}
-        await sit(sitting_of(panel), graph=graph, config=config)
+        await sit(context_of(panel), graph=graph, config=config)
     kept = repr(saver.storage).encode() + repr(saver.writes).encode() + repr(saver.blobs).encode()
     assert b"conceptual_clarity" in kept  # the votes are there …
     for canary in (PROMPT_CANARY.encode(), RESPONSE_CANARY.encode(), secret.hex().encode()):
@@ -102,7 +102,7 @@ async def test_every_backend_is_sent_its_judgments_and_each_reports_progress() -
     two = [ScriptedBackend(GOOD, name=f"scripted/{name}") for name in "ab"]
     with Panel(two, repeats=2) as panel:
         planned = panel.spec.planned()
-        changed, events = await updates(sitting_of(panel))
+        changed, events = await updates(context_of(panel))
     assert len(planned) == len(set(planned)) == 40
     tasks = [part["judge"] for part in changed if "judge" in part]
     assert sorted(key for task in tasks for key in task["judgments"]) == sorted(planned)
@@ -118,7 +118,7 @@ async def test_with_a_checkpointer_every_judgment_is_sent_for_itself() -> None:
     graph = build_panel_graph(InMemorySaver())
     config = {"configurable": {"thread_id": "one"}}
     with Panel(ScriptedBackend(GOOD)) as panel:
-        stream = graph.astream(START, config, context=sitting_of(panel), stream_mode="updates")
+        stream = graph.astream(START, config, context=context_of(panel), stream_mode="updates")
         changed = [part async for part in stream]
     tasks = [part["judge"] for part in changed if "judge" in part]
     assert [len(task["judgments"]) for task in tasks] == [1] * 10
@@ -146,7 +146,7 @@ async def test_verdicts_do_not_depend_on_the_order_in_which_votes_come() -> None
     backend = Slow(answer, concurrency=10)
     with Panel(backend) as panel:
         order = [persona.id for persona in panel.personas]
-        verdict = await sit(sitting_of(panel))
+        verdict = await sit(context_of(panel))
     assert [judgment.persona for judgment in verdict.judgments] == order
 
 
@@ -157,7 +157,7 @@ async def test_a_defect_in_a_judge_is_one_failed_vote_and_no_exception() -> None
         return GOOD
 
     with Panel(ScriptedBackend(answer)) as panel:
-        verdict = await sit(sitting_of(panel))
+        verdict = await sit(context_of(panel))
     assert (verdict.n_scored, verdict.counts["failed"]) == (9, 1)
     (broken,) = [judgment for judgment in verdict.judgments if judgment.status == "failed"]
     assert (broken.persona, broken.reason) == ("historian", "internal")
@@ -178,7 +178,7 @@ async def test_a_ledger_that_cannot_be_written_stops_the_run(
         monkeypatch.setattr(panel.ledger, "finish", full, raising=False)
         monkeypatch.setattr(type(panel.ledger), "finish", full)
         with pytest.raises(StoreError, match="the disk is full"):
-            await sit(sitting_of(panel))
+            await sit(context_of(panel))
         monkeypatch.undo()
 
 
@@ -186,8 +186,8 @@ async def test_behind_a_gate_every_judgment_is_closed_and_nobody_is_asked() -> N
     backend = ScriptedBackend(GOOD)
     with Panel(backend) as panel:
         empty = Sample("r1", "p1", "writer", "What is owed?", " \u200b\n")
-        changed, events = await updates(sitting_of(panel, empty))
-        verdict = await sit(sitting_of(panel, empty))
+        changed, events = await updates(context_of(panel, empty))
+        verdict = await sit(context_of(panel, empty))
     assert backend.requests == events == []
     assert [name for part in changed for name in part] == ["screen", "plan", "aggregate"]
     assert verdict.status == "screened"
@@ -206,13 +206,13 @@ def test_a_checkpointer_holds_the_votes_and_only_open_ones_are_asked_again() -> 
         return ProviderError("context_length", "too long") if ill else GOOD
 
     with Panel(ScriptedBackend(shaky), checkpointer=saver) as panel:
-        first = panel.score(MATTER.prompt, MATTER.response)
+        first = panel.score(SAMPLE.prompt, SAMPLE.response)
     assert (first.n_scored, first.counts["failed"]) == (8, 2)
     well = ScriptedBackend(GOOD)
     with Panel(well, checkpointer=saver) as panel:
-        second = panel.score(MATTER.prompt, MATTER.response)
-        third = panel.score(MATTER.prompt, MATTER.response)
-        other = panel.score(MATTER.prompt, MATTER.response + " More.")
+        second = panel.score(SAMPLE.prompt, SAMPLE.response)
+        third = panel.score(SAMPLE.prompt, SAMPLE.response)
+        other = panel.score(SAMPLE.prompt, SAMPLE.response + " More.")
     assert second.n_scored == third.n_scored == other.n_scored == 10
     assert second.summary() == third.summary()
     asked = [request.labels["persona"] for request in well.requests]
@@ -234,9 +234,9 @@ def test_a_run_broken_off_goes_on_from_its_checkpointer(monkeypatch: pytest.Monk
 
         monkeypatch.setattr(module, "aggregate", broken)
         with pytest.raises(StoreError):
-            panel.score(MATTER.prompt, MATTER.response)
+            panel.score(SAMPLE.prompt, SAMPLE.response)
         monkeypatch.undo()
-        verdict = panel.score(MATTER.prompt, MATTER.response)
+        verdict = panel.score(SAMPLE.prompt, SAMPLE.response)
     assert verdict.n_scored == 10
     assert len(backend.requests) == 10
 
@@ -278,7 +278,7 @@ def test_the_graph_draws_itself_without_a_network() -> None:
 
 async def test_the_verdict_in_a_final_state_has_its_judgments_in_the_order_of_the_plan() -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
-        context = sitting_of(panel)
+        context = context_of(panel)
         state = await panel_graph().ainvoke(START, context=context)
         verdict = verdict_of(state, context)
         # As it comes back from a checkpointer, whose rows are others with the same in them.

@@ -34,7 +34,7 @@ from areopagus.testing import (
     sequence,
 )
 
-MATTER = Sample(
+SAMPLE = Sample(
     "r1", "p1", "someone", "Is privacy a right?", "It is, for without it no one is free."
 )
 OVERALL = JudgePrompt(load_rubric("critical_thinking"), mode="holistic")
@@ -71,7 +71,7 @@ async def vote(
     persona: str = "historian",
     repeat: int = 0,
     client: Client | None = None,
-    sample: Sample = MATTER,
+    sample: Sample = SAMPLE,
     **settings: Any,
 ) -> Judgment:
     judge = Judge(load_persona(persona), backend, **settings)
@@ -272,7 +272,7 @@ async def test_a_changed_persona_changes_its_own_calls_and_no_others(
     async def panel() -> None:
         client = Client(ledger)
         for persona in personas:
-            await Judge(persona, backend).vote(client, judge_prompt, MATTER, repeat=0)
+            await Judge(persona, backend).vote(client, judge_prompt, SAMPLE, repeat=0)
 
     await panel()
     assert len(backend.requests) == len(personas)

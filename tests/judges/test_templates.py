@@ -21,8 +21,8 @@ from areopagus.rubrics import load_rubric
 from areopagus.schemas import schema_files
 from areopagus.testing import ScriptedBackend
 
-MATTER = Sample("r1", "p1", "m1", "Is privacy a right?", "It is, since without it no one is free.")
-ROWS = [{"response_id": "r1", "prompt_text": MATTER.prompt, "response_text": MATTER.response}]
+SAMPLE = Sample("r1", "p1", "m1", "Is privacy a right?", "It is, since without it no one is free.")
+ROWS = [{"response_id": "r1", "prompt_text": SAMPLE.prompt, "response_text": SAMPLE.response}]
 VOTE = json.dumps(
     {**dict.fromkeys(load_rubric("critical_thinking").dimension_ids, 7), "abstained": False}
 )
@@ -56,7 +56,7 @@ def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_ver
     backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
     score_mode: Any = "expected" if mode == "no_rubric" else "integer"
     judge = Judge(load_persona("historian"), backend, score_mode)
-    question = judge.question(judge_prompt, MATTER, secret=b"secret", repeat=1)
+    question = judge.question(judge_prompt, SAMPLE, secret=b"secret", repeat=1)
     repair = question.repaired("seven", "truncated")
     found = [each.request(backend, response_format).key() for each in (question, repair)]
     assert [key[:16] for key in found] == list(keys)
@@ -68,7 +68,7 @@ def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
     keys = {
         judge.requests(
             JudgePrompt(rubric, template=load_template(name)),
-            MATTER,
+            SAMPLE,
             secret=b"secret",
             repeat=0,
             response_format="prompt",
@@ -108,7 +108,7 @@ async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> No
     await ledger.finish(pending_call, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
     model = {"model": "openai/gpt-4o-mini", "structured": "json_schema"}
     panel = Panel(model, ledger=ledger, personas=["historian"], template=FIRST)
-    verdict = await panel.ascore(MATTER.prompt, MATTER.response)
+    verdict = await panel.ascore(SAMPLE.prompt, SAMPLE.response)
     assert [judgment.ledger_key for judgment in verdict.judgments] == [key]
     assert verdict.judgments[0].from_ledger
     ledger.close()

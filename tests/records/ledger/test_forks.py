@@ -24,8 +24,8 @@ ASKED = ("What is justice?", "Justice is fairness, because it is so. However, on
 
 async def pay(ledger, number):
     key = f"{number:064x}"
-    intent = await ledger.begin(key, backend="b")
-    await ledger.finish(intent, CallRecord(key, "b", "", "judge", {}, Reply(text="x" * 3000)))
+    pending = await ledger.begin(key, backend="b")
+    await ledger.finish(pending, CallRecord(key, "b", "", "judge", {}, Reply(text="x" * 3000)))
 
 def told(name, work):
     try:

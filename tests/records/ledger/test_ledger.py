@@ -373,9 +373,9 @@ from areopagus.errors import StoreError
 ledger = Ledger.open(sys.argv[1])
 
 async def pay(n, size=10):
-    intent = await ledger.begin(f"{n:064x}", backend="b")
+    pending = await ledger.begin(f"{n:064x}", backend="b")
     reply = Reply(text=os.urandom(size).hex(), created_at=1.0)
-    await ledger.finish(intent, CallRecord(f"{n:064x}", "b", "", "judge", {}, reply))
+    await ledger.finish(pending, CallRecord(f"{n:064x}", "b", "", "judge", {}, reply))
 
 async def main():
     await asyncio.gather(*(pay(n) for n in range(20)))
@@ -428,8 +428,8 @@ ledger = Ledger.open(sys.argv[1])
 
 async def pay(n):
     name = f"{n:064x}"
-    intent = await ledger.begin(name, backend="b")
-    await ledger.finish(intent, CallRecord(name, "b", "", "judge", {}, Reply(text="x" * 300)))
+    pending = await ledger.begin(name, backend="b")
+    await ledger.finish(pending, CallRecord(name, "b", "", "judge", {}, Reply(text="x" * 300)))
     print(n, flush=True)
 
 async def main():
