@@ -1,7 +1,8 @@
-"""What the wire and the provider alone take: connections that are never without a request.
+"""The floor of `panel_speed.py`: connections that are never without a request.
 
 Each of them sends the same bytes again as soon as an answer has come whole, and reads nothing of
-it but its length. Nothing that asks a provider over loopback comes nearer to the ideal.
+it but its length. It is no client and no part of the package: nothing that asks a provider over
+loopback comes nearer to the ideal.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What one call costs by each road: an ideal client, litellm's own call, and both lanes of ours.
+"""What one call costs: plain litellm, and our call, which is litellm's translation around one POST.
 
     python benchmarks/call_speed.py [--calls N] [--at-once N] [--rounds N] [--models …]
 
-A provider on loopback, on a processor of its own, answers at once. Each road makes the same judge
-calls in a process of its own, some rounds over; printed is the median of CPU milliseconds a call,
-its ratio to the ideal (aiohttp, a body written once) and to plain litellm, and calls a second.
+A provider on loopback, on a processor of its own, answers at once. Both make the same judge calls,
+each in a process of its own, in turns; what is loaded by then is frozen for the garbage collector,
+as it is while a panel scores. Printed are medians over the rounds: CPU milliseconds a call, their
+ratio to plain litellm, and calls a second. Gemini's answer is a fixed one (`loopback.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -19,11 +21,19 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from loopback import provider
+from loopback import gemini, provider
 
-ROADS = ("ideal", "httpx", "litellm", "lane: litellm", "lane: auto")
-MODELS = ("openai/judge", "hosted_vllm/judge", "anthropic/claude-sonnet-4-5", "ollama_chat/judge")
-PROTOCOLS = {"anthropic": "anthropic", "ollama_chat": "ollama"}
+from areopagus.experiment.engine import frozen_heap
+
+ROADS = ("plain litellm", "translated")
+MODELS = (
+    "openai/judge",
+    "anthropic/claude-sonnet-4-5",
+    "gemini/gemini-2.5-flash",
+    "ollama_chat/judge",
+)
+PROTOCOLS = {"anthropic": "anthropic", "gemini": "gemini", "ollama_chat": "ollama"}
+KEY = "BENCHMARK_API_KEY"
 SYSTEM = "Judge the response by the rubric. " * 120
 TEXT = "Promises bind because people plan on them. " * 40
 SCHEMA = {
@@ -43,22 +53,6 @@ def messages(number: int) -> list[dict[str, str]]:
     ]
 
 
-async def ideal(model: str, base: str) -> Call:
-    """aiohttp alone, with a body that is written once; OpenAI's protocol only."""
-    import aiohttp
-
-    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-    body = json.dumps({"model": model, "messages": messages(0)}).encode()
-    headers = {"content-type": "application/json", "authorization": "Bearer none"}
-
-    async def call(number: int) -> Any:
-        url = f"{base}/chat/completions"
-        async with session.post(url, data=body, headers=headers) as response:
-            return json.loads(await response.read())["choices"][0]["message"]["content"]
-
-    return call
-
-
 async def plain_httpx(model: str, base: str) -> Call:
     """The same panel call as most people write it by hand."""
     import httpx
@@ -75,8 +69,6 @@ async def plain_httpx(model: str, base: str) -> Call:
 
 async def plain_litellm(model: str, base: str) -> Call:
     """litellm as it comes, told only not to look for prices."""
-    import os
-
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS"] = "True"
     import litellm
@@ -97,14 +89,17 @@ async def plain_litellm(model: str, base: str) -> Call:
     return call
 
 
-async def ours(model: str, base: str, lane: str) -> Call:
-    """A backend's `send`, by one of its lanes."""
+async def translated(model: str, base: str) -> Call:
+    """A backend's `send`."""
     from areopagus.judges.models.backend import BackendSpec
     from areopagus.judges.models.litellm_backend import LitellmBackend
     from areopagus.judges.models.request import Request
 
-    settings = {"model": model, "api_base": base, "max_tokens": 64, "lane": lane}
-    backend = LitellmBackend(BackendSpec.model_validate(settings))
+    settings = {"model": model, "api_base": base, "max_tokens": 64}
+    backend = LitellmBackend(BackendSpec.model_validate(settings | {"api_key_env": KEY}))
+    os.environ[KEY] = "none"
+    if backend.translation("none") is None:
+        raise RuntimeError(f"a call of {model} is not translated")
 
     async def call(number: int) -> Any:
         request = Request(
@@ -122,14 +117,7 @@ async def ours(model: str, base: str, lane: str) -> Call:
 
 async def measure(road: str, model: str, base: str, calls: int, at_once: int) -> dict[str, float]:
     """CPU milliseconds a call and calls a second of one round, after some to warm up."""
-    if road == "ideal":
-        call = await ideal(model, base)
-    elif road == "httpx":
-        call = await plain_httpx(model, base)
-    elif road == "litellm":
-        call = await plain_litellm(model, base)
-    else:
-        call = await ours(model, base, road.removeprefix("lane: "))
+    call = await (plain_litellm if road == "plain litellm" else translated)(model, base)
     slots = asyncio.Semaphore(at_once)
 
     async def one(number: int) -> None:
@@ -137,9 +125,10 @@ async def measure(road: str, model: str, base: str, calls: int, at_once: int) ->
             await call(number)
 
     await asyncio.gather(*(one(number) for number in range(100)))
-    cpu, wall = time.process_time(), time.perf_counter()
-    await asyncio.gather(*(one(number) for number in range(calls)))
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
+    with frozen_heap():
+        cpu, wall = time.process_time(), time.perf_counter()
+        await asyncio.gather(*(one(number) for number in range(calls)))
+        cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     return {"cpu_ms": 1e3 * cpu / calls, "per_s": calls / wall}
 
 
@@ -157,10 +146,10 @@ def main() -> None:
         found = asyncio.run(measure(road, model, base, options.calls, options.at_once))
         print(json.dumps(found), flush=True)
         return
-    print(f"{'model':28}{'road':16}{'CPU ms':>8}{'to ideal':>10}{'to litellm':>12}{'calls/s':>9}")
-    with provider() as bases:
+    print(f"{'model':28}{'road':16}{'CPU ms':>8}{'to litellm':>12}{'calls/s':>9}")
+    with gemini() as gemini_base, provider() as bases:
         for model in options.models:
-            compare(model, bases, options)
+            compare(model, bases | {"gemini": gemini_base}, options)
 
 
 def compare(model: str, bases: dict[str, str], options: argparse.Namespace) -> None:
@@ -169,8 +158,7 @@ def compare(model: str, bases: dict[str, str], options: argparse.Namespace) -> N
     rounds: dict[str, list[dict[str, float]]] = {road: [] for road in ROADS}
     for _ in range(options.rounds):
         for road in ROADS:
-            where = bases["openai"] if road in ("ideal", "httpx") else base
-            rounds[road].append(_alone(road, model, where, options))
+            rounds[road].append(_alone(road, model, base, options))
     medians = {
         road: {name: statistics.median(each[name] for each in found) for name in found[0]}
         for road, found in rounds.items()
@@ -178,8 +166,7 @@ def compare(model: str, bases: dict[str, str], options: argparse.Namespace) -> N
     for road, found in medians.items():
         print(
             f"{model:28}{road:16}{found['cpu_ms']:8.2f}"
-            f"{found['cpu_ms'] / medians['ideal']['cpu_ms']:10.2f}"
-            f"{found['cpu_ms'] / medians['litellm']['cpu_ms']:12.2f}{found['per_s']:9.0f}",
+            f"{found['cpu_ms'] / medians['plain litellm']['cpu_ms']:12.2f}{found['per_s']:9.0f}",
             flush=True,
         )
 

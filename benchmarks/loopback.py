@@ -7,6 +7,7 @@ one hour: an eighth of the figure was the benchmark's own doing.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -50,3 +51,50 @@ def _apart_from(process: int) -> Iterator[None]:
         yield
     finally:
         os.sched_setaffinity(0, everywhere)
+
+
+@contextmanager
+def gemini() -> Iterator[str]:
+    """The base of a server that gives one fixed answer in Gemini's form, on the first processor.
+
+    `areopagus.testing.server` does not speak that protocol.
+    """
+    with subprocess.Popen([sys.executable, __file__], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            if process.stdout is None:
+                raise RuntimeError("the server says nothing")
+            port = int(process.stdout.readline())
+            if hasattr(os, "sched_setaffinity"):
+                os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+
+
+async def _serve_gemini() -> None:
+    part = {"role": "model", "parts": [{"text": '{"overall": 7}'}]}
+    counts = {"promptTokenCount": 1200, "candidatesTokenCount": 8, "totalTokenCount": 1208}
+    said = {"candidates": [{"content": part, "finishReason": "STOP"}], "usageMetadata": counts}
+    body = json.dumps(said).encode()
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    answer = head.encode() + body
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                asked = (await reader.readuntil(b"\r\n\r\n")).lower()
+                length = asked.partition(b"content-length:")[2].partition(b"\r\n")[0]
+                await reader.readexactly(int(length))
+                writer.write(answer)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        print(server.sockets[0].getsockname()[1], flush=True)
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve_gemini())

@@ -4,21 +4,22 @@
 
 A provider on loopback, on a processor of its own, answers after 200 ms (`--latency`) or at once.
 Everything is included: graph, prompts, calls, reading, ledger, aggregation. Each line is the median
-of some rounds, every round a process of its own; the roads take turns. Ideal is calls x latency /
+of some rounds, every round a process of its own; the cases take turns. Ideal is calls x latency /
 calls in flight; the number in flight starts at an eighth and doubles each round of answers, which
 alone costs 0.4 s.
 
-`graph alone` takes votes from nowhere: what stands around a judgment. `plain litellm` makes the
-same calls through litellm with nothing around them; `plain httpx` likewise, as one would write it
-by hand. Out of litellm's own call OpenAI's library carries `openai/` models, litellm's own handler
-`hosted_vllm/` ones, as most other providers', and the lightest of its ways `aiohttp_openai/` ones;
-`lane litellm` passes the first two by once it has seen what they send. `bare wire` is what no
-client can better: connections of which each sends the same bytes again once it has read an answer,
-all of them from the first moment (`bare_wire.py`). What is between it and the ideal is the doing of
-the wire, the provider and the machine.
+`graph alone` takes votes from nowhere: what stands around a judgment. `translated` is a panel as it
+comes: each call is litellm's translation around one POST over connections of our own.
+`litellm.acompletion` is the same panel with `lane: litellm`, which sends each call through
+litellm's own function over the same connections: `openai/` models by OpenAI's library,
+`hosted_vllm/` ones ("vllm") by litellm's own handler. `plain litellm` makes the same calls through
+litellm with nothing around them; `plain httpx` likewise, as one would write it by hand. `bare wire`
+is what no client can better: connections of which each sends the same bytes again once it has read
+an answer, all of them from the first moment (`bare_wire.py`). What is between it and the ideal is
+the doing of the wire, the provider and the machine.
 
-`goal ms` is the processor time in the milliseconds of the machine where the goals were set (0.7
-on the lane, 1.6 through litellm's own call): there a plain call of litellm took 3.5, with 64 in
+`goal ms` is the processor time in the milliseconds of the machine where the goals were set (0.7 a
+judgment, 1.6 through `litellm.acompletion`): there a plain call of litellm took 3.5, with 64 in
 flight and answered at once. Such calls are measured at the start of every round, since a machine
 may be half as fast in one hour as in the next.
 
@@ -28,8 +29,8 @@ machine's, as many times longer here as the plain calls at the start of the roun
 the work and the wait are twice as long, their ratio to the ideal is the same.
 
 `ledger us` is the processor time of the thread that writes the ledger, microseconds a judgment;
-`nothing stored` is the lane with a ledger that takes everything and writes nothing. What is between
-the two lanes is all that storing costs: that thread, what is handed to it, and how both disturb
+`nothing stored` is `translated` with a ledger that takes everything and writes nothing. What is
+between the two is all that storing costs: that thread, what is handed to it, and how both disturb
 each other.
 """
 
@@ -67,7 +68,6 @@ LATENCY_S = 0.2
 REPEATS = 3  # ten personas, three askings: thirty judgments a response
 MODEL = "openai/judge"
 OTHER_MODEL = "hosted_vllm/judge"
-LIGHT_MODEL = "aiohttp_openai/judge"
 WORDS = "Promises bind because people plan on them, and a plan that fails has a price. "
 Case = tuple[str, str, int, float | None]
 """Name, what is run (and of which model), calls in flight, seconds to an answer.
@@ -84,25 +84,19 @@ def all_cases(latency_s: float | None) -> tuple[Case, ...]:
     wait = f"{1e3 * LATENCY_S:.0f} goal ms" if latency_s is None else f"{1e3 * latency_s:.0f} ms"
     return (
         ("graph alone", "graph", 64, 0.0),
-        ("lane auto, at once", "auto", 64, 0.0),
+        ("translated, at once", "auto", 64, 0.0),
         ("nothing stored, at once", "unstored", 64, 0.0),
-        ("lane litellm, at once", "litellm", 64, 0.0),
+        ("litellm.acompletion, at once", "litellm", 64, 0.0),
         RULER,
-        ("lane litellm, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
+        ("litellm.acompletion, vllm", f"litellm:{OTHER_MODEL}", 64, 0.0),
         ("plain litellm, vllm", f"plain-litellm:{OTHER_MODEL}", 64, 0.0),
-        ("lane litellm, aiohttp", f"litellm:{LIGHT_MODEL}", 64, 0.0),
-        ("plain litellm, aiohttp", f"plain-litellm:{LIGHT_MODEL}", 64, 0.0),
         ("plain httpx, at once", "plain-httpx", 64, 0.0),
-        (f"lane auto, {wait}", "auto", 128, latency_s),
+        (f"translated, {wait}", "auto", 128, latency_s),
         (f"nothing stored, {wait}", "unstored", 128, latency_s),
-        (f"lane auto, {wait}", "auto", 256, latency_s),
+        (f"translated, {wait}", "auto", 256, latency_s),
         (f"nothing stored, {wait}", "unstored", 256, latency_s),
-        (f"lane litellm, {wait}", "litellm", 128, latency_s),
-        (f"lane litellm, vllm, {wait}", f"litellm:{OTHER_MODEL}", 128, latency_s),
-        (f"lane litellm, aiohttp, {wait}", f"litellm:{LIGHT_MODEL}", 128, latency_s),
-        (f"lane litellm, {wait}", "litellm", 256, latency_s),
-        (f"lane litellm, vllm, {wait}", f"litellm:{OTHER_MODEL}", 256, latency_s),
-        (f"lane litellm, aiohttp, {wait}", f"litellm:{LIGHT_MODEL}", 256, latency_s),
+        (f"litellm.acompletion, {wait}", "litellm", 128, latency_s),
+        (f"litellm.acompletion, {wait}", "litellm", 256, latency_s),
         (f"plain litellm, {wait}", "plain-litellm", 128, latency_s),
         (f"bare wire, {wait}", "bare-wire", 128, latency_s),
         (f"bare wire, {wait}", "bare-wire", 256, latency_s),
@@ -321,7 +315,7 @@ def report(cases: Sequence[Case], medians: Medians, options: argparse.Namespace)
         f"a plain call of litellm: {ruler:.2f} ms"
     )
     print(
-        f"{'':30}{'in flight':>10}{'wait ms':>8}{'CPU ms':>8}{'goal ms':>8}{'/litellm':>9}"
+        f"{'':34}{'in flight':>10}{'wait ms':>8}{'CPU ms':>8}{'goal ms':>8}{'/litellm':>9}"
         f"{'/httpx':>8}{'ledger us':>10}{'calls/s':>8}{'wall s':>8}{'to ideal':>9}{'peak MB':>8}"
     )
     calls = 30 * options.responses
@@ -331,7 +325,7 @@ def report(cases: Sequence[Case], medians: Medians, options: argparse.Namespace)
         against = "" if math.isnan(told["to_ideal"]) else f"{told['to_ideal']:.3f}"
         at_goal = f"{told['cpu_ms'] * GOALS_LITELLM_MS / ruler:.3f}"
         print(
-            f"{name:30}{in_flight:10}{told['latency_ms']:8.0f}{told['cpu_ms']:8.3f}{at_goal:>8}"
+            f"{name:34}{in_flight:10}{told['latency_ms']:8.0f}{told['cpu_ms']:8.3f}{at_goal:>8}"
             f"{to_plain(medians, case, 'litellm'):>9}{to_plain(medians, case, 'httpx'):>8}"
             f"{told['ledger_us']:10.0f}"
             f"{calls / told['wall_s']:8.0f}{told['wall_s']:8.2f}{against:>9}{told['peak_mb']:8.0f}"
@@ -339,7 +333,7 @@ def report(cases: Sequence[Case], medians: Medians, options: argparse.Namespace)
 
 
 def to_plain(medians: Medians, case: Case, road: str) -> str:
-    """The CPU of a lane's case to that of the calls alone by this road; "" where none was made."""
+    """The CPU of a panel's case to that of the calls alone by this road; "" where none was made."""
     _, kind, _, delay_s = case
     lane, _, model = kind.partition(":")
     plain = f"plain-{road}:{model}" if model else f"plain-{road}"
