@@ -56,14 +56,14 @@ class PanelContext:
     panel: PanelSpec
     client: Client
     repeated_text: bool = False
-    _heard: dict[str, tuple[JudgmentRow, Judgment]] = field(
+    _judged: dict[str, tuple[JudgmentRow, Judgment]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
     def row(self, key: str, judgment: Judgment) -> JudgmentRow:
         """The judgment as the state carries it."""
         row = judgment.to_json()
-        self._heard[key] = row, judgment
+        self._judged[key] = row, judgment
         return row
 
     def judgment(self, key: str, row: JudgmentRow) -> Judgment:
@@ -71,5 +71,5 @@ class PanelContext:
 
         Rows that nobody has stored and read again need not be read here either.
         """
-        heard = self._heard.get(key)
+        heard = self._judged.get(key)
         return heard[1] if heard is not None and heard[0] is row else Judgment.from_json(row)

@@ -83,7 +83,7 @@ class Judge:
             if shares
             else 0,
             params=_LOGPROBS if self.score_mode == "expected" else {},
-            stand_in=offline_contract(self.persona, judge_prompt) if offline else None,
+            stand_in=offline_facts(self.persona, judge_prompt) if offline else None,
             repair_wording=judge_prompt.repair_request,
             echo_characters=ECHO_CHARACTERS,
         )
@@ -203,7 +203,7 @@ class Judge:
         return self._labels[0][1]
 
 
-def offline_contract(persona: Persona, judge_prompt: JudgePrompt) -> Mapping[str, Any]:
+def offline_facts(persona: Persona, judge_prompt: JudgePrompt) -> Mapping[str, Any]:
     """What the embedded judge needs and cannot read out of the messages."""
     from .offline.lexical import LEXICAL_VERSION
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from areopagus import Panel, ProviderError, StoreError
-from areopagus.experiment.engine import sit, verdict_of
+from areopagus.experiment.engine import judge_sample, verdict_of
 from areopagus.graphs.panel import build_panel_graph, panel_graph
 from areopagus.graphs.state import PanelContext, merge_by_key
 from areopagus.judges.judge import Sample
@@ -90,7 +90,7 @@ async def test_nothing_of_the_texts_is_left_in_a_checkpoint() -> None:
         secret = panel.ledger.secret
         graph = build_panel_graph(saver)
         config = {"configurable": {"thread_id": "one"}}
-        await sit(context_of(panel), graph=graph, config=config)
+        await judge_sample(context_of(panel), graph=graph, config=config)
     kept = repr(saver.storage).encode() + repr(saver.writes).encode() + repr(saver.blobs).encode()
     assert b"conceptual_clarity" in kept  # the votes are there …
     for canary in (PROMPT_CANARY.encode(), RESPONSE_CANARY.encode(), secret.hex().encode()):
@@ -146,7 +146,7 @@ async def test_verdicts_do_not_depend_on_the_order_in_which_votes_come() -> None
     backend = Slow(answer, concurrency=10)
     with Panel(backend) as panel:
         order = [persona.id for persona in panel.personas]
-        verdict = await sit(context_of(panel))
+        verdict = await judge_sample(context_of(panel))
     assert [judgment.persona for judgment in verdict.judgments] == order
 
 
@@ -157,7 +157,7 @@ async def test_a_defect_in_a_judge_is_one_failed_vote_and_no_exception() -> None
         return GOOD
 
     with Panel(ScriptedBackend(answer)) as panel:
-        verdict = await sit(context_of(panel))
+        verdict = await judge_sample(context_of(panel))
     assert (verdict.n_scored, verdict.counts["failed"]) == (9, 1)
     (broken,) = [judgment for judgment in verdict.judgments if judgment.status == "failed"]
     assert (broken.persona, broken.reason) == ("historian", "internal")
@@ -178,7 +178,7 @@ async def test_a_ledger_that_cannot_be_written_stops_the_run(
         monkeypatch.setattr(panel.ledger, "finish", full, raising=False)
         monkeypatch.setattr(type(panel.ledger), "finish", full)
         with pytest.raises(StoreError, match="the disk is full"):
-            await sit(context_of(panel))
+            await judge_sample(context_of(panel))
         monkeypatch.undo()
 
 
@@ -187,7 +187,7 @@ async def test_behind_a_gate_every_judgment_is_closed_and_nobody_is_asked() -> N
     with Panel(backend) as panel:
         empty = Sample("r1", "p1", "writer", "What is owed?", " \u200b\n")
         changed, events = await updates(context_of(panel, empty))
-        verdict = await sit(context_of(panel, empty))
+        verdict = await judge_sample(context_of(panel, empty))
     assert backend.requests == events == []
     assert [name for part in changed for name in part] == ["screen", "plan", "aggregate"]
     assert verdict.status == "screened"

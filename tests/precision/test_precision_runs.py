@@ -13,7 +13,7 @@ from precision_material import CRITERIA, backends, rows, sent, spread
 
 from areopagus import InputError, Panel, ProviderError, Run
 from areopagus.errors import InputFault
-from areopagus.experiment.engine import sit
+from areopagus.experiment.engine import judge_sample
 from areopagus.graphs.panel import build_panel_graph
 from areopagus.graphs.state import PanelContext
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
@@ -309,11 +309,11 @@ async def test_with_a_checkpointer_the_rule_is_the_same(panel: Panel) -> None:
     ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
     sample = sample_from("Why?", "Because of this and that.", "r", "p", "w")
     context = PanelContext(sample, ruled, Client(panel.ledger))
-    plain = await sit(context)
+    plain = await judge_sample(context)
     config = {"configurable": {"thread_id": "one"}}
     graph = build_panel_graph(InMemorySaver())
-    saved = await sit(context, graph=graph, config=config)
-    again = await sit(context, graph=graph, config=config)
+    saved = await judge_sample(context, graph=graph, config=config)
+    again = await judge_sample(context, graph=graph, config=config)
 
     def told(verdict: Any) -> list[tuple[Any, ...]]:
         return [(v.persona, v.model, v.status, v.reason, v.scores) for v in verdict.judgments]

@@ -102,7 +102,7 @@ class BatchEngine:
             on_notice=self._take_notice,
         )
         await stage.run()
-        asked = _LedgerOnlyDesk(client, stage.leftovers) if self._settings.only else client
+        asked = _LedgerOnlyClient(client, stage.leftovers) if self._settings.only else client
         verdicts = self._inner.score(rows, panel=panel, client=asked, is_repeated=is_repeated)
         async with aclosing(verdicts):
             async for scored in verdicts:
@@ -118,7 +118,7 @@ class BatchEngine:
             self._on_notice(sentence)
 
 
-class _LedgerOnlyDesk(Client):
+class _LedgerOnlyClient(Client):
     """Answers from the ledger; for everything else it says what became of it in the batches."""
 
     def __init__(self, client: Client, leftovers: Leftovers) -> None:

@@ -92,8 +92,6 @@ def _show(result: RespondResult) -> None:
         out.print(f"Failed calls are made again by the same command: {visible(same_command())}")
     if result.over_budget:
         out.print(STOPPED_BY_CAP)
-    for fault, number in result.faults.items():
-        out.print(f"  {number} × failed: {visible(fault)}")
     for line in cost_lines(result.spending.to_json()):
         out.print(line, markup=False)
     out.print(f"Score them: areopagus score {visible(str(result.path))}")

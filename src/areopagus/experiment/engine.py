@@ -66,7 +66,7 @@ def window_for(panel: PanelSpec) -> int:
     return min(1024, 2 * needed + 2)
 
 
-async def sit(context: PanelContext, *, graph: Any = None, config: Any = None) -> Verdict:
+async def judge_sample(context: PanelContext, *, graph: Any = None, config: Any = None) -> Verdict:
     """The verdict on one response, through the graph."""
     runner = panel_graph() if graph is None else graph
     if context.panel.rule is not None:
@@ -121,7 +121,9 @@ async def score_rows(
             repeated = is_repeated(row)
             if client.stopped:
                 return closed(row, panel=panel, repeated=repeated)
-            return await sit(PanelContext(sample_of(row), panel, client, repeated_text=repeated))
+            return await judge_sample(
+                PanelContext(sample_of(row), panel, client, repeated_text=repeated)
+            )
         finally:
             slots.release()
 

@@ -77,16 +77,16 @@ class SingleScores:
             InputError: a missing key, an address at which nobody answers.
             StoreError: the ledger cannot be written.
         """
-        from .engine import sit
+        from .engine import judge_sample
 
         context = PanelContext(sample, panel, await self._open_client(panel, sample))
         if self._checkpointer is None:
-            return await sit(context)
+            return await judge_sample(context)
         if self._graph is None:
             from ..graphs.panel import build_panel_graph
 
             self._graph = build_panel_graph(self._checkpointer)
-        return await sit(context, graph=self._graph, config=_thread(panel, sample))
+        return await judge_sample(context, graph=self._graph, config=_thread(panel, sample))
 
     def forget(self) -> None:
         """Lets the client go; the next response gets a new one."""

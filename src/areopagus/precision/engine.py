@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..experiment.engine import Scored, sample_of, sit
+from ..experiment.engine import Scored, judge_sample, sample_of
 from ..graphs.state import PanelContext
 from ..graphs.stopping import (
     FIRST_BLOCK,
@@ -264,7 +264,7 @@ async def is_decided(panel: PanelSpec, rows: Iterable[ResponseRow]) -> bool:
     client = Client(panel.ledger)
     client.stop()
     for row in rows:
-        verdict = await sit(PanelContext(sample_of(row), panel, client))
+        verdict = await judge_sample(PanelContext(sample_of(row), panel, client))
         if any(judgment.reason == "interrupted" for judgment in verdict.judgments):
             return False
     return True

@@ -28,8 +28,8 @@ from areopagus.records.ledger import Ledger
 from areopagus.records.types import Judgment
 from areopagus.rubrics import load_rubric
 
-BRIEF = JudgePrompt(load_rubric("critical_thinking"), mode="holistic")
-MATTER = Sample("r1", "p1", "someone", "Is privacy a right?", "It is.")
+JUDGE_PROMPT = JudgePrompt(load_rubric("critical_thinking"), mode="holistic")
+SAMPLE = Sample("r1", "p1", "someone", "Is privacy a right?", "It is.")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 async def vote(ledger: Ledger, backend: ChatModelBackend) -> Judgment:
     return await Judge(load_persona("historian"), backend).vote(
-        Client(ledger), BRIEF, MATTER, repeat=0
+        Client(ledger), JUDGE_PROMPT, SAMPLE, repeat=0
     )
 
 
