@@ -33,8 +33,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long tests first: one of them at the end would leave the other cores idle."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Each process has its share of the long tests, and has it first.
+
+    A process is given the tests in one piece, and others take from its end: long tests that all
+    stand in one piece, or at an end, leave the other cores idle.
+    """
+    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    longest = ("test_soak", "test_kill")
+    long = [item for item in items if item.get_closest_marker("slow") is not None]
+    long.sort(key=lambda item: not item.path.stem.startswith(longest))
+    short = [item for item in items if item.get_closest_marker("slow") is None]
+    size = -(-len(short) // processes)
+    pieces = [
+        long[place::processes] + short[place * size : (place + 1) * size]
+        for place in range(processes)
+    ]
+    items[:] = [item for piece in pieces for item in piece]
 
 
 def pytest_asyncio_loop_factories(

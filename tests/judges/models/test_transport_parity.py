@@ -70,6 +70,15 @@ MODELS: dict[str, Any] = {
 }
 
 
+@pytest.fixture(autouse=True)
+def listed_ollamas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """litellm asks the server about an Ollama model that it does not list, and blocks the loop."""
+    for provider in ("ollama", "ollama_chat"):
+        prices = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        entry = {**prices, "litellm_provider": provider, "mode": "chat"}
+        monkeypatch.setitem(litellm_module().model_cost, f"{provider}/x", entry)
+
+
 async def by_litellm(asked: LitellmBackend, what: Request) -> Reply:
     """The reply by `litellm.acompletion` with nothing of ours about it."""
     answer = await litellm_module().acompletion(**asked.arguments(what), drop_params=False)
