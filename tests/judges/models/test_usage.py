@@ -260,9 +260,12 @@ def test_the_page_and_the_terminal_show_the_same_sums(
     lines = "\n".join(cost_lines(run.record["sessions"][-1]))
     assert f"{int(till.sum('cached_input_tokens')):,} from a cache" in lines
     assert f"Saved against the full price: ${till.sum('cache_saved_usd'):.4f} by the cache" in lines
-    assert f"{till.kinds['repair']} repairs ($" in lines
-    refused = till.kinds["refused"]
-    assert f"{refused} refused {'reply' if refused == 1 else 'replies'} ($" in lines
+    for kind, one, many in (
+        ("repair", "repair", "repairs"),
+        ("refused", "refused reply", "refused replies"),
+    ):
+        number = till.kinds[kind]  # by a digest that differs in every ledger: there may be none
+        assert (f"{number} {one if number == 1 else many} (" in lines) == (number > 0)
 
 
 def test_respond_tells_its_cost_by_kind_too(
