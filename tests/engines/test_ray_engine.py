@@ -225,7 +225,7 @@ def test_a_stop_reaches_the_nodes_and_what_is_in_flight_is_kept(
     with ProviderServer(api_key=KEY, delay_s=0.1) as provider:
         with Panel(model(provider), ledger=address) as panel:
             job = ScoreJob(
-                panel, open_responses(rows(60)), out=tmp_path / "run", engine=on(cluster)
+                panel.spec, open_responses(rows(60)), out=tmp_path / "run", engine=on(cluster)
             )
 
             def stop_it() -> None:
