@@ -1,7 +1,15 @@
 """The criteria that responses are scored on: one rubric built in, more as YAML files."""
 
-from .load import DEFAULT, list_rubrics, load_rubric
-from .model import RESERVED_IDS, Dimension, OfflineFamily, Rubric, Scale
+from .rubric import (
+    DEFAULT,
+    RESERVED_IDS,
+    Dimension,
+    OfflineFamily,
+    Rubric,
+    Scale,
+    list_rubrics,
+    load_rubric,
+)
 
 __all__ = [
     "DEFAULT",

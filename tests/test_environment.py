@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from areopagus import environment
-from areopagus.environment import environment_secrets, environment_state, holds_key
+from areopagus.environment import environment_secrets, environment_state, holds_key, home
 
 NAME = "AREOPAGUS_TEST_VARIABLE"
 
@@ -61,3 +63,15 @@ def test_secrets_are_known_by_their_variables_names_and_the_longest_come_first(
     assert not found.keys() & {"abcdefgh-of-c", "a word"}
     lengths = [len(value) for value, _ in environment_secrets()]
     assert lengths == sorted(lengths, reverse=True)
+
+
+def test_the_home_is_the_variable_or_the_platform_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path))
+    assert home() == tmp_path
+    for value in ("", None):
+        monkeypatch.setenv("AREOPAGUS_HOME", "")
+        if value is None:
+            monkeypatch.delenv("AREOPAGUS_HOME")
+        assert home().name == "areopagus"

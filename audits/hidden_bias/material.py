@@ -12,16 +12,10 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 from pydantic import ValidationError as FieldError
 
+from ...catalogue import SUFFIXES, FoundDocument, folder_entries, list_documents
 from ...errors import SHOWN_FAULTS, InputError, InputFault
 from ...experiment.backends import faults_of
-from ...yaml_files import (
-    SUFFIXES,
-    FoundDocument,
-    folder_entries,
-    list_documents,
-    read_document,
-    read_documents,
-)
+from ...yaml_files import read_document, read_documents
 
 PACKAGE = "areopagus.audits.hidden_bias"
 CONCEPTS_PACKAGE = f"{PACKAGE}.concepts"

@@ -17,8 +17,9 @@ from pydantic import (
     field_validator,
 )
 
+from ...catalogue import folder_entries, list_documents
 from ...errors import InputError, InputFault
-from ...yaml_files import folder_entries, list_documents, read_documents
+from ...yaml_files import read_documents
 
 PACKAGE = "areopagus.audits.samaritan"
 REPHRASINGS = 4

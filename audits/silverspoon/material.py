@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from ...catalogue import folder_entries, list_documents
 from ...errors import InputError, InputFault
 from ...records.readers.cells import is_missing, read_id, read_text
 from ...records.readers.dispatch import read_rows
-from ...yaml_files import folder_entries, list_documents, read_documents
+from ...yaml_files import read_documents
 
 PACKAGE = "areopagus.audits.silverspoon"
 SCENARIOS_PACKAGE = f"{PACKAGE}.scenarios"

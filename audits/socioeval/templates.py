@@ -11,14 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from ...catalogue import FoundDocument, folder_entries, list_documents
 from ...errors import InputError, InputFault
-from ...yaml_files import (
-    FoundDocument,
-    folder_entries,
-    list_documents,
-    read_document,
-    read_documents,
-)
+from ...yaml_files import read_document, read_documents
 
 PACKAGE = "areopagus.audits.socioeval"
 THEMES_PACKAGE = f"{PACKAGE}.themes"

@@ -10,7 +10,6 @@ from .framing import (
     load_framing,
     load_framings,
     opposite_pairs,
-    read_framing_files,
     scaffold,
 )
 
@@ -24,6 +23,5 @@ __all__ = [
     "load_framing",
     "load_framings",
     "opposite_pairs",
-    "read_framing_files",
     "scaffold",
 ]

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 
+from ...catalogue import Catalogue, is_path
 from ...errors import InputError, InputFault
-from ...yaml_files import (
-    FoundDocument,
-    document_hash,
-    find_document,
-    folder_entries,
-    list_documents,
-    read_document,
-    read_documents,
-)
+from ...yaml_files import STRICT, Document, Line, Paragraph, Version
 
 PLACEHOLDER = "REPLACE THIS TEXT"
 """Stands in the instruction of a scaffold; a framing that still contains it is refused."""
@@ -67,8 +59,6 @@ def _usable_template(template: str) -> str:
 
 Slug = Annotated[str, StringConstraints(pattern=SLUG, max_length=40)]
 FramingId = Annotated[Slug, AfterValidator(_free_id)]
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Paragraph = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 Term = Annotated[str, AfterValidator(_usable_term)]
 Instruction = Annotated[
     str,
@@ -85,7 +75,7 @@ Template = Annotated[
 class Marker(BaseModel):
     """Words of which an English variant must hold at least one, and what they would show."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     shows: Line = Field(description="What the words show: that a friend is mentioned.")
     any_of: tuple[Term, ...] = Field(
@@ -95,10 +85,8 @@ class Marker(BaseModel):
     )
 
 
-class Framing(BaseModel):
+class Framing(Document):
     """A way in which a person would put a question under pressure, told to whoever rewrites it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: FramingId = Field(
         description="Lower-case name, the condition's name in every table; the file is <id>.yaml."
@@ -131,18 +119,9 @@ class Framing(BaseModel):
         description="Texts with {question} and {topic} for offline/rewriter; a language model "
         "never sees them. Without one, offline/rewriter cannot write this framing.",
     )
-    version: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)
-    ] = Field(description="Raised when the instruction changes; in quotes.")
+    version: Version = Field(description="Raised when the instruction changes; in quotes.")
     provenance: Paragraph = Field(description="Who wrote it, and from what.")
 
-    @property
-    def sha256(self) -> str:
-        """Hash of the content; recorded with every result."""
-        return document_hash(self)
-
-
-PACKAGE = "areopagus.graphs.framings"
 
 BUILTIN: tuple[str, ...] = (
     "empirical_i",
@@ -195,71 +174,32 @@ provenance: written for this study
 """
 
 
-def load_framing(name_or_path: str | Path | Framing, folders: Sequence[str | Path] = ()) -> Framing:
-    """One framing, by name or path; a `Framing` is handed back as it is.
+FRAMINGS = Catalogue("framing", Framing, "areopagus.graphs.framings", BUILTIN)
 
-    Raises:
-        InputError: for an unknown name, or with every fault of the file.
-    """
-    if isinstance(name_or_path, Framing):
-        return name_or_path
-    found = find_document(name_or_path, kind="framing", folders=folders, package=PACKAGE)
-    return read_document(found.path, Framing, kind="framing")
+load_framing = FRAMINGS.load
+list_framings = FRAMINGS.entries
 
 
 def load_framings(
     names: Iterable[str | Path | Framing] | None = None, folders: Sequence[str | Path] = ()
 ) -> tuple[Framing, ...]:
-    """The framings of a study, in order.
-
-    Args:
-        names: names, paths or framings. None: the built-in ones in the order of `BUILTIN`, then
-            every further framing in `folders` by folder and name. A framing in a folder (or in
-            `$AREOPAGUS_HOME/framings`) stands in the place of the built-in one of its name.
-        folders: looked through before the user's own folder and the built-in ones, last one first.
+    """The framings of a study, in order; see `Catalogue.load_all`.
 
     Raises:
-        InputError: unknown names, faults of any file, a framing given twice, a folder without any
-            framing, an opposite that does not exist or does not point back; all together.
+        InputError: also an opposite that does not exist or does not point back.
     """
-    faults: list[InputFault] = []
-    hint: str | None = None
-    if names is None:
-        in_folders = [(folder, list(folder_entries(folder))) for folder in folders]
-        faults += [
-            InputFault(str(folder), "must hold at least one framing (<id>.yaml), got none")
-            for folder, stems in in_folders
-            if not stems
-        ]
-        added = [stem for _, stems in in_folders for stem in stems]
-        wanted: list[str | Path | Framing] = list(dict.fromkeys([*BUILTIN, *added]))
-    else:
-        wanted = [names] if isinstance(names, str | Path | Framing) else list(names)
-        if not wanted:
-            raise InputError("must name at least one framing, got an empty list")
-    framings: list[Framing] = []
-    for name in wanted:
-        try:
-            framings.append(load_framing(name, folders))
-        except InputError as error:
-            faults += error.faults
-            hint = error.hint or hint
-    counts = Counter(framing.id for framing in framings)
-    faults += [
-        InputFault("", f"framing {name} must be given once, got it {count} times")
-        for name, count in counts.items()
-        if count > 1
-    ]
+    if names is not None:
+        names = [names] if isinstance(names, str | Path | Framing) else list(names)
     # An opposite that lies beside a file named by its path is as good as one in a folder.
-    beside = [
-        path.parent
-        for name in wanted
-        if not isinstance(name, Framing) and (path := _named_file(name, folders)) is not None
+    files = [
+        Path(name).expanduser()
+        for name in names or ()
+        if not isinstance(name, Framing) and is_path(name)
     ]
-    faults += _opposite_faults(framings, [*beside, *folders])
-    if faults:
-        raise InputError(faults, hint=hint)
-    return tuple(framings)
+    places = [*(file.parent for file in files if file.is_file()), *folders]
+    return FRAMINGS.load_all(
+        names, folders, check=lambda framings: _opposite_faults(framings, places)
+    )
 
 
 def opposite_pairs(framings: Sequence[Framing]) -> tuple[tuple[Framing, Framing], ...]:
@@ -273,24 +213,6 @@ def opposite_pairs(framings: Sequence[Framing]) -> tuple[tuple[Framing, Framing]
         and framing.opposite in known
         and order[framing.id] < order[framing.opposite]
     )
-
-
-def list_framings(folders: Sequence[str | Path] = ()) -> tuple[FoundDocument, ...]:
-    """Every framing that a name can stand for, built-in ones first in the order of `BUILTIN`;
-    `hides_builtin` marks the files that took the place of a built-in one.
-    """
-    order = {name: place for place, name in enumerate(BUILTIN)}
-    found = list_documents("framing", folders, PACKAGE)
-    return tuple(sorted(found, key=lambda entry: order.get(entry.name, len(order))))
-
-
-def read_framing_files(paths: Iterable[str | Path]) -> tuple[Framing, ...]:
-    """The framings in these files, in order.
-
-    Raises:
-        InputError: with every fault of every file.
-    """
-    return read_documents(paths, Framing, kind="framing")
 
 
 def scaffold(name: str, *, schema: str = "./framing.schema.json") -> str:
@@ -318,18 +240,6 @@ def scaffold(name: str, *, schema: str = "./framing.schema.json") -> str:
         id=json.dumps(name),
         label=json.dumps(name.replace("_", " ").title()),
         placeholder=PLACEHOLDER,
-    )
-
-
-def _named_file(name: str | Path, folders: Sequence[str | Path]) -> Path | None:
-    """The file that a name stands for, where it is a path that exists; None for other names."""
-    try:
-        found = find_document(name, kind="framing", folders=folders, package=PACKAGE)
-    except InputError:
-        return None
-    is_named = isinstance(name, Path) or str(name) != found.name
-    return (
-        found.path if is_named and isinstance(found.path, Path) and found.path.is_file() else None
     )
 
 

@@ -1,6 +1,6 @@
 """Prompt templates of the judges: two built in, more as YAML files."""
 
-from .model import (
+from .template import (
     DEFAULT,
     FIRST,
     Criteria,

@@ -88,7 +88,7 @@ class PendingCall:
 
 def default_path() -> Path:
     """The ledger shared by all runs: `$AREOPAGUS_HOME/ledger.sqlite`."""
-    from ...yaml_files import home
+    from ...environment import home
 
     return home() / "ledger.sqlite"
 

@@ -1,4 +1,4 @@
-"""Environment variables: whether they are still the same, and which of them hold keys."""
+"""The environment: the user's folder, and which variables hold keys or have changed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Hashable, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
@@ -17,6 +18,16 @@ _numbers = itertools.count(1)
 _seen: list[tuple[Mapping[Any, Any] | None, int]] = [(None, 0)]
 _key_names: set[str] = set()
 _own: list[bool] = []
+
+
+def home() -> Path:
+    """The user's folder: `$AREOPAGUS_HOME`, else the platform's user data folder; not made here."""
+    named = os.environ.get("AREOPAGUS_HOME")
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("areopagus", appauthor=False))
 
 
 def environment_state() -> int:

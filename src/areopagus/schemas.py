@@ -7,32 +7,28 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import BaseModel
-
-from . import personas, rubrics
-from .attacking import corpus, examples
 from .attacking.family import AttackFamily
 from .attacking.load import ExampleTexts
-from .graphs import framings
-from .judges import templates
-from .yaml_files import schema_text
+from .graphs.framings import Framing
+from .judges.templates import JudgeTemplate
+from .personas import Persona
+from .rubrics import Rubric
+from .yaml_files import Document, schema_text
+
+_MODELS: dict[str, type[Document]] = {
+    "personas/persona": Persona,
+    "rubrics/rubric": Rubric,
+    "judges/templates/judge_template": JudgeTemplate,
+    "graphs/framings/framing": Framing,
+    "attacking/corpus/attack": AttackFamily,
+    "attacking/examples/base_texts": ExampleTexts,
+}
 
 
 def schema_files() -> dict[Path, str]:
     """Each schema's file and the text it should have."""
-    models: list[tuple[str | None, str, type[BaseModel]]] = [
-        (personas.__file__, "persona", personas.Persona),
-        (rubrics.__file__, "rubric", rubrics.Rubric),
-        (templates.__file__, "judge_template", templates.JudgeTemplate),
-        (framings.__file__, "framing", framings.Framing),
-        (corpus.__file__, "attack", AttackFamily),
-        (examples.__file__, "base_texts", ExampleTexts),
-    ]
-    return {
-        Path(module).with_name(f"{kind}.schema.json"): schema_text(model)
-        for module, kind, model in models
-        if module is not None
-    }
+    package = Path(__file__).parent
+    return {package / f"{name}.schema.json": schema_text(model) for name, model in _MODELS.items()}
 
 
 def main() -> None:

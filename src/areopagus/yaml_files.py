@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from .errors import InputError, InputFault
@@ -90,30 +88,29 @@ def parse_yaml(text: str, *, path: str) -> tuple[Node | None, list[InputFault]]:
         no document, several documents). Otherwise it is there even with faults, so that its content
         can be checked in the same round. Never raises for anything that `text` contains.
     """
-    tree = _Tree(path)
-    # ValueError and OverflowError: PyYAML hands escapes beyond U+10FFFF and endless version
-    # numbers to chr() and int() unchecked.
+    faults: list[InputFault] = []
     try:
         loader = yaml.SafeLoader(text)
     except yaml.reader.ReaderError as error:
-        tree.add_fault(1 + text.count("\n", 0, error.position), _reader_message(error))
-        return None, tree.faults
+        line = 1 + text.count("\n", 0, error.position)
+        return None, [InputFault(f"{path}:{line}", _reader_message(error))]
     try:
-        for event in _events(loader):
-            if not tree.take(event):
-                return None, tree.faults
+        root = _Builder(loader, path, faults).document()
+    except _PastLimitError:
+        root = None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        tree.add_fault(mark.line + 1 if mark else 1, f"is not YAML: {error.problem}")
-        return None, tree.faults
+        line = mark.line + 1 if mark else 1
+        root = None
+        faults.append(InputFault(f"{path}:{line}", f"is not YAML: {error.problem}"))
+    # ValueError and OverflowError: PyYAML hands escapes beyond U+10FFFF and endless version
+    # numbers to chr() and int() unchecked.
     except (yaml.YAMLError, ValueError, OverflowError, IndexError, RecursionError) as error:
-        tree.add_fault(loader.get_mark().line + 1, f"is not YAML: {error}")
-        return None, tree.faults
+        root = None
+        faults.append(InputFault(f"{path}:{loader.get_mark().line + 1}", f"is not YAML: {error}"))
     finally:
         loader.dispose()
-    if tree.root is None:
-        tree.add_fault(1, "must hold one mapping of fields, got an empty file")
-    return tree.root, tree.faults
+    return root, faults
 
 
 def printable(text: str) -> str:
@@ -135,131 +132,119 @@ def resolve_plain(written: str) -> Scalar:
     return written
 
 
-def _events(loader: yaml.SafeLoader) -> Iterator[yaml.Event]:
-    while loader.check_event():
-        yield loader.get_event()  # type: ignore[no-untyped-call]  # untyped in the stubs
-
-
 def _reader_message(error: yaml.reader.ReaderError) -> str:
     character = error.character
     shown = f"U+{character:04X}" if isinstance(character, int) else repr(character)
     return f"must not contain the character {shown}"
 
 
-@dataclass(slots=True)
-class _Frame:
-    """A list or mapping that is still open, and the key that waits for its value."""
-
-    node: Node
-    key: str | None = None
-    key_line: int = 0
-    is_key_read: bool = False
+class _PastLimitError(Exception):
+    """Ends the reading of a document; the fault is told already."""
 
 
 @dataclass(slots=True)
-class _Tree:
-    """Builds the tree from events with a stack of its own: depth costs no recursion."""
+class _Builder:
+    """Builds the tree from the events of PyYAML's parser, which resolves no aliases or tags."""
 
+    loader: yaml.SafeLoader
     path: str
-    root: Node | None = None
-    faults: list[InputFault] = field(default_factory=list)
-    _open: list[_Frame] = field(default_factory=list)
-    _documents: int = 0
-    _nodes: int = 0
+    faults: list[InputFault]
+    n_values: int = 0
 
-    def add_fault(self, line: int, message: str, name: str | None = None) -> None:
-        self.faults.append(InputFault(f"{self.path}:{line}", message, name))
+    def document(self) -> Node | None:
+        """The root; None, with a fault, for no document and for several."""
+        root: Node | None = None
+        while self.loader.check_event():
+            event = self._next()
+            if isinstance(event, yaml.NodeEvent):
+                root = self._node(event, 0)
+            elif isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                self._fault(event, "must be one document, got a second one after '---'")
+                return None
+        if root is None:
+            message = "must hold one mapping of fields, got an empty file"
+            self.faults.append(InputFault(f"{self.path}:1", message))
+        return root
 
-    def take(self, event: yaml.Event) -> bool:
-        """Whether to go on after this event."""
-        line = event.start_mark.line + 1 if event.start_mark else 1
-        if isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
-                self.add_fault(line, "must be one document, got a second one after '---'")
-                return False
-            return True
-        if isinstance(event, yaml.CollectionEndEvent):
-            self._open.pop()
-            return True
-        if not isinstance(event, yaml.NodeEvent):
-            return True
-        return self._take_node(event, line)
+    def _next(self) -> yaml.Event:
+        event: yaml.Event = self.loader.get_event()  # type: ignore[no-untyped-call]
+        return event
 
-    def _take_node(self, event: yaml.NodeEvent, line: int) -> bool:
-        frame = self._open[-1] if self._open else None
-        is_key = frame is not None and isinstance(frame.node.value, dict) and not frame.is_key_read
-        self._nodes += not is_key
-        if self._nodes > MAX_NODES:
-            self.add_fault(line, f"must hold at most {MAX_NODES} values")
-            return False
-        is_void = self._refuse_references(event, line)
+    def _fault(self, event: yaml.Event, message: str, name: str | None = None) -> None:
+        self.faults.append(InputFault(f"{self.path}:{_line(event)}", message, name))
+
+    def _node(self, event: yaml.Event, depth: int, *, is_key: bool = False) -> Node:
+        self.n_values += not is_key
+        if self.n_values > MAX_NODES:
+            self._fault(event, f"must hold at most {MAX_NODES} values")
+            raise _PastLimitError
+        is_void = self._refuses_reference(event)
         if isinstance(event, yaml.CollectionStartEvent):
-            if len(self._open) >= MAX_DEPTH:
-                self.add_fault(line, f"must nest at most {MAX_DEPTH} levels deep")
-                return False
-            is_list = isinstance(event, yaml.SequenceStartEvent)
-            node = Node([] if is_list else {}, line, is_void=is_void)
-            self._place(node, frame, is_key=is_key, is_merge=False)
-            self._open.append(_Frame(node))
-            return True
-        node = Node(None, line, is_void=True)
-        is_merge = False
-        if isinstance(event, yaml.ScalarEvent):
-            is_plain = event.style is None
-            value = resolve_plain(event.value) if is_plain else event.value
-            node = Node(value, line, event.value, is_void)
-            is_merge = is_plain and event.value == "<<"
-            if unwanted := _UNWANTED.search(event.value):
-                node.is_void = True
-                code = f"U+{ord(unwanted[0]):04X}"
-                self.add_fault(line, f"must not contain the control character {code}")
-        self._place(node, frame, is_key=is_key, is_merge=is_merge)
-        return True
+            if depth >= MAX_DEPTH:
+                self._fault(event, f"must nest at most {MAX_DEPTH} levels deep")
+                raise _PastLimitError
+            if isinstance(event, yaml.SequenceStartEvent):
+                return Node(self._items(depth + 1), _line(event), is_void=is_void)
+            return Node(self._entries(depth + 1), _line(event), is_void=is_void)
+        if not isinstance(event, yaml.ScalarEvent):  # an alias
+            return Node(None, _line(event), is_void=True)
+        if unwanted := _UNWANTED.search(event.value):
+            is_void = True
+            code = f"U+{ord(unwanted[0]):04X}"
+            self._fault(event, f"must not contain the control character {code}")
+        value = resolve_plain(event.value) if event.style is None else event.value
+        return Node(value, _line(event), event.value, is_void)
 
-    def _refuse_references(self, event: yaml.NodeEvent, line: int) -> bool:
+    def _items(self, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
+            items.append(self._node(event, depth))
+        return items
+
+    def _entries(self, depth: int) -> dict[str, Node]:
+        entries: dict[str, Node] = {}
+        while not isinstance(event := self._next(), yaml.MappingEndEvent):
+            key = self._node(event, depth, is_key=True)
+            is_usable = self._is_usable(key, event, entries)
+            value = self._node(self._next(), depth)
+            if is_usable:
+                value.line = key.line
+                entries[key.written] = value
+        return entries
+
+    def _is_usable(self, key: Node, event: yaml.Event, entries: Mapping[str, Node]) -> bool:
+        """Whether the key can stand in the mapping; the fault is told where it cannot."""
+        if isinstance(event, yaml.ScalarEvent) and event.style is None and event.value == "<<":
+            self._fault(event, "merge keys are not allowed, got <<: write the fields out")
+        elif isinstance(key.value, dict | list):
+            self._fault(event, "a key must be a word, got a list or mapping")
+        elif key.is_void:
+            pass  # told where it was refused
+        elif not key.written:
+            self._fault(event, "a key must be a word, got nothing")
+        elif key.written in entries:
+            first = entries[key.written].line
+            self._fault(event, f"given twice (first in line {first})", printable(key.written))
+        else:
+            return True
+        return False
+
+    def _refuses_reference(self, event: yaml.Event) -> bool:
+        """Whether the value counts as refused; an anchor is a fault that leaves it its value."""
         if isinstance(event, yaml.AliasEvent):
             name = printable(event.anchor or "")
-            self.add_fault(line, f"aliases are not allowed, got *{name}: write it out")
+            self._fault(event, f"aliases are not allowed, got *{name}: write it out")
             return True
-        if event.anchor is not None:
-            self.add_fault(line, f"anchors are not allowed, got &{printable(event.anchor)}")
-        tag = getattr(event, "tag", None)
+        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+        if anchor is not None:
+            self._fault(event, f"anchors are not allowed, got &{printable(anchor)}")
         if tag is not None:
-            self.add_fault(line, f"tags are not allowed, got {printable(tag)!r}")
+            self._fault(event, f"tags are not allowed, got {printable(tag)!r}")
         return tag is not None
 
-    def _place(self, node: Node, frame: _Frame | None, *, is_key: bool, is_merge: bool) -> None:
-        if frame is None:
-            self.root = node
-        elif isinstance(frame.node.value, list):
-            frame.node.value.append(node)
-        elif is_key:
-            self._place_key(node, frame, is_merge=is_merge)
-        elif isinstance(frame.node.value, dict):
-            frame.is_key_read = False
-            if frame.key is not None:
-                node.line = frame.key_line
-                frame.node.value[frame.key] = node
 
-    def _place_key(self, node: Node, frame: _Frame, *, is_merge: bool) -> None:
-        entries = frame.node.value
-        frame.is_key_read, frame.key, frame.key_line = True, None, node.line
-        if is_merge:
-            self.add_fault(node.line, "merge keys are not allowed, got <<: write the fields out")
-        elif isinstance(node.value, dict | list):
-            self.add_fault(node.line, "a key must be a word, got a list or mapping")
-        elif node.is_void:
-            return  # said already, where it was refused
-        elif not node.written:
-            self.add_fault(node.line, "a key must be a word, got nothing")
-        elif isinstance(entries, dict) and node.written in entries:
-            first = entries[node.written].line
-            self.add_fault(
-                node.line, f"given twice (first in line {first})", printable(node.written)
-            )
-        else:
-            frame.key = node.written
+def _line(event: yaml.Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
 
 
 _RULES: Mapping[str, str] = {
@@ -433,36 +418,7 @@ def _first_model(annotation: Any) -> type[BaseModel] | None:
 MAX_BYTES = 256 * 1024
 """Size limit of one file."""
 
-SUFFIXES = (".yaml", ".yml")
-
 ModelT = TypeVar("ModelT", bound=BaseModel)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundDocument:
-    """A file found by name or path.
-
-    Attributes:
-        name: the file's stem, which is the id of what it holds.
-        path: the file; a resource of the package for a built-in one.
-        is_builtin: whether it came with the package.
-        hides_builtin: whether a built-in one of the same name would have been taken without it.
-    """
-
-    name: str
-    path: Path | Traversable
-    is_builtin: bool = False
-    hides_builtin: bool = False
-
-
-def home() -> Path:
-    """The user's folder: `$AREOPAGUS_HOME`, else the platform's user data folder; not made here."""
-    named = os.environ.get("AREOPAGUS_HOME")
-    if named:
-        return Path(named).expanduser()
-    import platformdirs
-
-    return Path(platformdirs.user_data_dir("areopagus", appauthor=False))
 
 
 def read_document(path: str | Path | Traversable, model: type[ModelT], *, kind: str) -> ModelT:
@@ -500,81 +456,26 @@ def read_documents(
     return tuple(read)
 
 
-def find_document(
-    name_or_path: str | Path,
-    *,
-    kind: str,
-    folders: Sequence[str | Path] = (),
-    package: str,
-) -> FoundDocument:
-    """Where a document stands, by the look-up order of this module.
+STRICT = ConfigDict(frozen=True, extra="forbid")
+"""For the models of files and of their parts: an unknown field is a fault."""
 
-    Args:
-        name_or_path: a `Path`, or a text that contains a separator or ends in .yaml or .yml, is an
-            explicit path (whether it exists is found out on reading); any other text is a name.
-        kind: "persona" looks in `$AREOPAGUS_HOME/personas`.
-        folders: looked through before that, the last one first.
-        package: the package that holds the built-in ones ("areopagus.personas").
-
-    Raises:
-        InputError: for an unknown name (with the names there are and the closest one), and for a
-            folder that cannot be read.
-    """
-    text = str(name_or_path)
-    is_path = isinstance(name_or_path, Path) or text.endswith(SUFFIXES)
-    if is_path or any(separator in text for separator in "/\\"):
-        path = Path(name_or_path).expanduser()
-        return FoundDocument(path.stem, path)
-    known = {found.name: found for found in list_documents(kind, folders, package)}
-    if text in known:
-        return known[text]
-    close = get_close_matches(text, known, n=1)
-    guess = f"; did you mean {close[0]}?" if close else ""
-    raise InputError(
-        f"there is no {kind} {shown(text)}{guess}",
-        hint=f"Known: {', '.join(known) or 'none'}; or name a file, by a path ending in .yaml.",
-    )
+Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
+Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
+Paragraph = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+Version = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)]
 
 
-def list_documents(
-    kind: str, folders: Sequence[str | Path] = (), package: str = ""
-) -> tuple[FoundDocument, ...]:
-    """What every name stands for, by the look-up order: one entry a name, built-in names first.
+class Document(BaseModel):
+    """Base of what one file holds."""
 
-    Args:
-        kind: as for `find_document`.
-        folders: as for `find_document`.
-        package: the package of the built-in ones; "" for a kind that has none.
+    model_config = STRICT
 
-    Raises:
-        InputError: for a given folder that is missing or unreadable, and for `a.yaml` beside
-            `a.yml`.
-    """
-    builtin = _entries(resources.files(package)) if package else {}
-    found = {name: FoundDocument(name, path, is_builtin=True) for name, path in builtin.items()}
-    own = home() / f"{kind}s"
-    for folder in ([own] if own.is_dir() else []) + [Path(folder) for folder in folders]:
-        for name, path in folder_entries(folder).items():
-            found[name] = FoundDocument(name, path, hides_builtin=name in builtin)
-    return tuple(found.values())
+    id: str
 
-
-def folder_entries(folder: str | Path) -> dict[str, Path]:
-    """The YAML files of a folder by stem, sorted; hidden files and sub-folders left out.
-
-    Raises:
-        InputError: for a folder that is missing or unreadable, and for `a.yaml` beside `a.yml`.
-    """
-    place = Path(folder).expanduser()
-    if not place.is_dir():
-        what = "a file" if place.exists() else "nothing there"
-        raise InputError([InputFault(str(folder), f"must be a folder, got {what}")])
-    try:
-        return _entries(place)
-    except OSError as error:
-        raise InputError(
-            [InputFault(str(folder), f"cannot be read: {error.strerror or error}")]
-        ) from error
+    @property
+    def sha256(self) -> str:
+        """Hash of the content; recorded with every result."""
+        return document_hash(self)
 
 
 def document_hash(document: BaseModel) -> str:
@@ -598,14 +499,18 @@ def schema_text(model: type[BaseModel]) -> str:
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def reject(title: str, faults: Iterable[tuple[tuple[str | int, ...], str, object]]) -> None:
+FieldFault = tuple[tuple[str | int, ...], str, object]
+"""Location in a model, the rule, and what was got instead."""
+
+
+def reject(title: str, faults: Iterable[FieldFault]) -> None:
     """Nothing when there are no faults; for the checks of a model that look at several fields.
 
     A plain ValueError in a pydantic model validator names no field and stops at the first fault.
 
     Args:
         title: the model's name.
-        faults: (location, rule, what was got instead).
+        faults: all there are.
 
     Raises:
         ValidationError: with all of them, each at its location.
@@ -618,22 +523,6 @@ def reject(title: str, faults: Iterable[tuple[tuple[str | int, ...], str, object
     ]
     if details:
         raise ValidationError.from_exception_data(title, details)
-
-
-def _entries(folder: Path | Traversable) -> dict[str, Path]:
-    """The YAML files by stem, sorted. Names are compared in Python, letter by letter: on a file
-    system that ignores case, asking for `historian.yaml` would also open `Historian.yaml`.
-    """
-    entries: dict[str, Path] = {}
-    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        stem, dot, suffix = entry.name.rpartition(".")
-        if not stem or f"{dot}{suffix}" not in SUFFIXES or stem.startswith(".") or entry.is_dir():
-            continue
-        if stem in entries:
-            message = f"stands beside {stem}.yaml and would hide it: keep one of the two"
-            raise InputError([InputFault(str(entry), message)])
-        entries[stem] = entry  # type: ignore[assignment]  # a Path wherever the folder is one
-    return entries
 
 
 def _read_one(

@@ -16,7 +16,6 @@ from areopagus.graphs.framings import (
     load_framing,
     load_framings,
     opposite_pairs,
-    read_framing_files,
     scaffold,
 )
 from areopagus.yaml_files import schema_text
@@ -78,7 +77,6 @@ def test_a_folder_adds_its_framings_behind_the_built_in_ones(folder: Path) -> No
     assert [framing.id for framing in loaded] == [*BUILTIN, "authority"]
     assert [entry.name for entry in list_framings([folder])] == [*BUILTIN, "authority"]
     assert load_framing(folder / "authority.yaml") == loaded[-1]
-    assert read_framing_files([folder / "authority.yaml"]) == loaded[-1:]
 
 
 def test_a_file_of_a_built_in_name_takes_its_place(folder: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from areopagus.environment import home
 from areopagus.errors import InputError
 from areopagus.personas import (
     BUILTIN,
@@ -18,7 +19,6 @@ from areopagus.personas import (
     read_persona_files,
     scaffold,
 )
-from areopagus.yaml_files import home
 
 ECONOMIST = """\
 id: economist

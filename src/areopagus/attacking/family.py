@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints, model_validator
 
-from ..yaml_files import document_hash, reject
+from ..yaml_files import Document, FieldFault, Line, Paragraph, Version, reject
 
 Placement = Literal["start", "middle", "end", "instead"]
 WrittenAs = Literal[
@@ -28,14 +28,9 @@ the form the judges use, and sixteen hex digits as a marker has them."""
 SLUG = r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$"
 _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Paragraph = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
 
-
-class AttackFamily(BaseModel):
+class AttackFamily(Document):
     """One way in which a response may try to work on its judge."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Annotated[str, StringConstraints(pattern=SLUG, max_length=40)] = Field(
         description="Lower-case name, used in every table; the file is <id>.yaml."
@@ -64,12 +59,12 @@ class AttackFamily(BaseModel):
         max_length=50,
         description="The texts. {{high}}, {{low}}, {{reply}} and {{marker}} are filled in.",
     )
-    version: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)]
+    version: Version
     provenance: Paragraph = Field(description="Who wrote the texts, and from what.")
 
     @model_validator(mode="after")
     def _usable(self) -> Self:
-        faults: list[tuple[tuple[str | int, ...], str, object]] = [
+        faults: list[FieldFault] = [
             (("texts", index), f"must hold only {_shown(PLACES)} in double braces", text[:60])
             for index, text in enumerate(self.texts)
             if set(_PLACE.findall(text)) - set(PLACES)
@@ -80,11 +75,6 @@ class AttackFamily(BaseModel):
             faults.append((("placements",), "must name each placement once", None))
         reject(type(self).__name__, faults)
         return self
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the content; recorded with every result."""
-        return document_hash(self)
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

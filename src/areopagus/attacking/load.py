@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, Field, StringConstraints
 
+from ..catalogue import Catalogue, folder_entries
 from ..errors import InputError, InputFault
-from ..yaml_files import (
-    FoundDocument,
-    document_hash,
-    find_document,
-    folder_entries,
-    list_documents,
-    read_document,
-    read_documents,
-)
+from ..yaml_files import STRICT, Document, read_document
 from .family import AttackFamily
-
-PACKAGE = "areopagus.attacking.corpus"
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
 
@@ -30,27 +20,19 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, ma
 class ExampleText(BaseModel):
     """One clean text, and the prompt it answers where it is a response."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     id: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$", max_length=40)]
     prompt: _Text | None = None
     text: _Text
 
 
-class ExampleTexts(BaseModel):
+class ExampleTexts(Document):
     """A file of clean texts."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    id: str
     texts: tuple[ExampleText, ...] = Field(min_length=1, max_length=500)
     version: str
     provenance: str
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the content; recorded with every result."""
-        return document_hash(self)
 
 
 def example_texts(name: str) -> ExampleTexts:
@@ -59,9 +41,9 @@ def example_texts(name: str) -> ExampleTexts:
     return read_document(path, ExampleTexts, kind="examples")
 
 
-def list_families() -> tuple[FoundDocument, ...]:
-    """The built-in families, and those in `$AREOPAGUS_HOME/attacks`."""
-    return list_documents("attack", (), PACKAGE)
+FAMILIES = Catalogue("attack", AttackFamily, "areopagus.attacking.corpus")
+
+list_families = FAMILIES.entries
 
 
 def load_families(
@@ -80,10 +62,8 @@ def load_families(
         corpora = [corpora]
     paths = [path for place in corpora for path in _files(Path(place))]
     if not paths:
-        wanted = list(names) if names else [found.name for found in list_families()]
-        found = [find_document(name, kind="attack", package=PACKAGE).path for name in wanted]
-        return _distinct(read_documents(found, AttackFamily, kind="attack"))
-    families = _distinct(read_documents(paths, AttackFamily, kind="attack"))
+        return FAMILIES.load_all(names or [found.name for found in list_families()])
+    families = FAMILIES.load_all(paths)
     known = {family.id for family in families}
     unknown = [name for name in names or () if name not in known]
     if unknown:
@@ -101,15 +81,3 @@ def _files(place: Path) -> list[Path]:
     if not found:
         raise InputError([InputFault(str(place), "holds no family of attacks (<id>.yaml)")])
     return found
-
-
-def _distinct(families: tuple[AttackFamily, ...]) -> tuple[AttackFamily, ...]:
-    counts = Counter(family.id for family in families)
-    faults = [
-        InputFault(name, f"must be given once, got it {count} times")
-        for name, count in counts.items()
-        if count > 1
-    ]
-    if faults:
-        raise InputError(faults)
-    return families

@@ -1,21 +1,16 @@
-"""What a rubric is: the criteria a response is scored on, and the scale."""
+"""`Rubric`: the criteria a response is scored on, and the scale; built in and from files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    model_validator,
-)
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from ..yaml_files import document_hash, reject
+from ..catalogue import Catalogue
+from ..yaml_files import STRICT, Document, FieldFault, Line, Paragraph, Slug, Version, reject
 
 MAX_SPAN = 100
 """Largest distance between the ends of a scale."""
@@ -93,10 +88,6 @@ RESERVED_IDS: frozenset[str] = frozenset(
 
 OfflineFamily = Literal["clarity", "evidence", "relevance", "plurality", "soundness"]
 
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
-Paragraph = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
-
 
 def _score_key(key: object) -> object:
     """The key of an anchor as pydantic may read it; int() would also take " 2", "02" and "1_0",
@@ -109,20 +100,18 @@ def _score_key(key: object) -> object:
 
 Anchors = Mapping[Annotated[int, BeforeValidator(_score_key)], Paragraph]
 
-Fault = tuple[tuple[str | int, ...], str, object]
-
 
 class Scale(BaseModel):
     """Whole numbers from `low` to `high`, both included."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     low: int = Field(ge=-1000, le=1000, description="The worst score.")
     high: int = Field(ge=-1000, le=1000, description="The best score.")
 
     @model_validator(mode="after")
     def _ends_are_ordered(self) -> Scale:
-        faults: list[Fault] = []
+        faults: list[FieldFault] = []
         if self.low >= self.high:
             faults.append((("high",), f"must be greater than low ({self.low})", self.high))
         elif self.high - self.low > MAX_SPAN:
@@ -139,7 +128,7 @@ class Scale(BaseModel):
 class Dimension(BaseModel):
     """One criterion; its id names a column of the results."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     id: Slug = Field(description="Lower-case name; a key of the judge's reply and a column.")
     label: Line = Field(description="The criterion's name as people read it.")
@@ -156,16 +145,12 @@ class Dimension(BaseModel):
     )
 
 
-class Rubric(BaseModel):
+class Rubric(Document):
     """Criteria on one scale, and the sentence that says what they measure."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Slug = Field(description="Lower-case name; the file is called <id>.yaml.")
     label: Line = Field(description="The rubric's name as people read it.")
-    version: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)
-    ] = Field(description="Raised when a text or the scale changes; in quotes.")
+    version: Version = Field(description="Raised when a text or the scale changes; in quotes.")
     provenance: Paragraph = Field(description="Who wrote it, and from what.")
     purpose: Paragraph = Field(
         description="One or two sentences that open the judge's instructions."
@@ -183,7 +168,7 @@ class Rubric(BaseModel):
         reject("Rubric", self._faults())
         return self
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[FieldFault]:
         yield from self._anchor_faults((), self.anchors)
         first: dict[str, int] = {}
         for place, dimension in enumerate(self.dimensions):
@@ -202,7 +187,7 @@ class Rubric(BaseModel):
 
     def _anchor_faults(
         self, at: tuple[str | int, ...], anchors: Mapping[int, str]
-    ) -> Iterator[Fault]:
+    ) -> Iterator[FieldFault]:
         for score in anchors:
             if score not in self.scale.values:
                 rule = f"must be a score from {self.scale.low} to {self.scale.high}"
@@ -213,7 +198,17 @@ class Rubric(BaseModel):
         """The ids of the dimensions, in order."""
         return tuple(dimension.id for dimension in self.dimensions)
 
-    @property
-    def sha256(self) -> str:
-        """Hash of the content; recorded with every result."""
-        return document_hash(self)
+
+DEFAULT = "critical_thinking"
+"""The built-in rubric: five dimensions on a scale from 1 to 10."""
+
+RUBRICS = Catalogue("rubric", Rubric, "areopagus.rubrics")
+
+list_rubrics = RUBRICS.entries
+
+
+def load_rubric(
+    name_or_path: str | Path | Rubric = DEFAULT, folders: Sequence[str | Path] = ()
+) -> Rubric:
+    """One rubric, by name or path; see `Catalogue.load`."""
+    return RUBRICS.load(name_or_path, folders)

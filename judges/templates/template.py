@@ -15,19 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, Field, StringConstraints, model_validator
 
-from ...yaml_files import FoundDocument, document_hash, find_document, list_documents, read_document
-from ...yaml_files import reject as reject_faults
-
-PACKAGE = "areopagus.judges.templates"
+from ...catalogue import Catalogue
+from ...yaml_files import STRICT, Document, FieldFault, Line, Slug, Version, reject
 
 DEFAULT = "areopagus_v2"
 FIRST = "areopagus_v1"
 """The wording of the first version, under which its ledgers answer."""
 
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-Line = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
 
 _PLACEHOLDER = re.compile(r"(^[ \t]+)?\{([a-z][a-z_]*)\}", re.MULTILINE)
@@ -54,29 +50,23 @@ _PLACES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "repair": (("problem", "shape"), ()),
 }
 
-Fault = tuple[tuple[str | int, ...], str, object]
-
 
 class Criteria(BaseModel):
     """What a judge is asked to judge by, in each mode."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = STRICT
 
     dimensions: Text = Field(description="One score a dimension. Must hold {rubric}.")
     holistic: Text = Field(description="One score, the rubric shown. Must hold {rubric}.")
     no_rubric: Text = Field(description="One score without a rubric. Must hold {scale}.")
 
 
-class JudgeTemplate(BaseModel):
+class JudgeTemplate(Document):
     """The texts of a judge's messages."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: Slug = Field(description="Lower-case name; the file is called <id>.yaml.")
     label: Line = Field(description="The template's name as people read it.")
-    version: Annotated[
-        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=32)
-    ] = Field(description="Raised when a text changes; in quotes.")
+    version: Version = Field(description="Raised when a text changes; in quotes.")
     provenance: Text = Field(description="Who wrote it, and from what.")
     system: Text = Field(
         description="The system message. Must hold {persona} (filled where the persona stands "
@@ -121,10 +111,10 @@ class JudgeTemplate(BaseModel):
 
     @model_validator(mode="after")
     def _placeholders_are_right(self) -> JudgeTemplate:
-        reject_faults("JudgeTemplate", self._faults())
+        reject("JudgeTemplate", self._faults())
         return self
 
-    def _faults(self) -> Iterator[Fault]:
+    def _faults(self) -> Iterator[FieldFault]:
         for name, (must, may) in _PLACES.items():
             at = tuple(name.split("."))
             text = getattr(self.criteria, at[1]) if len(at) > 1 else getattr(self, name)
@@ -138,7 +128,7 @@ class JudgeTemplate(BaseModel):
                     yield at, f"must hold no placeholder but {known}", f"{{{one}}}"
         yield from self._order_faults()
 
-    def _order_faults(self) -> Iterator[Fault]:
+    def _order_faults(self) -> Iterator[FieldFault]:
         names = [match[2] for match in _PLACEHOLDER.finditer(self.user)]
         for one in ("prompt", "response", "persona"):
             if names.count(one) > 1:
@@ -157,11 +147,6 @@ class JudgeTemplate(BaseModel):
             if match[2] in _JUDGED and match[1]:
                 rule = f"must not indent {{{match[2]}}}: a judged text stays as it is"
                 yield ("user",), rule, match[0]
-
-    @property
-    def sha256(self) -> str:
-        """Hash of the content; recorded with every result."""
-        return document_hash(self)
 
 
 def fill(text: str, values: Mapping[str, str | Sequence[str]]) -> str:
@@ -200,20 +185,11 @@ def without(text: str, name: str) -> str:
     return text.replace(f"{{{name}}}", "")
 
 
+TEMPLATES = Catalogue("template", JudgeTemplate, "areopagus.judges.templates")
+
+list_templates = TEMPLATES.entries
+
+
 def load_template(name_or_path: str | Path | JudgeTemplate = DEFAULT) -> JudgeTemplate:
-    """One template, by name or path; a `JudgeTemplate` is handed back as it is.
-
-    Raises:
-        InputError: for an unknown name, or with every fault of the file.
-    """
-    if isinstance(name_or_path, JudgeTemplate):
-        return name_or_path
-    found = find_document(name_or_path, kind="template", package=PACKAGE)
-    return read_document(found.path, JudgeTemplate, kind="template")
-
-
-def list_templates() -> tuple[FoundDocument, ...]:
-    """Every template that a name can stand for; `hides_builtin` marks the files that took the
-    place of a built-in one.
-    """
-    return list_documents("template", (), PACKAGE)
+    """One template, by name or path; see `Catalogue.load`."""
+    return TEMPLATES.load(name_or_path)
