@@ -217,6 +217,15 @@ class Ledger:
         """
         return await self._lookups.find(key)
 
+    async def find_all(self, keys: Sequence[str]) -> dict[str, Reply]:
+        """As `lookup`, from an event loop, which goes on while a server is asked.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        found = await asyncio.gather(*map(self.find, keys))
+        return {key: reply for key, reply in zip(keys, found, strict=True) if reply is not None}
+
     async def in_flight(self, key: str) -> bool:
         """Whether a call is in flight in a session that lives, this one or another.
 

@@ -14,7 +14,7 @@ FAST = BatchSettings(poll_s=0.005)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BATCH_TEST_KEY", CANARY)
     # A batch that is not listed is looked for over a minute.
-    monkeypatch.setattr("areopagus.batch.runner.LOOK_AGAIN_S", (0.001,) * 4)
+    monkeypatch.setattr("areopagus.batch.submit.LOOK_AGAIN_S", (0.001,) * 4)
     # The report is no part of what is tested here, and takes longer than all the rest.
     monkeypatch.setattr("areopagus.experiment.score.ScoreJob._write_report", lambda job: None)
 

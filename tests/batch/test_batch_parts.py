@@ -16,9 +16,9 @@ from batch_server import Batch, BatchServer
 from areopagus import InputError
 from areopagus.async_runner import run_sync
 from areopagus.batch import BatchProgress, batch_prices, batch_sentence, open_batches
-from areopagus.batch.eligible import provider_of
-from areopagus.batch.runner import Submitter
+from areopagus.batch.providers import provider_of
 from areopagus.batch.store import BatchFile, BatchRecord, BatchStore, now
+from areopagus.batch.submit import Submitter
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Client

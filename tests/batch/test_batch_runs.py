@@ -160,7 +160,7 @@ def test_a_batch_that_failed_as_a_whole_is_asked_online(
 def test_batches_that_find_the_queue_full_are_submitted_again(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus.batch.openai_batches import OpenAIBatches
+    from areopagus.batch.providers import OpenAIBatches
 
     monkeypatch.setattr(OpenAIBatches, "most_requests", 5)
     with BatchServer() as server:
@@ -177,8 +177,7 @@ def test_batches_that_find_the_queue_full_are_submitted_again(
 def test_batches_keep_within_the_limits_of_the_provider(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from areopagus.batch.anthropic_batches import AnthropicBatches
-    from areopagus.batch.openai_batches import OpenAIBatches
+    from areopagus.batch.providers import AnthropicBatches, OpenAIBatches
 
     monkeypatch.setattr(OpenAIBatches, "most_requests", 5)
     monkeypatch.setattr(AnthropicBatches, "most_bytes", 20_000)
@@ -223,7 +222,7 @@ def test_a_provider_that_is_down_for_a_while_is_waited_for(
 def test_a_provider_without_room_for_a_batch_is_asked_again(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.batch.runner._FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr("areopagus.batch.submit._FIRST_PAUSE_S", 0.01)
     with BatchServer() as server:
         server.failing_creations = 3
         with Panel(models(server), personas=personas) as panel:

@@ -11,12 +11,9 @@ from typing import TYPE_CHECKING
 from ..errors import ProviderError
 from ..judges.models.budget import BudgetReservation, worst_usd
 from ..judges.models.client import Client
-from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.pricing import TokenPrices
 from ..records.ledger import CallRecord
 from ..records.readers.responses import ResponseRow
-from ..records.types import Reply, Usage
-from .eligible import Planned, planned_judgments
+from .eligible import Member, Planned, planned_judgments
 from .providers import BatchResults, LineResult
 from .store import BatchRecord
 
@@ -68,21 +65,11 @@ class Collector:
         self._client = client
         self._rows = rows
         self._errors = errors
-        self._backends: dict[str, tuple[LitellmBackend, Callable[[Usage], float | None]]] = {}
-        self._prices: dict[str, tuple[TokenPrices | None, TokenPrices | None]] = {}
-
-    def enroll(self, backend: LitellmBackend, prices: TokenPrices | None) -> None:
-        """Makes a backend known, at its batch prices."""
-
-        def cost(usage: Usage) -> float | None:
-            return None if prices is None else prices.cost(usage)
-
-        self._backends[backend.spec.name] = backend, cost
-        self._prices[backend.spec.name] = prices, backend.unit_prices
 
     async def collect(
         self,
         record: BatchRecord,
+        member: Member,
         ids: Sequence[str],
         results: BatchResults,
         reservation: BudgetReservation,
@@ -92,6 +79,7 @@ class Collector:
 
         Args:
             record: the batch.
+            member: whose it is.
             ids: of its requests.
             results: what the provider gives; the first line about a request counts.
             reservation: pays.
@@ -107,6 +95,23 @@ class Collector:
                 by_id.setdefault(result.custom_id, result)
         found = Collected()
         waiting: list[Planned] = []
+
+        async def take_waiting() -> None:
+            taken: list[Awaitable[str | None]] = []
+            for item in waiting:
+                result = by_id.pop(item.custom_id, None)
+                if result is None and not results.is_whole:
+                    # It may have been answered, where nobody could fetch or read the answer.
+                    reservation.write_off(worst_usd(member.backend, item.request))
+                taken.append(self._take(record, member, item, result, reservation))
+            waiting.clear()
+            for fault in await asyncio.gather(*taken):
+                if fault is None:
+                    found.answered += 1
+                else:
+                    found.faults[fault] += 1
+            on_step(found)
+
         for planned in planned_judgments(
             self._panel,
             self._rows(),
@@ -119,51 +124,28 @@ class Collector:
             # Two responses may ask the same: the second time there is nothing left to take.
             wanted.difference_update(item.custom_id for item in mine)
             mine = list({item.custom_id: item for item in mine}.values())
-            stored = self._client.ledger.lookup([item.key for item in mine])
+            stored = await self._client.ledger.find_all([item.key for item in mine])
             found.answered += len(stored)
             waiting += (item for item in mine if item.key not in stored)
             if len(waiting) >= TOGETHER:
-                await self._take_all(record, waiting, by_id, results.is_whole, reservation, found)
-                waiting = []
-                on_step(found)
-        await self._take_all(record, waiting, by_id, results.is_whole, reservation, found)
+                await take_waiting()
         if wanted:
             found.faults["unknown"] += len(wanted)
-        on_step(found)
+        await take_waiting()
         return found
-
-    async def _take_all(
-        self,
-        record: BatchRecord,
-        items: Sequence[Planned],
-        by_id: dict[str, LineResult],
-        is_whole: bool,
-        reservation: BudgetReservation,
-        found: Collected,
-    ) -> None:
-        taken: list[Awaitable[str | None]] = []
-        for item in items:
-            result = by_id.pop(item.custom_id, None)
-            if result is None and not is_whole:
-                # It may have been answered, where nobody could fetch or read the answer.
-                reservation.write_off(worst_usd(item.judge.backend, item.request))
-            taken.append(self._take(record, item, result, reservation))
-        for error in await asyncio.gather(*taken):
-            if error is None:
-                found.answered += 1
-            else:
-                found.faults[error] += 1
 
     async def _take(
         self,
         record: BatchRecord,
+        member: Member,
         item: Planned,
         result: LineResult | None,
         reservation: BudgetReservation,
     ) -> str | None:
         """Stores one answer; the name of the fault where there is none."""
         counts = self._client.counts
-        request, name = item.request, item.judge.model
+        request, backend, prices = item.request, member.backend, member.prices
+        name = backend.spec.name
         if result is None or result.received is None:
             problem = None if result is None else result.problem
             self._errors[item.key] = _no_answer(problem)
@@ -171,15 +153,16 @@ class Collector:
             return problem or "missing"
         ledger = self._client.ledger
         try:
-            backend, cost = self._backends[name]
-            reply = backend.translate_reply(request, result.received, cost)
+            reply = backend.translate_reply(
+                request, result.received, lambda usage: prices.cost(usage) if prices else None
+            )
         except ProviderError as error:
             counts.failed += 1
             self._errors[item.key] = error
             # A request that was refused costs nothing; an answer that nobody can read was paid.
             is_billed = error.may_be_billed and result.received.status_code == _ANSWERED
             if is_billed:
-                reservation.write_off(worst_usd(item.judge.backend, request))
+                reservation.write_off(worst_usd(backend, request))
             pending_call = await ledger.begin(item.key, backend=name)
             await ledger.fail(
                 pending_call,
@@ -191,24 +174,20 @@ class Collector:
             )
             return error.fault
         pending_call = await ledger.begin(item.key, backend=name)
-        await ledger.finish(pending_call, _call(record, item, reply))
-        reservation.pay(reply.cost_usd, worst_usd=worst_usd(item.judge.backend, request))
-        self._client.brought(item.key, reply, *self._prices[name])
+        call = CallRecord(
+            key=item.key,
+            backend=name,
+            endpoint=request.endpoint,
+            purpose=request.purpose,
+            request={**request.description(), "batch": record.batch_id},
+            reply=reply,
+        )
+        await ledger.finish(pending_call, call)
+        reservation.pay(reply.cost_usd, worst_usd=worst_usd(backend, request))
+        self._client.brought(item.key, reply, prices, backend.unit_prices)
         counts.answered += 1
         counts.repeated += 1 if pending_call.repeats else 0
         return None
-
-
-def _call(record: BatchRecord, item: Planned, reply: Reply) -> CallRecord:
-    request = item.request
-    return CallRecord(
-        key=item.key,
-        backend=item.judge.model,
-        endpoint=request.endpoint,
-        purpose=request.purpose,
-        request={**request.description(), "batch": record.batch_id},
-        reply=reply,
-    )
 
 
 def _no_answer(problem: str | None) -> ProviderError:

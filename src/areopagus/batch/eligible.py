@@ -6,11 +6,10 @@ The requests and their keys are those that the panel would send online.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..experiment.backends import known_response_format
 from ..experiment.engine import sample_of
 from ..graphs.screening import screen
 from ..judges.judge import Judge
@@ -18,12 +17,11 @@ from ..judges.models.backend import ResponseFormat
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.pricing import TokenPrices
 from ..judges.models.request import Request
-from ..judges.structured import ask
+from ..judges.structured import ask, known_format
 from ..records.readers.responses import ResponseRow
-from .anthropic_batches import AnthropicBatches
-from .openai_batches import OpenAIBatches
-from .providers import BatchProvider, provider_kind
+from .providers import BatchProvider, batch_prices, provider_kind, provider_of
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -54,12 +52,7 @@ class Planned:
     @property
     def custom_id(self) -> str:
         """What the provider gives back with the answer: 128 bits of the key, nothing of a text."""
-        return custom_id_of(self.key)
-
-
-def custom_id_of(key: str) -> str:
-    """The id of a request in a batch."""
-    return key[:_ID_DIGITS]
+        return self.key[:_ID_DIGITS]
 
 
 def planned_judgments(
@@ -140,24 +133,13 @@ class Member:
         backend: who.
         response_format: the form in which structured output is asked for.
         provider: its batch endpoint.
+        prices: what calls cost there; None = unknown.
     """
 
     backend: LitellmBackend
     response_format: ResponseFormat
     provider: BatchProvider
-
-
-@dataclass(slots=True)
-class Members:
-    """Who takes part.
-
-    Attributes:
-        members: by name.
-        refused: why others, whose provider has batches, do not; by name.
-    """
-
-    members: dict[str, Member] = field(default_factory=dict)
-    refused: dict[str, ProviderError] = field(default_factory=dict)
+    prices: TokenPrices | None
 
 
 async def eligible_backends(
@@ -165,28 +147,34 @@ async def eligible_backends(
     rows: Callable[[], Iterable[ResponseRow]],
     client: Client,
     known: Mapping[str, ResponseFormat],
+    *,
+    discount: float | None,
     on_notice: Callable[[str], None],
-) -> Members:
-    """The backends that take batches; the form of replies is learned where it is not known yet.
+) -> tuple[dict[str, Member], dict[str, ProviderError]]:
+    """Who takes part, and why others do not whose provider has batches; both by backend name.
+
+    The form of replies is learned where it is not known yet.
 
     Args:
         panel: whose backends.
         rows: reads the responses again from the first.
         client: makes the one call that learning takes.
         known: backend name to a form in which batches of it are under way.
+        discount: see `BatchSettings`.
         on_notice: called with what a person should know.
 
     Raises:
         StoppedError: the run is stopping.
     """
-    found = Members()
+    members: dict[str, Member] = {}
+    refused: dict[str, ProviderError] = {}
     for backend in panel.backends:
         name = backend.spec.name
         if provider_kind(backend) is None or not isinstance(backend, LitellmBackend):
             on_notice(f"{name}: has no batch endpoint that is known here; it is asked online.")
             continue
         try:
-            response_format = known_response_format(panel, backend) or known.get(name)
+            response_format = await known_format(client, backend) or known.get(name)
             if response_format is None:
                 response_format = await _learned_response_format(panel, rows, client, backend)
                 if response_format is not None:
@@ -201,12 +189,18 @@ async def eligible_backends(
             # Tried once here, so that a model that is asked elsewhere is known of at once.
             provider.line(example.custom_id, backend.translate_request(example.request).body)
         except (ProviderError, BudgetSpentError) as error:
-            found.refused[name] = (
+            refused[name] = (
                 error if isinstance(error, ProviderError) else ProviderError("quota", str(error))
             )
             continue
-        found.members[name] = Member(backend, response_format, provider)
-    return found
+        prices = batch_prices(backend, discount=discount)
+        if prices is None:
+            on_notice(
+                f"{name}: nobody says what it costs in a batch; its cost stays unknown. "
+                "State it with --batch-discount, such as 0.5 for half the price."
+            )
+        members[name] = Member(backend, response_format, provider, prices)
+    return members, refused
 
 
 def _example(
@@ -255,15 +249,3 @@ async def _learned_response_format(
     finally:
         reservation.close()
     return request.structured
-
-
-def provider_of(backend: LitellmBackend, example: Request) -> BatchProvider:
-    """The batch endpoint of a backend.
-
-    Args:
-        backend: one for which `provider_kind` is not None.
-        example: any request to it: key, address and headers are taken from there.
-    """
-    if provider_kind(backend) == "openai":
-        return OpenAIBatches(backend, example)
-    return AnthropicBatches(backend, example)

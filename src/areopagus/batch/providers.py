@@ -1,33 +1,41 @@
-"""The `BatchProvider` protocol (a file of requests up, one of results down), and batch prices."""
+"""Batch endpoints: a file of requests goes up, one of results comes down; what calls cost there.
+
+OpenAI takes a file and makes a batch of it; Anthropic takes the requests in one body. What stands
+in a batch is what would be sent online. Limits and forms: platform.openai.com/docs/guides/batch,
+and Message Batches at docs.anthropic.com.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from urllib.parse import quote
 
 from ..errors import ProviderError
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
+from ..judges.models.request import Request
+from ..judges.models.transport import Answer
 from ..records.types import Usage
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import Estimate
     from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
-    from ..judges.models.request import Request
-    from ..judges.models.transport import Answer
 
 CALL_S = 120.0
 TRANSFER_S = 1800.0
 """Seconds for a call that carries requests or results."""
 MOST_BYTES = 2_000_000_000
 """Of the results of a batch."""
+_JSON_HEADERS = {"content-type": "application/json"}
 
 
 ProviderKind = Literal["openai", "anthropic"]
@@ -84,23 +92,36 @@ class BatchResults:
     is_whole: bool = True
 
 
-def results_of(lines: Iterable[LineResult | None], *, is_whole: bool = True) -> BatchResults:
-    """The results of a batch, without the lines that could not be read (None)."""
-    found = list(lines)
-    kept = [line for line in found if line is not None]
-    return BatchResults(kept, is_whole and len(kept) == len(found))
+class BatchProvider(ABC):
+    """The batch endpoint of one backend.
 
+    It lies beside the address at which the backend's model is asked, and is called with the same
+    key and headers. Redirects are not followed, and an address in an answer is never called.
+    """
 
-class BatchProvider(Protocol):
-    """Batches of one backend."""
+    kind: ClassVar[ProviderKind]
+    chat_path: ClassVar[str]
+    """The end of the address at which a model is asked; what comes before is kept."""
+    most_requests: ClassVar[int]
+    most_bytes: ClassVar[int]
+    """Of the requests of one batch."""
 
-    kind: ProviderKind
-    most_requests: int
-    most_bytes: int
+    def __init__(self, backend: LitellmBackend, sample: Request) -> None:
+        """Takes address, key and headers from any request to the backend.
 
+        Raises:
+            ProviderError: its model is asked at another address.
+        """
+        self._secrets = backend.secrets
+        url, self._headers, _ = backend.translate_request(sample)
+        address = url.partition("?")[0]
+        if not address.endswith(self.chat_path):
+            raise ProviderError("bad_request", "this model is not asked at an address for batches")
+        self._base = address.removesuffix(self.chat_path)
+
+    @abstractmethod
     def line(self, custom_id: str, body: bytes) -> bytes:
         """A request as it stands in the file, with what separates it from the next."""
-        ...
 
     async def upload(self, path: Path) -> str | None:
         """Hands the file over; nothing is asked yet. Its id; None where there is no such step.
@@ -108,8 +129,9 @@ class BatchProvider(Protocol):
         Raises:
             ProviderError: it was not taken.
         """
-        ...
+        return None
 
+    @abstractmethod
     async def create(self, path: Path, file_id: str | None) -> str:
         """Has the requests asked; the id of the batch.
 
@@ -117,7 +139,6 @@ class BatchProvider(Protocol):
             ProviderError: there is no batch, or nobody knows whether there is one
                 (`may_be_billed`).
         """
-        ...
 
     async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
         """Whether it can be told if a batch was made of this file, and the id of that batch.
@@ -129,77 +150,40 @@ class BatchProvider(Protocol):
         Raises:
             ProviderError: the provider could not be asked.
         """
-        ...
+        return False, None
 
+    @abstractmethod
     async def look(self, batch_id: str) -> BatchState:
         """How far a batch is.
 
         Raises:
             ProviderError: the provider could not be asked, or knows of no such batch.
         """
-        ...
 
+    @abstractmethod
     async def results(self, batch_id: str, state: BatchState) -> BatchResults:
         """What became of the requests of a batch that has ended.
 
         Raises:
             ProviderError: they could not be fetched; `not_found` where none of them is left.
         """
-        ...
 
-
-def provider_kind(backend: Backend) -> ProviderKind | None:
-    """How a backend takes batches; None where it has to be asked online."""
-    if not isinstance(backend, LitellmBackend):
-        return None
-    if backend.spec.provider == "openai":
-        return "openai"
-    if backend.spec.provider == "anthropic":
-        return "anthropic"
-    return None
-
-
-class EndpointCalls:
-    """Calls to addresses beside the one at which a model is asked, with the same key and headers.
-
-    Redirects are not followed, and an address in an answer is never called.
-    """
-
-    def __init__(self, backend: LitellmBackend, sample: Request, *, chat_path: str) -> None:
-        """Takes what it needs to know an address.
-
-        Args:
-            backend: whose.
-            sample: any request to the backend; address and headers are taken from it.
-            chat_path: the end of the address at which it asks; what comes before is kept.
-
-        Raises:
-            ProviderError: it is asked at another address.
-        """
-        self._secrets = backend.secrets
-        url, headers, _ = backend.translate_request(sample)
-        address = url.partition("?")[0]
-        if not address.endswith(chat_path):
-            raise ProviderError("bad_request", "this model is not asked at an address for batches")
-        self._base = address.removesuffix(chat_path)
-        self._headers = headers
-
-    async def call(
+    async def _call(
         self,
         method: str,
         path: str,
         body: object = None,
         *,
-        headers: Mapping[str, str] | None = None,
+        is_json: bool = True,
         limit_s: float = CALL_S,
     ) -> bytes:
-        """The body of the answer.
+        """The body of the answer from an address beside that of the chat.
 
         Args:
             method: of HTTP.
-            path: beside that of the chat.
-            body: bytes, or a form of aiohttp's.
-            headers: in place of those of a chat; a None leaves them.
+            path: after the part of the address that all calls share.
+            body: bytes, or a form of aiohttp's, which brings its own content type.
+            is_json: whether the content type of a chat fits the body.
             limit_s: seconds for all of it.
 
         Raises:
@@ -208,14 +192,15 @@ class EndpointCalls:
         from ..judges.models.provider_errors import classify
         from ..judges.models.transport import HttpError, RedirectedError, post
 
+        headers = {
+            name: value
+            for name, value in self._headers.items()
+            if is_json or name.lower() != "content-type"
+        }
         try:
             async with asyncio.timeout(limit_s):
                 answer = await post(
-                    self._base + path,
-                    self._headers if headers is None else headers,
-                    body,
-                    method=method,
-                    most_bytes=MOST_BYTES,
+                    self._base + path, headers, body, method=method, most_bytes=MOST_BYTES
                 )
             if answer.status_code != HTTPStatus.OK:
                 raise HttpError(answer)
@@ -232,24 +217,253 @@ class EndpointCalls:
             raise classify(error, secrets=self._secrets()) from error
         return answer.content
 
-    def without_body(self) -> dict[str, str]:
-        """The headers of a call whose body is none of JSON."""
-        return {name: v for name, v in self._headers.items() if name.lower() != "content-type"}
+
+class OpenAIBatches(BatchProvider):
+    """Batches at OpenAI, and at servers that have its /files and /batches."""
+
+    kind = "openai"
+    chat_path = "/chat/completions"
+    most_requests = 50_000
+    most_bytes = 200_000_000
+
+    _ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+    _FULL = "token_limit_exceeded"
+    _A_PAGE = 100
+    _MOST_PAGES = 100
+    _CLOCKS_APART = timedelta(days=2)
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """See `BatchProvider.line`."""
+        head = json.dumps({"custom_id": custom_id, "method": "POST", "url": f"/v1{self.chat_path}"})
+        # The body as it would be sent, not read and written again.
+        return head[:-1].encode() + b', "body": ' + body + b"}\n"
+
+    async def upload(self, path: Path) -> str | None:
+        """See `BatchProvider.upload`."""
+        import aiohttp
+
+        with path.open("rb") as file:
+            form = aiohttp.FormData()
+            form.add_field("purpose", "batch")
+            form.add_field(
+                "file", file, filename="requests.jsonl", content_type="application/octet-stream"
+            )
+            made = await self._call("POST", "/files", form, is_json=False, limit_s=TRANSFER_S)
+        return _id_of(made)
+
+    async def create(self, path: Path, file_id: str | None) -> str:
+        """See `BatchProvider.create`."""
+        asked = {
+            "completion_window": "24h",
+            "endpoint": f"/v1{self.chat_path}",
+            "input_file_id": file_id,
+        }
+        return _id_of(await self._call("POST", "/batches", json.dumps(asked).encode()))
+
+    async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
+        """See `BatchProvider.find`: batches name the files that they were made of."""
+        oldest = (since - self._CLOCKS_APART).timestamp()
+        after = ""
+        for _ in range(self._MOST_PAGES):
+            page = _object(await self._call("GET", f"/batches?limit={self._A_PAGE}{after}"))
+            batches = page.get("data")
+            if not isinstance(batches, list):
+                return False, None
+            for batch in batches:
+                if isinstance(batch, dict) and batch.get("input_file_id") == file_id:
+                    return True, str(batch.get("id"))
+            last = _mapping(batches[-1] if batches else None)
+            made = last.get("created_at")
+            is_older = isinstance(made, int | float) and made < oldest
+            if not page.get("has_more") or is_older:
+                return True, None  # the newest come first
+            if not last.get("id"):
+                return False, None
+            after = f"&after={_quoted(str(last['id']))}"
+        return False, None
+
+    async def look(self, batch_id: str) -> BatchState:
+        """See `BatchProvider.look`."""
+        found = _object(await self._call("GET", f"/batches/{_quoted(batch_id)}"))
+        status = str(found.get("status") or "")
+        counts = _mapping(found.get("request_counts"))
+        listed = _mapping(found.get("errors")).get("data")
+        told = [error for error in listed or () if isinstance(error, dict)]
+        said = "; ".join(str(error.get("message") or "") for error in told[:3])
+        names = (found.get("output_file_id"), found.get("error_file_id"))
+        return BatchState(
+            status,
+            is_ended=status in self._ENDED,
+            done=_total(counts, "completed", "failed"),
+            detail=(said or status) if status == "failed" else None,
+            files=tuple(name for name in names if isinstance(name, str) and name),
+            is_full=any(error.get("code") == self._FULL for error in told),
+        )
+
+    async def results(self, batch_id: str, state: BatchState) -> BatchResults:
+        """See `BatchProvider.results`: answers lie in one file, refusals in another."""
+        lines: list[bytes] = []
+        gone: ProviderError | None = None
+        for file_id in state.files:
+            path = f"/files/{_quoted(file_id)}/content"
+            try:
+                lines += (await self._call("GET", path, limit_s=TRANSFER_S)).splitlines()
+            except ProviderError as error:
+                if error.fault != "not_found":
+                    raise
+                gone = error
+        if gone is not None and not lines:
+            raise gone
+        return _results(lines, self._read, is_whole=gone is None)
+
+    @staticmethod
+    def _read(line: dict[str, Any]) -> LineResult:
+        custom_id, response = line["custom_id"], line.get("response") or {}
+        error = line.get("error")
+        status = int(response.get("status_code") or 0)
+        if status and not (error and status == HTTPStatus.OK):
+            return LineResult(custom_id, _answer(status, response.get("body")))
+        code = error.get("code") if isinstance(error, dict) else None
+        return LineResult(custom_id, None, str(code or "no response").removeprefix("batch_"))
 
 
-def json_object(content: bytes) -> dict[str, Any]:
+class AnthropicBatches(BatchProvider):
+    """Message batches at Anthropic. Nothing in a batch says what it was made of."""
+
+    kind = "anthropic"
+    chat_path = "/v1/messages"
+    most_requests = 100_000
+    most_bytes = 256_000_000
+
+    _BATCHES = "/v1/messages/batches"
+    _STATUS: ClassVar[dict[str, int]] = {
+        "invalid_request_error": 400,
+        "authentication_error": 401,
+        "billing_error": 402,
+        "permission_error": 403,
+        "not_found_error": 404,
+        "request_too_large": 413,
+        "rate_limit_error": 429,
+        "api_error": 500,
+        "timeout_error": 504,
+        "overloaded_error": 529,
+    }
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """See `BatchProvider.line`."""
+        return b'{"custom_id": "' + custom_id.encode() + b'", "params": ' + body + b"},\n"
+
+    async def create(self, path: Path, file_id: str | None) -> str:
+        """See `BatchProvider.create`."""
+        lines = await asyncio.to_thread(path.read_bytes)
+        body = b'{"requests": [\n' + lines.rstrip(b",\n") + b"\n]}"
+        return _id_of(await self._call("POST", self._BATCHES, body, limit_s=TRANSFER_S))
+
+    async def look(self, batch_id: str) -> BatchState:
+        """See `BatchProvider.look`."""
+        found = _object(await self._call("GET", f"{self._BATCHES}/{_quoted(batch_id)}"))
+        status = str(found.get("processing_status"))
+        counts = _mapping(found.get("request_counts"))
+        done = _total(counts, *(name for name in counts if name != "processing"))
+        return BatchState(status, is_ended=status == "ended", done=done)
+
+    async def results(self, batch_id: str, state: BatchState) -> BatchResults:
+        """See `BatchProvider.results`.
+
+        The address is made here and not taken from the answer: the key goes there.
+        """
+        path = f"{self._BATCHES}/{_quoted(batch_id)}/results"
+        lines = (await self._call("GET", path, limit_s=TRANSFER_S)).splitlines()
+        return _results(lines, self._read)
+
+    @classmethod
+    def _read(cls, line: dict[str, Any]) -> LineResult:
+        custom_id, result = line["custom_id"], line["result"]
+        if result["type"] == "succeeded":
+            return LineResult(custom_id, _answer(HTTPStatus.OK, result["message"]))
+        if result["type"] == "errored":
+            error = result["error"].get("error", result["error"])
+            status = cls._STATUS.get(str(error.get("type")), 500)
+            return LineResult(custom_id, _answer(status, {"type": "error", "error": error}))
+        return LineResult(custom_id, None, str(result["type"]))
+
+
+def _results(
+    lines: Sequence[bytes], read: Callable[[dict[str, Any]], LineResult], *, is_whole: bool = True
+) -> BatchResults:
+    """The results of a batch; a line that cannot be read leaves them not whole."""
+    found: list[LineResult] = []
+    for line in lines:
+        try:
+            content = json.loads(line)
+            if not isinstance(content["custom_id"], str):
+                raise TypeError("custom_id")
+            found.append(read(content))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            is_whole = False
+    return BatchResults(found, is_whole)
+
+
+def _answer(status: int, body: object) -> Answer:
+    """What would have come online."""
+    return Answer(status, _JSON_HEADERS, json.dumps(body).encode())
+
+
+def _object(content: bytes) -> dict[str, Any]:
     """The object in an answer; an empty one where it is something else.
 
     Raises:
         ProviderError: it is no JSON.
     """
     try:
-        found = json.loads(content)
+        return _mapping(json.loads(content))
     except (ValueError, RecursionError) as error:
         raise ProviderError(
             "bad_reply", "the batch endpoint answered no JSON", may_be_billed=True
         ) from error
-    return found if isinstance(found, dict) else {}
+
+
+def _mapping(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _total(counts: Mapping[str, object], *names: str) -> int:
+    return sum(number for name in names if isinstance(number := counts.get(name), int))
+
+
+def _id_of(content: bytes) -> str:
+    name = _object(content).get("id")
+    if not isinstance(name, str) or not name:
+        raise ProviderError("bad_reply", "the batch endpoint gave no id", may_be_billed=True)
+    return name
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="")
+
+
+_PROVIDERS: dict[ProviderKind, type[BatchProvider]] = {
+    kind.kind: kind for kind in (OpenAIBatches, AnthropicBatches)
+}
+
+
+def provider_kind(backend: Backend) -> ProviderKind | None:
+    """How a backend takes batches; None where it has to be asked online."""
+    if not isinstance(backend, LitellmBackend):
+        return None
+    return next((kind for kind in _PROVIDERS if kind == backend.spec.provider), None)
+
+
+def provider_of(backend: LitellmBackend, sample: Request) -> BatchProvider:
+    """The batch endpoint of a backend.
+
+    Args:
+        backend: one whose provider has batches.
+        sample: any request to it: key, address and headers are taken from there.
+    """
+    kind = provider_kind(backend)
+    assert kind is not None  # noqa: S101 - asked before
+    return _PROVIDERS[kind](backend, sample)
 
 
 def batch_prices(backend: Backend, *, discount: float | None) -> TokenPrices | None:
