@@ -1,7 +1,6 @@
-"""The prompt construction graph: write, check, repair once, filter, compare.
+"""The prompt construction graph: generators write, other models vote on quality and likeness.
 
-    write → check ┬→ repair (once) → check
-                  └→ filter → compare → end
+    start → generate (one run of the generate graph a generator) → filter → compare → end
 
 One run is one scenario. All generators write at the same time, independently; a failure of one does
 not touch the others. Quality is voted on by models that did not write the prompt, equivalence by
@@ -14,28 +13,34 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..judges.structured import Completion, complete
-from .generate import CallOutcome, ask, has_object, merged, run_graph, sum_of, together, why_failed
-from .prompt_brief import (
-    ECHO_CHARACTERS,
+from .generate import (
+    CallOutcome,
+    Fault,
+    Generated,
+    GenerateState,
+    ask,
+    generate,
+    independent,
+    merged,
+    run_graph,
+    together,
+)
+from .prompt_writing import (
     FLAWS,
     WANTED,
     Block,
     Material,
-    check_set,
+    PromptTask,
     equivalence_question,
-    generation_question,
-    generation_repair,
     quality_question,
-    read_blocks,
 )
 
 if TYPE_CHECKING:
@@ -76,21 +81,11 @@ class Pair(NamedTuple):
         return self.one.generator == self.other.generator
 
 
-def independent_judges(judges: Sequence[Backend], writers: Iterable[Backend]) -> list[Backend]:
-    """The judges that are another model than all writers, one a model; stand-ins left out."""
-    taken = {writer.spec.model for writer in writers}
-    found: dict[str, Backend] = {}
-    for judge in judges:
-        if judge.spec.model not in taken and not judge.spec.is_offline:
-            found.setdefault(judge.spec.model, judge)
-    return list(found.values())
-
-
 def quality_judges(
     generator: Backend, judges: Sequence[Backend], rule: FilterJudges
 ) -> list[Backend]:
     """Who votes on the quality of this generator's prompts."""
-    return independent_judges(judges, () if rule == "all" else (generator,))
+    return independent(judges, () if rule == "all" else (generator,))
 
 
 def pair_judges(
@@ -107,7 +102,7 @@ def pair_judges(
         said = "\x1f".join((str(seed), scenario_id, *names, judge.spec.name))
         return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
-    free = independent_judges(judges, (one, other))
+    free = independent(judges, (one, other))
     return sorted(free, key=draw)[:PAIR_JUDGES]
 
 
@@ -213,6 +208,11 @@ class Construction:
     design: Design
     technology: re.Pattern[str]
 
+    @property
+    def task(self) -> PromptTask:
+        """What every generator is asked for."""
+        return PromptTask(self.material, self.technology)
+
     def generator(self, name: str) -> Backend:
         """The generator of this name."""
         return next(item for item in self.generators if item.spec.name == name)
@@ -294,77 +294,50 @@ class Constructed:
 class ConstructionState(TypedDict, total=False):
     """State of one scenario, as JSON-like values; the scenario's own text is not in it.
 
-    `drafts` holds a generator's blocks and what it takes to ask it once more; `votes` and `pairs`
-    hold votes by key, so that a repeated write changes nothing.
+    `bundles` holds what each generator wrote; `votes` and `pairs` hold votes by key, so that a
+    repeated write changes nothing.
     """
 
-    drafts: Annotated[dict[str, dict[str, Any]], merged]
+    bundles: Annotated[dict[str, GenerateState], merged]
     votes: Annotated[dict[str, dict[str, Any]], merged]
     pairs: Annotated[dict[str, dict[str, Any]], merged]
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A bundle on its way, as it stands in the state.
-
-    Attributes:
-        ended: a final status where there is nothing more to do; None while there is.
-        problem: what was wrong with the form of the whole reply.
-        reply: the first reply, shortened, as a repair shows it back; `response_format` how it was
-            asked for.
-    """
+class GeneratorTask(TypedDict):
+    """What a generate node is sent: who writes."""
 
     generator: str
-    blocks: tuple[Block, ...] = ()
-    ended: BundleStatus | None = None
-    problem: str | None = None
-    reason: str = ""
-    reply: str = ""
-    response_format: Any = "prompt"
-    is_repaired: bool = False
-    repaired_faults: tuple[str, ...] = ()
-    calls: int = 0
-    cost_usd: float | None = 0.0
-    answered_by: str | None = None
 
-    @property
-    def faulty(self) -> tuple[Block, ...]:
-        """The blocks that a repair would ask for."""
-        return tuple(block for block in self.blocks if block.faults)
 
-    @property
-    def wants_repair(self) -> bool:
-        """Whether to ask once more."""
-        return self.ended is None and not self.is_repaired and bool(self.problem or self.faulty)
+def bundle_of(generator: str, made: Generated, task: PromptTask) -> Bundle:
+    """What a run of the generate graph comes to."""
+    is_read = made.written is not None and made.status != "not_asked"
+    blocks = tuple(task.blocks(made.written or {})) if is_read else ()
+    n_usable = sum(block.is_usable for block in blocks)
+    status: BundleStatus
+    if made.status != "read":
+        status = made.status
+    elif n_usable == 0:
+        status = "unreadable"
+    else:
+        status = "complete" if n_usable == len(blocks) else "partial"
+    told = [
+        f"{fault.part}: {fault.code}" if fault.part else fault.detail for fault in made.repaired
+    ]
+    return Bundle(
+        generator, status, blocks, _reason(made.whole), made.is_repaired, tuple(told),
+        made.n_calls, made.cost_usd, made.answered_by,
+    )  # fmt: skip
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        plain = asdict(self)
-        plain["blocks"] = [block.to_json() for block in self.blocks]
-        plain["repaired_faults"] = list(self.repaired_faults)
-        return plain
 
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> Draft:
-        """The reverse of `to_json`."""
-        blocks = tuple(Block.from_json(block) for block in plain["blocks"])
-        faults = tuple(plain["repaired_faults"])
-        return cls(**{**plain, "blocks": blocks, "repaired_faults": faults})
-
-    def bundle(self) -> Bundle:
-        """The bundle it ends as."""
-        n_usable = sum(block.is_usable for block in self.blocks)
-        status = self.ended
-        if status is None:
-            if self.problem is not None or n_usable == 0:
-                status = "unreadable"
-            else:
-                status = "complete" if n_usable == len(self.blocks) else "partial"
-        blocks = () if status == "not_asked" else self.blocks
-        return Bundle(
-            self.generator, status, blocks, self.reason, self.is_repaired, self.repaired_faults,
-            self.calls, self.cost_usd, self.answered_by,
-        )  # fmt: skip
+def _reason(whole: Sequence[Fault]) -> str:
+    """Why there is nothing, or nothing better."""
+    if not whole:
+        return ""
+    last = whole[-1]
+    if last.code in ("budget", "interrupted"):
+        return last.code
+    return f"repair: {last.detail}" if last.code == "repair_failed" else last.detail
 
 
 def usable_numbers(bundles: Sequence[Bundle]) -> dict[str, list[int]]:
@@ -388,104 +361,20 @@ class WorkPlan:
     unjudged_pairs: tuple[Pair, ...] = field(default=())
 
 
-async def write_bundle(work: Construction, generator: Backend) -> Draft:
-    """A generator's first reply, its questions each checked for itself.
+# A coroutine: LangGraph sends plain functions to a thread.
+async def to_generators(state: ConstructionState, runtime: Any) -> list[Any]:
+    """A Send for every generator."""
+    from langgraph.types import Send
 
-    Raises:
-        StoreError: the ledger cannot be written.
-    """
-    question = generation_question(work.material, secret=work.client.ledger.secret)
-    done = await complete(work.client, generator, question)
-    draft = _paid(Draft(generator.spec.name, answered_by=done.answered_by), done)
-    if done.status == "failed":
-        refused = done.reason == "content_policy"
-        return replace(draft, ended="refused" if refused else "failed", reason=why_failed(done))
-    if done.status == "not_asked":
-        return replace(draft, ended="not_asked", reason=done.reason or "")
-    if done.status == "refused":
-        return replace(draft, ended="refused", reason=done.detail or "")
-    form = done.response_format or "prompt"
-    draft = replace(draft, reply=done.text[:ECHO_CHARACTERS], response_format=form)
-    if not has_object(done):
-        return replace(draft, problem=done.reason, reason=why_failed(done))
-    return replace(draft, blocks=_blocks(work, done, work.material.numbers))
+    names = [generator.spec.name for generator in runtime.context.generators]
+    return [Send("generate", GeneratorTask(generator=name)) for name in names]
 
 
-async def repair_bundle(work: Construction, draft: Draft) -> Draft:
-    """The draft after its one repair: the prompts at fault anew, the others as they stood.
-
-    Raises:
-        StoreError: the ledger cannot be written.
-    """
-    numbers = [block.number for block in draft.faulty] or list(work.material.numbers)
-    faults = [(block.number, code) for block in draft.faulty for code in block.faults]
-    told = tuple(f"{number}: {code}" for number, code in faults) or (draft.reason,)
-    question = generation_repair(
-        work.material,
-        draft.reply,
-        faults,
-        numbers,
-        secret=work.client.ledger.secret,
-        problem=draft.problem,
-    )
-    generator = work.generator(draft.generator)
-    done = await complete(work.client, generator, question, response_format=draft.response_format)
-    tried = _paid(replace(draft, is_repaired=True, repaired_faults=told), done)
-    if done.status == "not_asked":
-        return replace(tried, ended="not_asked", reason=done.reason or "")
-    if done.status == "refused" and draft.problem is not None:
-        return replace(tried, ended="refused", reason=done.detail or "")
-    if not has_object(done):
-        return replace(tried, reason=f"repair: {why_failed(done)}")
-    mended = {block.number: block for block in draft.blocks}
-    for block in _blocks(work, done, numbers):
-        before = mended.get(block.number)
-        # A prompt whose label alone was at fault stands where its repair brought nothing better.
-        if before is None or block.is_usable or not before.is_usable:
-            mended[block.number] = block
-    blocks = tuple(mended[number] for number in sorted(mended))
-    return replace(tried, blocks=blocks, problem=None, reason="")
-
-
-def _blocks(
-    work: Construction, done: Completion[dict[str, Any]], numbers: Sequence[int]
-) -> tuple[Block, ...]:
-    material = work.material
-    terms = work.technology if material.technology else None
-    return tuple(read_blocks(done.found, numbers, material=material.text, technology=terms))
-
-
-def _paid(draft: Draft, done: Completion[dict[str, Any]]) -> Draft:
-    cost = sum_of(draft.cost_usd, done.cost_usd)
-    return replace(draft, calls=draft.calls + done.calls, cost_usd=cost)
-
-
-async def write_node(state: ConstructionState, runtime: Runtime[Construction]) -> ConstructionState:
-    """Every generator's first reply, or why there is none."""
+async def generate_node(task: GeneratorTask, runtime: Runtime[Construction]) -> ConstructionState:
+    """What one generator wrote, checked and repaired."""
     work = runtime.context
-    drafts = await together([write_bundle(work, generator) for generator in work.generators])
-    return {"drafts": {draft.generator: draft.to_json() for draft in drafts}}
-
-
-async def check_node(state: ConstructionState, runtime: Runtime[Construction]) -> ConstructionState:
-    """What is wrong between the prompts of each bundle, as they stand now."""
-    technology = runtime.context.material.technology
-    drafts: dict[str, dict[str, Any]] = {}
-    for name, plain in state.get("drafts", {}).items():
-        draft = Draft.from_json(plain)
-        checked = replace(draft, blocks=tuple(check_set(draft.blocks, technology=technology)))
-        drafts[name] = checked.to_json()
-    return {"drafts": drafts}
-
-
-async def repair_node(
-    state: ConstructionState, runtime: Runtime[Construction]
-) -> ConstructionState:
-    """The prompts at fault written anew; the others stand as they were."""
-    work = runtime.context
-    drafts = [Draft.from_json(plain) for plain in state.get("drafts", {}).values()]
-    mended = await together([repair_bundle(work, draft) for draft in drafts if draft.wants_repair])
-    return {"drafts": {draft.generator: draft.to_json() for draft in mended}}
+    written = await generate(work.task, work.client, work.generator(task["generator"]))
+    return {"bundles": {task["generator"]: written}}
 
 
 async def filter_node(
@@ -547,26 +436,16 @@ async def compare_node(
     }
 
 
-def after_check(state: ConstructionState) -> str:
-    """Where to go once the checks are done."""
-    drafts = (Draft.from_json(plain) for plain in state.get("drafts", {}).values())
-    return "repair" if any(draft.wants_repair for draft in drafts) else "filter"
-
-
 def build_prompt_construction_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `Construction` is its runtime context."""
     from langgraph.graph import END, START, StateGraph
 
     graph: Any = StateGraph(ConstructionState, context_schema=Construction)
-    graph.add_node("write", write_node)
-    graph.add_node("check", check_node)
-    graph.add_node("repair", repair_node)
+    graph.add_node("generate", generate_node, input_schema=GeneratorTask)
     graph.add_node("filter", filter_node)
     graph.add_node("compare", compare_node)
-    graph.add_edge(START, "write")
-    graph.add_edge("write", "check")
-    graph.add_conditional_edges("check", after_check, ["repair", "filter"])
-    graph.add_edge("repair", "check")
+    graph.add_conditional_edges(START, to_generators, ["generate"])
+    graph.add_edge("generate", "filter")
     graph.add_edge("filter", "compare")
     graph.add_edge("compare", END)
     return graph.compile(checkpointer=checkpointer, name="prompt-construction")
@@ -584,7 +463,7 @@ async def construct(work: Construction) -> Constructed:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    start: ConstructionState = {"drafts": {}, "votes": {}, "pairs": {}}
+    start: ConstructionState = {"bundles": {}, "votes": {}, "pairs": {}}
     state: ConstructionState = await run_graph(prompt_construction_graph(), start, work)
     bundles = _bundles(work, state)
     votes = _votes(state)
@@ -666,9 +545,9 @@ def quality_outcomes(
 
 
 def _bundles(work: Construction, state: ConstructionState) -> tuple[Bundle, ...]:
-    drafts = state.get("drafts", {})
+    made = state.get("bundles", {})
     names = [generator.spec.name for generator in work.generators]
-    return tuple(Draft.from_json(drafts[name]).bundle() for name in names)
+    return tuple(bundle_of(name, Generated.of(made[name]), work.task) for name in names)
 
 
 def _texts(bundles: Sequence[Bundle]) -> dict[PromptRef, str]:

@@ -1,37 +1,41 @@
-"""The reframing graph: rewrite, check, repair once, review by a second model.
+"""Reframing: one prompt put into the mouths of different people, by the generate graph.
 
-    rewrite → check ┬→ repair (once) → check
-                    └→ review ┬→ repair (once) → check → review
-                              └→ end
-
-One run is one prompt. Every call goes through the ledger, which makes a run resumable, so no
-checkpointer is needed. An expected failure is a recorded outcome, not an exception.
+`reframe` is one run: a model rewrites the prompt into every framing, rules check the variants, the
+faulty ones are rewritten once, and a second model reviews what passed. What the two are told stands
+in `templates/rewrite.yaml` and `templates/review.yaml`.
 """
 
 from __future__ import annotations
 
 import hashlib
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any, Literal, TypedDict, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-
-from ..errors import AreopagusError, InputError
+from ..errors import InputError
 from ..judges.models.backend import Backend
-from ..judges.models.client import Answer, Client
-from ..judges.models.credentials import redact
-from ..judges.models.request import ResponseFormat
-from ..judges.structured import Question, complete
+from ..judges.models.budget import REPAIR_OUTPUT_FACTOR, worst_usd
+from ..judges.models.client import Client
+from ..judges.models.request import Request
+from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema
+from ..judges.structured import Question
 from ..records.spreadsheets import writable
 from ..records.variants import VariantRow, as_generated
-from .framings import Framing
-from .generate import has_object, run_graph, sum_of, why_failed
-from .rewriting import ReviewOutcome, review_variants, rewrite_question, rewrite_repair
-from .variant_checks import WHOLE_SET, VariantFault, check_variants
+from .framings import Framing, opposite_pairs
+from .generate import (
+    WHOLE,
+    Checked,
+    Fault,
+    Generated,
+    RepairRequest,
+    WritingTask,
+    generate,
+    independent,
+)
+from .prompt_template import load_prompt_template
+from .variant_checks import check_variants, variants_schema
+
+ReviewOutcome = Literal["passed", "failed", "not_checked"]
 
 ReframedStatus = Literal["accepted", "partial", "failed", "not_asked"]
 """`accepted`: every framing has a usable variant. `partial`: some have. `failed`: none has.
@@ -44,52 +48,190 @@ VariantStatus = Literal["accepted", "failed", "not_asked"]
 
 NO_SECOND_MODEL = "no second model"
 
+REVIEW_CODES: Mapping[str, str] = {
+    "self_contained": "not_self_contained",
+    "same_question": "other_question",
+    "natural": "not_natural",
+    "faithful": "not_faithful",
+}
+"""What a reviewer answers of each variant, and the fault where it says no."""
 
-class ReframingState(TypedDict, total=False):
-    """State of one prompt. Variants are results and stand here; the prompt's own text does not.
+NOT_IN_TENSION = "not_in_tension"
+"""The fault of both halves of a pair of opposites that do not stand against each other."""
 
-    `variants` is what the rewriter wrote, unchecked. `reply` is its first reply, shortened, as the
-    repair shows it back; `response_format` how it was asked for; `problem` what was wrong with its
-    form. `faults` are those of the variants as they stand, `set_faults` those of the whole reply,
-    `repair_faults` those that the repair was asked for. `passed` names the variants that passed a
-    review. `ended` is `not_asked` or `failed` where there is nothing more to do.
-    """
-
-    prompt_id: str
-    variants: dict[str, Any]
-    faults: list[dict[str, Any]]
-    set_faults: list[dict[str, Any]]
-    skipped: list[str]
-    reply: str
-    response_format: ResponseFormat
-    problem: str | None
-    repaired: bool
-    repair_faults: list[dict[str, Any]]
-    review: dict[str, Any]
-    passed: list[str]
-    ended: str | None
-    calls: int
-    cost_usd: float | None
-    ledger_keys: list[str]
-    answered_by: str | None
+_REASON_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Rewriting:
-    """Runtime context of one run of the graph: one prompt, who rewrites it and who reviews."""
+class ReframingTask(WritingTask):
+    """One prompt to be rewritten into these framings; another repeat asks for other variants."""
 
-    prompt_id: str
     baseline: str
     framings: tuple[Framing, ...]
-    rewriter: Backend
-    reviewer: Backend | None
-    client: Client
     repeat: int = 0
 
-    def question(self) -> Question[dict[str, Any]]:
-        """What the rewriter is asked first."""
-        secret = self.client.ledger.secret
+    # Of a pair that does not stand in tension it is enough to write one half anew.
+    soft = frozenset({NOT_IN_TENSION})
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The framings' ids."""
+        return tuple(framing.id for framing in self.framings)
+
+    def write(self, secret: bytes) -> Question[dict[str, Any]]:
+        """What a rewriter is asked: one variant in each framing."""
         return rewrite_question(self.baseline, self.framings, secret=secret, repeat=self.repeat)
+
+    def check(self, written: Mapping[str, Any]) -> Checked:
+        """What the rules find in the variants."""
+        return check_variants(self.baseline, written, self.framings)
+
+    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
+        """The request to write the variants of some framings anew."""
+        wanted = self._named(asked.parts)
+        return load_prompt_template("rewrite").asked_anew(
+            self.write(secret),
+            variants_schema(wanted),
+            reply=asked.reply,
+            problem=asked.problem,
+            faults=[(f"{fault.part} " if fault.part else "", fault.code) for fault in asked.faults],
+            parts=asked.parts,
+            stand_in=_stand_in(wanted),
+            labels=_labels(wanted),
+        )
+
+    def shown_together(self, fresh: Sequence[str], sound: Sequence[str]) -> list[str]:
+        """The fresh variants, each beside its opposite where that is sound."""
+        return [
+            framing.id
+            for framing in self.framings
+            if framing.id in fresh or (framing.opposite in fresh and framing.id in sound)
+        ]
+
+    def review(self, written: Mapping[str, Any], secret: bytes) -> Question[dict[str, Any]]:
+        """What a second model is asked about these variants."""
+        shown = self._named(written)
+        return review_question(self.baseline, written, shown, secret=secret, repeat=self.repeat)
+
+    def read_review(
+        self, value: Mapping[str, Any], shown: Sequence[str], fresh: Sequence[str]
+    ) -> list[Fault]:
+        """The faults of the fresh variants, and of pairs that do not stand in tension."""
+        framings = self._named(shown)
+        faults = [
+            Fault(framing.id, code, _reason(value, f"{framing.id}__reason"))
+            for framing in framings
+            for key, code in REVIEW_CODES.items()
+            if framing.id in fresh and value[f"{framing.id}__{key}"] is False
+        ]
+        for number, pair in enumerate(opposite_pairs(framings), start=1):
+            if value[f"pair_{number}__in_tension"] is False:
+                reason = _reason(value, f"pair_{number}__reason")
+                faults += [Fault(framing.id, NOT_IN_TENSION, reason) for framing in pair]
+        return faults
+
+    def _named(self, ids: Iterable[str]) -> list[Framing]:
+        wanted = set(ids)
+        return [framing for framing in self.framings if framing.id in wanted]
+
+
+def rewrite_question(
+    baseline: str, framings: Sequence[Framing], *, secret: bytes, repeat: int = 0
+) -> Question[dict[str, Any]]:
+    """What a rewriter is asked: one variant in each framing.
+
+    Args:
+        baseline: the prompt.
+        framings: what to write, in order.
+        secret: the ledger's, for the marker.
+        repeat: another number asks for other variants.
+    """
+    return load_prompt_template("rewrite").question(
+        {"PROMPT": baseline},
+        variants_schema(framings),
+        secret=secret,
+        purpose="rewrite",
+        values={"framings": _framing_text(framings)},
+        repeat=repeat,
+        labels=_labels(framings),
+        stand_in=_stand_in(framings),
+        repairs=False,
+    )
+
+
+def review_schema(framings: Sequence[Framing]) -> OutputSchema[dict[str, Any]]:
+    """A reason and four answers for each variant, a reason and one answer for each pair."""
+    fields: dict[str, Value] = {}
+    for framing in framings:
+        fields[f"{framing.id}__reason"] = TEXT
+        fields |= {f"{framing.id}__{key}": FLAG for key in REVIEW_CODES}
+    for number, _ in enumerate(opposite_pairs(framings), start=1):
+        fields |= {f"pair_{number}__reason": TEXT, f"pair_{number}__in_tension": FLAG}
+    return object_schema(fields)
+
+
+def review_question(
+    baseline: str,
+    variants: Mapping[str, str],
+    framings: Sequence[Framing],
+    *,
+    secret: bytes,
+    repeat: int = 0,
+) -> Question[dict[str, Any]]:
+    """What a reviewer is asked about the variants of these framings."""
+    template = load_prompt_template("review")
+    pairs = [
+        f"pair_{number} is {one.id} and {other.id}"
+        for number, (one, other) in enumerate(opposite_pairs(framings), start=1)
+    ]
+    return template.question(
+        {"ORIGINAL": baseline} | {f"VERSION {f.id}": variants[f.id] for f in framings},
+        review_schema(framings),
+        secret=secret,
+        purpose="review",
+        values={
+            "questions": template.asked(),
+            "pairs": template.text("pairs", pairs="; ".join(pairs)) if pairs else "",
+            "framings": _framing_text(framings),
+        },
+        repeat=repeat,
+        labels=_labels(framings),
+    )
+
+
+def _framing_text(framings: Sequence[Framing]) -> list[str]:
+    template = load_prompt_template("rewrite")
+    return [
+        "The framings:",
+        *(
+            template.text("framing", id=one.id, label=one.label, instruction=one.instruction)
+            for one in framings
+        ),
+        *(
+            template.text("opposites", one=one.id, other=other.id)
+            for one, other in opposite_pairs(framings)
+        ),
+    ]
+
+
+def _labels(framings: Sequence[Framing]) -> dict[str, str]:
+    return {"framings": ",".join(framing.id for framing in framings)}
+
+
+def _stand_in(framings: Sequence[Framing]) -> Mapping[str, Any]:
+    """What the embedded rewriter needs and cannot read out of the messages."""
+    from ..judges.offline.writers import REWRITER_VERSION
+
+    return {
+        "version": REWRITER_VERSION,
+        "framings": {framing.id: list(framing.stand_in) for framing in framings},
+    }
+
+
+def _reason(value: Mapping[str, object], key: str) -> str:
+    text = " ".join(str(value[key]).split())
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    return shown if len(shown) <= _REASON_CHARACTERS else shown[: _REASON_CHARACTERS - 1] + "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +294,19 @@ class Reframed:
     status: ReframedStatus
     variants: Mapping[str, str] = field(default_factory=dict)
     rejected: Mapping[str, str] = field(default_factory=dict)
-    reasons: tuple[VariantFault, ...] = ()
+    reasons: tuple[Fault, ...] = ()
     statuses: Mapping[str, VariantStatus] = field(default_factory=dict)
     repaired: bool = False
-    repaired_faults: tuple[VariantFault, ...] = ()
+    repaired_faults: tuple[Fault, ...] = ()
     checks: VariantChecks = field(default_factory=lambda: VariantChecks(None))
     calls: int = 0
     cost_usd: float | None = 0.0
     ledger_keys: tuple[str, ...] = ()
     answered_by: str | None = None
 
-    def reasons_for(self, framing: str) -> tuple[VariantFault, ...]:
+    def reasons_for(self, framing: str) -> tuple[Fault, ...]:
         """What is wrong with this variant, or with the whole reply."""
-        return tuple(fault for fault in self.reasons if fault.framing in ("", framing))
+        return tuple(fault for fault in self.reasons if fault.part in (WHOLE, framing))
 
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
@@ -175,16 +317,20 @@ class Reframed:
             "status": self.status,
             "variants": dict(self.variants),
             "rejected": dict(self.rejected),
-            "reasons": [fault.to_json() for fault in self.reasons],
+            "reasons": _plain(self.reasons),
             "statuses": dict(self.statuses),
             "repaired": self.repaired,
-            "repaired_faults": [fault.to_json() for fault in self.repaired_faults],
+            "repaired_faults": _plain(self.repaired_faults),
             "checks": self.checks.to_json(),
             "calls": self.calls,
             "cost_usd": self.cost_usd,
             "ledger_keys": list(self.ledger_keys),
             "answered_by": self.answered_by,
         }
+
+
+def _plain(faults: Iterable[Fault]) -> list[dict[str, str]]:
+    return [{"framing": fault.part, "code": fault.code, "detail": fault.detail} for fault in faults]
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,21 +373,13 @@ def assign_rewriters(
     # Without the shift the first model by name would have the larger batch in every study.
     shift = int(_draw(seed, ""), 16) % len(writers)
     assigned = {name: (place + shift) % len(writers) for place, name in enumerate(order)}
-    return {
-        name: Assignment(writers[place], _reviewer(place, writers, reviewers))
-        for name, place in sorted(assigned.items())
-    }
-
-
-def _reviewer(
-    place: int, writers: Sequence[Backend], reviewers: Sequence[Backend]
-) -> Backend | None:
-    writer = writers[place]
-    others = [*sorted(reviewers, key=_by_name), *writers[place + 1 :], *writers[:place]]
-    for other in others:
-        if other.spec.model != writer.spec.model and not other.spec.is_offline:
-            return other
-    return None
+    found: dict[str, Assignment] = {}
+    for name, place in sorted(assigned.items()):
+        others = [*sorted(reviewers, key=_by_name), *writers[place + 1 :], *writers[:place]]
+        found[name] = Assignment(
+            writers[place], next(iter(independent(others, [writers[place]])), None)
+        )
+    return found
 
 
 def _by_name(backend: Backend) -> tuple[str, str]:
@@ -252,42 +390,60 @@ def _draw(seed: int, name: str) -> str:
     return hashlib.sha256(f"{seed}\x1f{name}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def reframed(state: ReframingState, work: Rewriting) -> Reframed:
+def reframed(
+    prompt_id: str,
+    task: ReframingTask,
+    made: Generated,
+    rewriter: Backend,
+    reviewer: Backend | None,
+) -> Reframed:
     """The outcome: each framing for itself, both halves of a pair that is not in tension failed."""
-    names = [framing.id for framing in work.framings]
-    set_faults = _faults(state.get("set_faults", []))
-    checked = _faults(state.get("faults", []))
-    review = state.get("review") or {}
-    reviewed = _faults(review.get("faults", []))
-    ended = state.get("ended") or ("failed" if state.get("problem") else None)
-    faulty = {fault.framing for fault in (*checked, *reviewed)}
-    variants = state.get("variants", {})
-    statuses: dict[str, VariantStatus]
-    if ended is not None:
-        # Unfinished or unreadable as a whole: nothing of it was found good.
-        closed: VariantStatus = "not_asked" if ended == "not_asked" else "failed"
-        statuses = dict.fromkeys(names, closed)
-    else:
-        statuses = {name: "failed" if name in faulty else "accepted" for name in names}
-    usable = {name: str(variants[name]) for name in names if statuses[name] == "accepted"}
-    texts = {name: variants[name] for name in names if type(variants.get(name)) is str}
+    names = task.parts
+    review = made.review or {}
+    reviewed: tuple[Fault, ...] = review.get("faults", ())
+    faulty = {fault.part for fault in (*made.faults, *reviewed)}
+    written = made.written or {}
+    is_open = made.status == "read"
+    # Unfinished or unreadable as a whole: nothing of it was found good.
+    closed: VariantStatus = "not_asked" if made.status == "not_asked" else "failed"
+    statuses: dict[str, VariantStatus] = {
+        name: closed if not is_open else "failed" if name in faulty else "accepted"
+        for name in names
+    }
+    usable = {name: str(written[name]) for name in names if statuses[name] == "accepted"}
+    texts = {name: written[name] for name in names if type(written.get(name)) is str}
+    outcome: ReviewOutcome = review.get("outcome", "not_checked")
+    why: str = review.get("why", "")
+    if not review:
+        why = "not_asked" if made.status == "not_asked" else "no_variant"
+        why = NO_SECOND_MODEL if reviewer is None else why
     return Reframed(
-        prompt_id=work.prompt_id,
-        rewriter=work.rewriter.spec.name,
-        reviewer=None if work.reviewer is None else work.reviewer.spec.name,
+        prompt_id=prompt_id,
+        rewriter=rewriter.spec.name,
+        reviewer=None if reviewer is None else reviewer.spec.name,
         status=_status(statuses, usable),
         variants=usable,
         rejected={name: text for name, text in texts.items() if statuses[name] == "failed"},
-        reasons=(*set_faults, *checked, *reviewed),
+        reasons=(*made.whole, *made.faults, *reviewed),
         statuses=statuses,
-        repaired=state.get("repaired", False),
-        repaired_faults=_faults(state.get("repair_faults", [])),
-        checks=_checks(state, work, any_text=bool(texts), any_fault=bool(checked), ended=ended),
-        calls=state.get("calls", 0),
-        cost_usd=state.get("cost_usd", 0.0),
-        ledger_keys=tuple(state.get("ledger_keys", [])),
-        answered_by=state.get("answered_by"),
+        repaired=made.is_repaired,
+        repaired_faults=made.repaired,
+        checks=VariantChecks(
+            not made.faults if texts and is_open else None, made.skipped, outcome, why
+        ),
+        calls=made.n_calls,
+        cost_usd=made.cost_usd,
+        ledger_keys=made.ledger_keys,
+        answered_by=made.answered_by,
     )
+
+
+def _status(statuses: Mapping[str, VariantStatus], usable: Mapping[str, str]) -> ReframedStatus:
+    if "not_asked" in statuses.values():
+        return "not_asked"
+    if len(usable) == len(statuses):
+        return "accepted"
+    return "partial" if usable else "failed"
 
 
 def variant_rows(outcome: Reframed, baseline: str) -> list[VariantRow]:
@@ -315,195 +471,6 @@ def variant_rows(outcome: Reframed, baseline: str) -> list[VariantRow]:
     ]
 
 
-def failed_by_defect(work: Rewriting, detail: str) -> Reframed:
-    """The outcome where this program fell over; the other prompts stand."""
-    names = [framing.id for framing in work.framings]
-    return Reframed(
-        prompt_id=work.prompt_id,
-        rewriter=work.rewriter.spec.name,
-        reviewer=None if work.reviewer is None else work.reviewer.spec.name,
-        status="failed",
-        reasons=(VariantFault(WHOLE_SET, "no_reply", f"internal: {detail}"),),
-        statuses=dict.fromkeys(names, "failed"),
-        checks=VariantChecks(None, review_why="no_variant"),
-        cost_usd=None,
-    )
-
-
-def _status(statuses: dict[str, VariantStatus], usable: dict[str, str]) -> ReframedStatus:
-    if "not_asked" in statuses.values():
-        return "not_asked"
-    if len(usable) == len(statuses):
-        return "accepted"
-    return "partial" if usable else "failed"
-
-
-def _checks(
-    state: ReframingState, work: Rewriting, *, any_text: bool, any_fault: bool, ended: str | None
-) -> VariantChecks:
-    review = state.get("review") or {}
-    outcome: ReviewOutcome = review.get("outcome", "not_checked")
-    why: str = review.get("why", "")
-    if not review:
-        if work.reviewer is None:
-            why = NO_SECOND_MODEL
-        else:
-            why = "not_asked" if ended == "not_asked" else "no_variant"
-    return VariantChecks(
-        deterministic=not any_fault if any_text and ended is None else None,
-        skipped=tuple(state.get("skipped", [])),
-        review=outcome,
-        review_why=why,
-    )
-
-
-def _faults(plain: list[dict[str, str]]) -> tuple[VariantFault, ...]:
-    return tuple(VariantFault.from_json(fault) for fault in plain)
-
-
-_ECHO_CHARACTERS = 4_000
-
-
-async def rewrite_node(state: ReframingState, runtime: Runtime[Rewriting]) -> ReframingState:
-    """The first set of variants, or why there is none."""
-    work = runtime.context
-    _tell(runtime, "rewrite")
-    done = await complete(work.client, work.rewriter, work.question())
-    paid = _paid(state, done.answers)
-    if done.status == "failed":
-        return {**_ended("failed", "no_reply", why_failed(done)), **paid}
-    if done.status == "not_asked":
-        return {**_unasked(done.reason, done.detail), **paid}
-    if done.status == "refused":
-        return {**_ended("failed", "refused", done.detail or ""), **paid}
-    form_fault = VariantFault(WHOLE_SET, "unreadable", why_failed(done)).to_json()
-    return {
-        **paid,
-        "variants": dict(done.found),
-        "problem": None if has_object(done) else done.reason,
-        "reply": done.text[:_ECHO_CHARACTERS],
-        "response_format": done.response_format or "prompt",
-        "answered_by": done.answered_by,
-        "set_faults": [] if has_object(done) else [form_fault],
-    }
-
-
-async def check_node(state: ReframingState, runtime: Runtime[Rewriting]) -> ReframingState:
-    """What the deterministic checks find in the variants as they stand now."""
-    work = runtime.context
-    if state.get("ended") or state.get("problem"):
-        return {"faults": [], "skipped": []}
-    report = check_variants(work.baseline, state.get("variants", {}), work.framings)
-    return {
-        "faults": [fault.to_json() for fault in report.faults],
-        "skipped": list(report.skipped),
-    }
-
-
-async def repair_node(state: ReframingState, runtime: Runtime[Rewriting]) -> ReframingState:
-    """The faulty variants written anew; the others stand as they were."""
-    work = runtime.context
-    problem = state.get("problem")
-    faults = _standing_faults(state)
-    faulty = {fault.framing for fault in faults}
-    wanted = [framing for framing in work.framings if framing.id in faulty] or work.framings
-    made: ReframingState = {
-        "repaired": True,
-        "repair_faults": [fault.to_json() for fault in faults] or state.get("set_faults", []),
-    }
-    _tell(runtime, "repair")
-    question = rewrite_repair(
-        work.question(), state.get("reply", ""), faults, wanted, problem=problem
-    )
-    form = state.get("response_format", "prompt")
-    done = await complete(work.client, work.rewriter, question, response_format=form)
-    made.update(_paid(state, done.answers))
-    if done.status == "not_asked":
-        return {**made, **_unasked(done.reason, done.detail)}
-    if done.status == "refused" and problem:
-        return {**made, **_ended("failed", "refused", done.detail or "")}
-    if not has_object(done):
-        return {**made, **_not_mended(state, why_failed(done))}
-    return {**made, **_mended(state, work.framings, wanted, done.found)}
-
-
-async def review_node(state: ReframingState, runtime: Runtime[Rewriting]) -> ReframingState:
-    """The second model's word on what passed the checks and has not passed a review yet."""
-    work = runtime.context
-    assert work.reviewer is not None  # noqa: S101 - the route leads here with one alone
-    fresh = set(_to_review(state, work.framings))
-    # A half that stands is shown once more: its opposite is new, and they are judged together.
-    shown = [
-        framing
-        for framing in work.framings
-        if framing.id in fresh
-        or (framing.opposite in fresh and framing.id in _sound(state, work.framings))
-    ]
-    variants = state.get("variants", {})
-    texts = {framing.id: str(variants[framing.id]) for framing in shown}
-    _tell(runtime, "review")
-    review = await review_variants(
-        work.client, work.reviewer, work.baseline, texts, shown, repeat=work.repeat
-    )
-    if review.is_unasked:
-        return {**_unasked(review.why, None), **_paid(state, review.answers)}
-    faults = [
-        fault for fault in review.faults if fault.framing in fresh or fault.code == "not_in_tension"
-    ]
-    outcome = "failed" if faults else "passed"
-    passed = [name for name in texts if name not in {fault.framing for fault in faults}]
-    known = [name for name in state.get("passed", []) if name not in texts]
-    return {
-        **_paid(state, review.answers),
-        "review": {
-            "outcome": review.outcome if review.outcome == "not_checked" else outcome,
-            "why": review.why,
-            "faults": [fault.to_json() for fault in faults],
-        },
-        "passed": known + passed if review.outcome != "not_checked" else state.get("passed", []),
-    }
-
-
-def after_check(state: ReframingState, runtime: Runtime[Rewriting]) -> str:
-    """Where to go once the checks are done."""
-    work = runtime.context
-    if state.get("ended"):
-        return END
-    if (state.get("problem") or state.get("faults")) and not state.get("repaired"):
-        return "repair"
-    if state.get("problem") or work.reviewer is None or state.get("review"):
-        return END  # a review that is still there is of these very texts: the repair brought none
-    return "review" if _to_review(state, work.framings) else END
-
-
-def after_review(state: ReframingState) -> str:
-    """Where to go once the review is there."""
-    if state.get("ended") or state.get("repaired"):
-        return END
-    return "repair" if state.get("review", {}).get("outcome") == "failed" else END
-
-
-def build_reframing_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `Rewriting` is its runtime context."""
-    graph: Any = StateGraph(ReframingState, context_schema=Rewriting)
-    graph.add_node("rewrite", rewrite_node)
-    graph.add_node("check", check_node)
-    graph.add_node("repair", repair_node)
-    graph.add_node("review", review_node)
-    graph.add_edge(START, "rewrite")
-    graph.add_edge("rewrite", "check")
-    graph.add_conditional_edges("check", after_check, ["repair", "review", END])
-    graph.add_edge("repair", "check")
-    graph.add_conditional_edges("review", after_review, ["repair", END])
-    return graph.compile(checkpointer=checkpointer, name="reframing")
-
-
-@cache
-def reframing_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_reframing_graph()
-
-
 async def reframe(
     client: Client,
     prompt_id: str,
@@ -528,89 +495,58 @@ async def reframe(
     Raises:
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
-    work = Rewriting(prompt_id, baseline, tuple(framings), rewriter, reviewer, client, repeat)
-    start: ReframingState = {"prompt_id": prompt_id, "calls": 0, "cost_usd": 0.0}
-    try:
-        state = await run_graph(reframing_graph(), start, work)
-    except AreopagusError:
-        raise
-    except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1:]
-        place = f" ({last[0].name}, line {last[0].lineno})" if last else ""
-        return failed_by_defect(work, redact(f"{type(error).__name__}: {error}{place}"))
-    return reframed(state, work)
+    task = ReframingTask(baseline, tuple(framings), repeat)
+    made = Generated.of(await generate(task, client, rewriter, reviewer))
+    return reframed(prompt_id, task, made, rewriter, reviewer)
 
 
-def _sound(state: ReframingState, framings: Sequence[Framing]) -> list[str]:
-    faulty = {fault["framing"] for fault in state.get("faults", [])}
-    variants = state.get("variants", {})
-    return [f.id for f in framings if f.id in variants and f.id not in faulty]
+MOST_WRITING_CALLS = 2
+"""The first set of variants, and one repair."""
+
+MOST_REVIEW_CALLS = 4
+"""A review before the repair and one after it, each asked once more where its form cannot be
+read."""
+
+_UTF8_BYTES = 4
+_ECHO_CHARACTERS = 4_000
 
 
-def _to_review(state: ReframingState, framings: Sequence[Framing]) -> list[str]:
-    passed = set(state.get("passed", []))
-    return [name for name in _sound(state, framings) if name not in passed]
+def most_writing_usd(
+    backend: Backend, request: Request, *, framings: int, is_first_paid: bool = False
+) -> float | None:
+    """US dollars if the set has to be repaired; None where the price is unknown.
 
-
-def _standing_faults(state: ReframingState) -> list[VariantFault]:
-    plain = [*state.get("faults", []), *state.get("review", {}).get("faults", [])]
-    return [VariantFault.from_json(fault) for fault in plain]
-
-
-def _mended(
-    state: ReframingState,
-    framings: Sequence[Framing],
-    wanted: Sequence[Framing],
-    written: Mapping[str, Any],
-) -> ReframingState:
-    """The variants after a repair that could be read.
-
-    Of framings that were not to be written anew the first text stands: it has been found good. One
-    that was, and that the repair left out, is missing; but of a pair that did not stand in tension
-    it is enough to write one half anew.
+    Args:
+        backend: the rewriter.
+        request: the first call.
+        framings: how many are written.
+        is_first_paid: whether the first reply is in the ledger.
     """
-    known = {framing.id for framing in framings}
-    asked = {framing.id for framing in wanted}
-    faults = _standing_faults(state)
-    lost = {fault.framing for fault in faults if fault.code != "not_in_tension"} & asked
-    before = {
-        name: text
-        for name, text in state.get("variants", {}).items()
-        if name in known and name not in lost
-    }
-    after = {name: text for name, text in written.items() if name in asked or name not in known}
-    return {
-        "variants": {**before, **after},
-        "problem": None,
-        "set_faults": [],
-        "passed": [name for name in state.get("passed", []) if name not in after],
-        "review": {},
-    }
+    lines = sum(map(len, load_prompt_template("rewrite").faults.values()))
+    repair = worst_usd(backend, _longer(request, (framings + 1) * lines))
+    first = 0.0 if is_first_paid else worst_usd(backend, request)
+    return None if first is None or repair is None else first + repair
 
 
-def _not_mended(state: ReframingState, detail: str) -> ReframingState:
-    """The set as it was before a repair that brought nothing."""
-    fault = VariantFault(WHOLE_SET, "repair_failed", detail).to_json()
-    return {"set_faults": [*state.get("set_faults", []), fault]}
+def most_review_usd(backend: Backend, request: Request) -> float | None:
+    """US dollars if the variants are reviewed twice and no review can be read at first.
+
+    Args:
+        backend: the reviewer.
+        request: a call that shows all variants.
+    """
+    first, again = worst_usd(backend, request), worst_usd(backend, _longer(request, 0))
+    return None if first is None or again is None else 2 * (first + again)
 
 
-def _ended(how: str, code: str, detail: str) -> ReframingState:
-    fault = VariantFault(WHOLE_SET, code, detail).to_json()
-    return {"ended": how, "set_faults": [fault]}
-
-
-def _unasked(reason: str | None, detail: str | None) -> ReframingState:
-    return _ended("not_asked", reason or "budget", detail or "")
-
-
-def _paid(state: ReframingState, answers: Sequence[Answer]) -> ReframingState:
-    paid = [answer.reply.cost_usd for answer in answers]
-    return {
-        "calls": state.get("calls", 0) + len(answers),
-        "cost_usd": sum_of(state.get("cost_usd", 0.0), *paid),
-        "ledger_keys": [*state.get("ledger_keys", []), *(answer.key for answer in answers)],
-    }
-
-
-def _tell(runtime: Runtime[Rewriting], stage: str) -> None:
-    runtime.stream_writer({"prompt": runtime.context.prompt_id, "stage": stage})
+def _longer(request: Request, lines: int) -> Request:
+    """The request with the echo of a reply and what is said of it, and room for a longer one."""
+    added = _UTF8_BYTES * _ECHO_CHARACTERS + lines + len(str(request.schema)) + 1_000
+    return replace(
+        request,
+        messages=(*request.messages, {"role": "user", "content": "x" * added}),
+        params={
+            **request.params,
+            "max_tokens": REPAIR_OUTPUT_FACTOR * int(request.params.get("max_tokens") or 0),
+        },
+    )

@@ -10,80 +10,13 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any
 
 from ..judges.english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
 from ..judges.schema import TEXT, OutputSchema, object_schema
 from .framings import Framing
-
-WHOLE_SET = ""
-"""The framing of a fault that concerns the whole reply, not one variant."""
-
-CheckCode = Literal[
-    "missing_key",
-    "extra_key",
-    "wrong_type",
-    "empty",
-    "too_short",
-    "too_long",
-    "copy_of_baseline",
-    "near_copy_of_baseline",
-    "copy_of_variant",
-    "no_question",
-    "points_elsewhere",
-    "off_topic",
-    "other_language",
-    "essay_prompt",
-    "markdown",
-    "marker_missing",
-    "refusal",
-]
-"""What the deterministic checks find."""
-
-ReviewCode = Literal[
-    "not_self_contained", "other_question", "not_natural", "not_faithful", "not_in_tension"
-]
-"""What a second model may find."""
-
-CallCode = Literal["refused", "unreadable", "no_reply", "repair_failed", "budget", "interrupted"]
-"""What became of the rewriting itself; always of the whole set."""
-
-FaultCode = CheckCode | ReviewCode | CallCode
-
-CHECK_CODES: tuple[str, ...] = get_args(CheckCode)
-REVIEW_CODES: tuple[str, ...] = get_args(ReviewCode)
-CALL_CODES: tuple[str, ...] = get_args(CallCode)
-
-
-@dataclass(frozen=True, slots=True)
-class VariantFault:
-    """One thing wrong.
-
-    Attributes:
-        framing: whose variant, `WHOLE_SET` for the reply as a whole.
-        code: one of `FaultCode`.
-        detail: the same as a sentence; may quote the variant or a model's words.
-    """
-
-    framing: str
-    code: str
-    detail: str = ""
-
-    def __str__(self) -> str:
-        place = f"{self.framing}: " if self.framing else ""
-        return f"{place}{self.code}" + (f" ({self.detail})" if self.detail else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, plain: Mapping[str, Any]) -> VariantFault:
-        """What `to_json` gave."""
-        return cls(plain["framing"], plain["code"], plain.get("detail", ""))
-
+from .generate import WHOLE, Checked, Fault
 
 ENGLISH_SHARE = 0.25
 """Share of English function words from which on a text counts as English; prose has 0.4 to 0.6."""
@@ -254,26 +187,9 @@ _REFUSAL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What the checks found.
-
-    Attributes:
-        faults: everything wrong, in the order of the framings.
-        skipped: checks left out, as "framing check: reason".
-    """
-
-    faults: tuple[VariantFault, ...]
-    skipped: tuple[str, ...]
-
-    def is_sound(self, framing: str) -> bool:
-        """Whether nothing is wrong with this variant."""
-        return all(fault.framing != framing for fault in self.faults)
-
-
 def check_variants(
     baseline: str, variants: Mapping[str, object], framings: Sequence[Framing]
-) -> CheckReport:
+) -> Checked:
     """What is wrong with a set of variants.
 
     Args:
@@ -282,7 +198,7 @@ def check_variants(
         framings: those that were asked for.
     """
     faults = [
-        VariantFault(WHOLE_SET if code == "extra_key" else key, code, f"{key}: {sentence}")
+        Fault(WHOLE if code == "extra_key" else key, code, f"{key}: {sentence}")
         for key, code, sentence in variants_schema(framings).faults(variants)
     ]
     skipped: list[str] = []
@@ -292,12 +208,12 @@ def check_variants(
         if type(text) is not str:
             continue
         found = _text_faults(baseline, text, framing, skipped)
-        faults += [VariantFault(framing.id, code, detail) for code, detail in found]
+        faults += [Fault(framing.id, code, detail) for code, detail in found]
         texts[framing.id] = text
     faults += _copies(texts)
     order = {framing.id: place for place, framing in enumerate(framings)}
-    faults.sort(key=lambda fault: order.get(fault.framing, len(order)))
-    return CheckReport(tuple(faults), tuple(skipped))
+    faults.sort(key=lambda fault: order.get(fault.part, len(order)))
+    return Checked(tuple(faults), tuple(skipped))
 
 
 def _text_faults(
@@ -399,15 +315,15 @@ def _off_topic(baseline: str, text: str) -> str | None:
     return f"takes up {len(shared)} of the baseline's {len(subject)} subject words"
 
 
-def _copies(texts: Mapping[str, str]) -> list[VariantFault]:
+def _copies(texts: Mapping[str, str]) -> list[Fault]:
     """Variants that are almost another one; the later of the two is the one to write anew."""
-    faults: list[VariantFault] = []
+    faults: list[Fault] = []
     names = [name for name, text in texts.items() if normalised(text)]
     for place, name in enumerate(names):
         for earlier in names[:place]:
             alike = likeness(texts[earlier], texts[name])
             if normalised(texts[earlier]) == normalised(texts[name]) or alike >= MOST_LIKENESS:
                 detail = f"shares {alike:.0%} of its wording with {earlier}"
-                faults.append(VariantFault(name, "copy_of_variant", detail))
+                faults.append(Fault(name, "copy_of_variant", detail))
                 break
     return faults

@@ -18,7 +18,7 @@ from areopagus.graphs.concept_pairs import ConceptWork, build_concept
 from areopagus.graphs.framings import load_framings
 from areopagus.graphs.prompt_construction import Construction, Design, Material, construct
 from areopagus.graphs.reframing import reframe
-from areopagus.graphs.silverspoon_scenarios import ScenarioWork, make_scenarios
+from areopagus.graphs.scenarios import ScenarioWork, make_scenarios
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger

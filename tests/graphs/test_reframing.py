@@ -15,17 +15,19 @@ from hypothesis import strategies as st
 
 from areopagus.errors import InputError, ProviderError, StoreError
 from areopagus.graphs.framings import Framing, load_framings
+from areopagus.graphs.generate import Generation, build_generate_graph
+from areopagus.graphs.prompt_template import load_prompt_template
 from areopagus.graphs.reframing import (
     NO_SECOND_MODEL,
+    NOT_IN_TENSION,
+    REVIEW_CODES,
     Reframed,
-    Rewriting,
+    ReframingTask,
     assign_rewriters,
-    build_reframing_graph,
     reframe,
+    review_schema,
     variant_rows,
 )
-from areopagus.graphs.rewriting import _CODES, REVIEW_QUESTIONS, review_schema
-from areopagus.graphs.variant_checks import REVIEW_CODES
 from areopagus.judges.factory import EmbeddedBackend
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
@@ -109,7 +111,7 @@ def says(no: Mapping[str, bool], reason: str = "because") -> Script:
 
 
 def codes(outcome: Reframed) -> list[tuple[str, str]]:
-    return [(fault.framing, fault.code) for fault in outcome.reasons]
+    return [(fault.part, fault.code) for fault in outcome.reasons]
 
 
 async def run(
@@ -254,7 +256,7 @@ async def test_a_variant_equal_to_the_baseline_is_repaired(
     writer = rewriter({**GOOD, "empirical_i": PROMPT}, {"empirical_i": GOOD["empirical_i"]})
     outcome = await run(client, four, writer)
     assert (outcome.status, outcome.variants, outcome.repaired) == ("accepted", GOOD, True)
-    assert [(f.framing, f.code) for f in outcome.repaired_faults] == [
+    assert [(f.part, f.code) for f in outcome.repaired_faults] == [
         ("empirical_i", "copy_of_baseline")
     ]
 
@@ -473,13 +475,13 @@ async def test_an_incomplete_review_is_asked_for_once_more(
     assert "left out a required key" in tried[1].messages[-1]["content"]
 
 
-@pytest.mark.parametrize("key", list(REVIEW_QUESTIONS))
+@pytest.mark.parametrize("key", list(REVIEW_CODES))
 async def test_each_answer_no_of_a_reviewer_fails_its_variant(
     client: Client, four: tuple[Framing, ...], key: str
 ) -> None:
     second = reviewer(says({f"empirical_friend__{key}": False}, "no\x1b[31m good"))
     outcome = await run(client, four, rewriter(GOOD), second)
-    assert codes(outcome) == [("empirical_friend", _CODES[key])]
+    assert codes(outcome) == [("empirical_friend", REVIEW_CODES[key])]
     assert outcome.reasons[0].detail == "no [31m good"
     assert (outcome.status, outcome.checks.review) == ("partial", "failed")
     assert outcome.repaired
@@ -551,16 +553,16 @@ async def test_what_travels_in_the_state_is_json_without_the_prompt(
     from langgraph.checkpoint.memory import InMemorySaver
 
     canary = f"{PROMPT} quokka-canary"
-    graph = build_reframing_graph(InMemorySaver())
+    graph = build_generate_graph(InMemorySaver())
     writer = rewriter({**GOOD, "empirical_i": ""}, {"empirical_i": GOOD["empirical_i"]})
-    work = Rewriting("vote", canary, four, writer, reviewer(), Client(ledger))
+    work = Generation(ReframingTask(canary, four), Client(ledger), writer, reviewer())
     config = {"configurable": {"thread_id": "one"}}
-    stream = graph.astream({"prompt_id": "vote"}, config, context=work, stream_mode="custom")
+    stream = graph.astream({}, config, context=work, stream_mode="custom")
     stages = [part["stage"] async for part in stream]
-    assert stages == ["rewrite", "repair", "review"]
+    assert stages == ["write", "repair", "review"]
     state = (await graph.aget_state(config)).values
     assert "quokka-canary" not in json.dumps(state, allow_nan=False)
-    assert state["variants"]["empirical_i"] == GOOD["empirical_i"]
+    assert state["written"]["empirical_i"] == GOOD["empirical_i"]
 
 
 async def test_the_outcome_becomes_rows_of_the_table(
@@ -577,8 +579,8 @@ async def test_the_outcome_becomes_rows_of_the_table(
 
 
 def test_every_question_to_a_reviewer_has_its_code(four: tuple[Framing, ...]) -> None:
-    assert set(_CODES) == set(REVIEW_QUESTIONS)
-    assert {*_CODES.values(), "not_in_tension"} == set(REVIEW_CODES)
+    assert set(load_prompt_template("review").questions) == set(REVIEW_CODES)
+    assert {*REVIEW_CODES.values(), NOT_IN_TENSION} <= set(load_prompt_template("rewrite").faults)
     # Some providers take property names of at most 64 characters.
     assert all(len(key) <= 64 for key in review_schema(four).keys)
 
@@ -683,7 +685,7 @@ def test_whatever_is_replied_every_framing_ends_in_one_state(
     assert list(outcome.variants) == accepted
     assert not set(outcome.variants) & set(outcome.rejected)
     for name, status in outcome.statuses.items():
-        own = [fault for fault in outcome.reasons if fault.framing == name]
+        own = [fault for fault in outcome.reasons if fault.part == name]
         assert (status == "accepted") == (not own)
     assert outcome.status == {4: "accepted", 0: "failed"}.get(len(accepted), "partial")
     assert len(writer.requests) + len(second_model.requests) == outcome.calls <= 4

@@ -22,7 +22,7 @@ from areopagus.auditing.scenarios import scenario_job
 from areopagus.audits.silverspoon import agenerate_scenarios, generate_scenarios
 from areopagus.audits.silverspoon.material import load_scenarios
 from areopagus.cli.constructing import scenarios
-from areopagus.graphs.silverspoon_scenarios import faults_of, similarity
+from areopagus.graphs.scenarios import faults_of, similarity
 from areopagus.judges.models.request import Request
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 

@@ -8,16 +8,15 @@ from typing import Any
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.graphs.prompt_brief import (
+from areopagus.graphs.prompt_writing import (
     CRITERIA,
     Block,
     Material,
+    PromptTask,
     block_key,
-    check_set,
     generation_question,
     generation_schema,
     quality_question,
-    read_blocks,
 )
 from areopagus.prompting.concepts import load_technology_terms
 
@@ -40,8 +39,14 @@ def block(number: int = 1, **changes: Any) -> dict[str, Any]:
     return {block_key(number, part): text for part, text in value.items() if text is not None}
 
 
-def faults(value: dict[str, Any], **more: Any) -> tuple[str, ...]:
-    (found,) = read_blocks(value, [1], material=MATERIAL, **{"technology": None, **more})
+def read(value: dict[str, Any], count: int = 1, *, technology: bool = False) -> list[Block]:
+    material = Material("s1", "bbq", MATERIAL, "fences", count, technology)
+    task = PromptTask(material, TERMS)
+    return task.blocks(task.split(value))
+
+
+def faults(value: dict[str, Any], *, technology: bool = False) -> tuple[str, ...]:
+    (found,) = read(value, technology=technology)
     return found.faults
 
 
@@ -74,7 +79,7 @@ def test_what_is_wrong_with_a_block_is_named(changes: dict[str, Any], code: str)
 
 
 def test_a_label_of_the_wrong_length_is_no_reason_to_leave_a_prompt_out() -> None:
-    (found,) = read_blocks(block(angle="customs"), [1], material=MATERIAL, technology=None)
+    (found,) = read(block(angle="customs"))
     assert found.faults == ("angle_length",)
     assert found.is_usable
 
@@ -86,15 +91,8 @@ def test_the_scratchpad_and_other_keys_are_not_looked_at() -> None:
 
 def test_of_two_like_prompts_the_later_one_is_at_fault() -> None:
     value = block(1) | block(2, question=QUESTION.replace("quarrels", "disputes"))
-    found = check_set(
-        read_blocks(value, [1, 2], material=MATERIAL, technology=None), technology=False
-    )
+    found = read(value, 2)
     assert [one.faults for one in found] == [(), ("copy_of_prompt",)]
-
-
-def test_checking_again_after_a_repair_forgets_what_was_between_the_blocks() -> None:
-    first = Block(1, QUESTION, "an angle of five words here", "d", faults=("copy_of_prompt",))
-    assert check_set([first], technology=False)[0].faults == ()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +106,7 @@ def test_checking_again_after_a_repair_forgets_what_was_between_the_blocks() -> 
 )
 def test_technology_is_told_by_whole_words(text: str, is_technology: bool) -> None:
     value = block(question=text, technology=False)
-    (found,) = read_blocks(value, [1], material=MATERIAL, technology=TERMS)
+    (found,) = read(value, technology=True)
     assert found.is_technology is is_technology
 
 
@@ -120,20 +118,14 @@ def test_a_second_prompt_about_technology_is_at_fault_also_where_only_the_model_
         | block(3, technology=False, question="What do citizens owe to strangers who arrive "
                 "without papers, and what may they ask in return?")
     )  # fmt: skip
-    blocks = read_blocks(value, [1, 2, 3], material=MATERIAL, technology=TERMS)
-    found = check_set(blocks, technology=True)
+    found = read(value, 3, technology=True)
     assert [one.faults for one in found] == [(), ("too_much_technology",), ()]
-    assert check_set(blocks, technology=False)[1].faults == ()
+    assert read(value, 3)[1].faults == ()
 
 
 def test_where_technology_is_asked_for_it_must_be_said() -> None:
-    assert faults(block(), technology=TERMS) == ("missing_key",)
-    assert faults(block(technology="no"), technology=TERMS) == ("wrong_type",)
-
-
-def test_a_block_survives_the_way_through_the_state() -> None:
-    (found,) = read_blocks(block(angle="customs"), [1], material=MATERIAL, technology=None)
-    assert Block.from_json(found.to_json()) == found
+    assert faults(block(), technology=True) == ("missing_key",)
+    assert faults(block(technology="no"), technology=True) == ("wrong_type",)
 
 
 def test_the_form_of_a_repair_has_the_faulty_prompts_alone() -> None:

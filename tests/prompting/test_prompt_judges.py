@@ -6,7 +6,6 @@ from itertools import product
 
 import pytest
 
-from areopagus.graphs.prompt_brief import CRITERIA, FLAWS
 from areopagus.graphs.prompt_construction import (
     PromptRef,
     is_equivalent,
@@ -16,6 +15,7 @@ from areopagus.graphs.prompt_construction import (
     quality_outcome,
     vote_passes,
 )
+from areopagus.graphs.prompt_writing import CRITERIA, FLAWS
 from areopagus.testing import ScriptedBackend
 
 A, B, C, D = (ScriptedBackend("", name=f"scripted/{name}") for name in "abcd")

@@ -11,7 +11,6 @@ import pytest
 from scipy import stats
 
 from areopagus.graphs.generate import CallOutcome
-from areopagus.graphs.prompt_brief import Block
 from areopagus.graphs.prompt_construction import (
     Bundle,
     Constructed,
@@ -19,6 +18,7 @@ from areopagus.graphs.prompt_construction import (
     PairVote,
     PromptRef,
 )
+from areopagus.graphs.prompt_writing import Block
 from areopagus.prompting.bounded_means import bounded_mean, clustered_rate
 from areopagus.prompting.diversity import diversities, pair_counts
 

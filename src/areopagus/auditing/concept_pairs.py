@@ -9,12 +9,12 @@ from typing import Any
 from ..audits.hidden_bias.material import ConceptPair
 from ..errors import InputError
 from ..graphs.concept_pairs import (
-    CONCEPTS_TEMPLATE,
     STEPS,
     BuiltConcept,
     ConceptWork,
     build_concept,
 )
+from ..graphs.prompt_template import load_prompt_template
 from ..judges.models.client import Client
 from ..prompting.scenarios import Scenario, ScenarioSet, read_scenarios
 from .constructing import ConstructionJob, ConstructionRun, constructed, writing_backends
@@ -69,7 +69,10 @@ class ConceptPairs(Construction[Scenario, BuiltConcept]):
 
     def identity(self) -> dict[str, Any]:
         """What makes the run this run, beside its kind and models."""
-        return {"sources_sha256": self.sources.fingerprint(), "template": CONCEPTS_TEMPLATE}
+        return {
+            "sources_sha256": self.sources.fingerprint(),
+            "template": load_prompt_template("concept_pair").version,
+        }
 
     def describe(self) -> dict[str, Any]:
         """What run.json says beside that."""

@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from ..audits.silverspoon.material import load_scenarios
 from ..errors import InputError, InputFault
-from ..graphs.silverspoon_scenarios import (
+from ..graphs.prompt_template import load_prompt_template
+from ..graphs.scenarios import (
     SIMILARITY,
-    VARY_TEMPLATE,
-    WRITE_TEMPLATE,
     MadeBatch,
     ScenarioWork,
     are_alike,
@@ -107,7 +106,7 @@ class WrittenScenarios(Construction[Batch, MadeBatch]):
             "per_topic": self.per_topic,
             "versions": self.versions,
             "similarity": self.similarity,
-            "templates": [WRITE_TEMPLATE, VARY_TEMPLATE],
+            "templates": [load_prompt_template(name).version for name in ("scenarios", "wordings")],
         }
 
     def describe(self) -> dict[str, Any]:

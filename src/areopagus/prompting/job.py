@@ -22,22 +22,20 @@ from ..experiment.dry_run import StageEstimate
 from ..experiment.job import CapStop, StagedJob, StageProgress
 from ..experiment.score import default_folder
 from ..graphs.generate import CallOutcome
-from ..graphs.prompt_brief import (
-    EQUIVALENCE_TEMPLATE,
-    GENERATE_TEMPLATE,
-    QUALITY_TEMPLATE,
-    Block,
-    Material,
-    equivalence_question,
-    generation_question,
-    quality_question,
-)
 from ..graphs.prompt_construction import (
     BUNDLE_STATUSES,
     Bundle,
     Constructed,
     Construction,
     PromptRef,
+)
+from ..graphs.prompt_template import load_prompt_template
+from ..graphs.prompt_writing import (
+    Block,
+    Material,
+    equivalence_question,
+    generation_question,
+    quality_question,
 )
 from ..judges.models.backend import Backend
 from ..judges.models.budget import Budget, BudgetSpentError
@@ -349,7 +347,10 @@ class PromptJob(StagedJob):
             "generators": settings_of(self.models.generators),
             "judges": settings_of(self.models.asked_judges),
             "plan": self.plan.asked_json(),
-            "templates": [GENERATE_TEMPLATE, QUALITY_TEMPLATE, EQUIVALENCE_TEMPLATE],
+            "templates": [
+                load_prompt_template(name).version
+                for name in ("construct", "quality", "equivalence")
+            ],
         }
         if technology is not None:
             identity["technology"] = list(terms.terms)

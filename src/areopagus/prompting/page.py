@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..experiment.job import cap_notices
-from ..graphs.prompt_brief import CRITERIA, FLAWS
 from ..graphs.prompt_construction import BUNDLE_STATUSES
+from ..graphs.prompt_writing import CRITERIA, FLAWS
 from ..number import units
 from ..reports.frame import Page, write_page
 from ..reports.parts import Cell, Column, Figure, Paragraph, Section, Table

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..aggregation.interval import Interval
 from ..aggregation.proportions import wilson
-from ..graphs.prompt_brief import CRITERIA, FLAWS
 from ..graphs.prompt_construction import (
     BUNDLE_STATUSES,
     QUALITY_OUTCOMES,
@@ -21,6 +20,7 @@ from ..graphs.prompt_construction import (
     quality_outcome,
     vote_passes,
 )
+from ..graphs.prompt_writing import CRITERIA, FLAWS
 from .bounded_means import BoundedMean, clustered_rate
 from .diversity import Diversity, diversities
 from .plan import PromptPlan

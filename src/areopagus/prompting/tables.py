@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..graphs.prompt_brief import CRITERIA
 from ..graphs.prompt_construction import (
     Constructed,
     EquivalenceRule,
@@ -19,6 +18,7 @@ from ..graphs.prompt_construction import (
     is_equivalent,
     vote_passes,
 )
+from ..graphs.prompt_writing import CRITERIA
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable
 from .scenarios import Scenario, provenance_columns

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..aggregation.interval import Interval
-from ..graphs.prompt_brief import CRITERIA, FLAWS
+from ..graphs.prompt_writing import CRITERIA, FLAWS
 from ..number import WIDTH, heading, item, listed, table, units
 from .bounded_means import BoundedMean
 from .diversity import Diversity

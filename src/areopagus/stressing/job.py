@@ -25,7 +25,7 @@ from ..experiment.job import CapStop, StagedJob, StageProgress, cap_notices
 from ..experiment.respond import USUAL_WORDS
 from ..experiment.score import ScoreJob, default_folder
 from ..graphs.framings import Framing
-from ..graphs.rewriting import (
+from ..graphs.reframing import (
     MOST_REVIEW_CALLS,
     MOST_WRITING_CALLS,
     most_review_usd,

@@ -139,7 +139,7 @@ async def rewrite_all(
             checks = outcome.checks
             why = f" ({checks.review_why})" if checks.review_why else ""
             reviews[f"{checks.review.replace('_', ' ')}{why}"] += 1
-            reasons.update(f"{f.framing or 'all'}: {f.code}" for f in outcome.reasons)
+            reasons.update(f"{f.part or 'all'}: {f.code}" for f in outcome.reasons)
             writers[outcome.rewriter] += 1
             repaired += outcome.repaired
             for_budget += any(fault.code == "budget" for fault in outcome.reasons)
