@@ -106,7 +106,7 @@ def yaml_target() -> Callable[[bytes], None]:
 
 def table_target() -> Callable[[bytes], None]:
     from areopagus.errors import InputError
-    from areopagus.records.readers.responses import open_responses
+    from areopagus.records.readers.responses import ResponseSource
 
     folder = Path(_scratch())
     suffixes = (".csv", ".tsv", ".jsonl", ".csv.gz", ".jsonl.gz", ".json")
@@ -121,7 +121,7 @@ def table_target() -> Callable[[bytes], None]:
         path = folder / f"table{suffix}"
         path.write_bytes(content)
         try:
-            with open_responses(path) as source:
+            with ResponseSource(path) as source:
                 summary = source.check()
                 assert summary.n_responses == sum(1 for _ in source.rows())
         except InputError as error:
@@ -132,7 +132,7 @@ def table_target() -> Callable[[bytes], None]:
 
 def binary_target() -> Callable[[bytes], None]:
     from areopagus.errors import InputError
-    from areopagus.records.readers.responses import open_responses
+    from areopagus.records.readers.responses import ResponseSource
 
     folder = Path(_scratch())
 
@@ -140,7 +140,7 @@ def binary_target() -> Callable[[bytes], None]:
         path = folder / ("table.parquet" if data[:4] == b"PAR1" else "table.xlsx")
         path.write_bytes(data)
         try:
-            with open_responses(path) as source:
+            with ResponseSource(path) as source:
                 source.check()
         except InputError as error:
             _sound(error)

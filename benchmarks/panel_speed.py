@@ -59,8 +59,7 @@ from areopagus.experiment.engine import score_rows
 from areopagus.judges.judge import Judge
 from areopagus.judges.models.client import Client
 from areopagus.records.ledger.writer import LedgerWriter
-from areopagus.records.readers.responses import ResponseRow
-from areopagus.records.types import Judgment
+from areopagus.records.types import Judgment, Sample
 from areopagus.testing import ScriptedBackend
 
 GOALS_LITELLM_MS = 3.5
@@ -103,12 +102,12 @@ def all_cases(latency_s: float | None) -> tuple[Case, ...]:
     )
 
 
-def rows(count: int) -> Iterator[ResponseRow]:
+def rows(count: int) -> Iterator[Sample]:
     """Responses of some 1,600 characters, made as they are needed."""
     for number in range(count):
         text = f"In case {number} much is owed. {WORDS * 20}".strip()
         prompt = f"What is owed in case {number}?"
-        yield ResponseRow(f"r{number}", f"p{number}", prompt, text, "writer", {}, number)
+        yield Sample(f"r{number}", f"p{number}", "writer", prompt, text, line=number)
 
 
 async def judge_all(panel: Panel, count: int) -> int:

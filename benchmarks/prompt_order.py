@@ -17,7 +17,7 @@ from typing import get_args
 from areopagus import Panel
 from areopagus.judges.models.litellm_backend import litellm_module
 from areopagus.judges.prompt import Order, nonce_for
-from areopagus.records.readers.responses import open_responses
+from areopagus.records.readers.responses import ResponseSource
 
 STEP, LEAST = 128, 1024
 
@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=50)
     arguments = parser.parse_args()
     encode = litellm_module().encode
-    with open_responses(arguments.responses, limit=arguments.limit) as source:
+    with ResponseSource(arguments.responses, limit=arguments.limit) as source:
         source.check()
         rows = list(source.rows())
     print(f"{len(rows)} responses x 10 personas on one model")

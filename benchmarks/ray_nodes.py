@@ -184,7 +184,7 @@ def run(
     from areopagus import Panel
     from areopagus.engines import RayEngine
     from areopagus.experiment.score import ScoreJob, run_job
-    from areopagus.records.readers.responses import open_responses
+    from areopagus.records.readers.responses import ResponseSource
 
     model = {
         "model": "hosted_vllm/bench",
@@ -204,7 +204,7 @@ def run(
     watching = threading.Thread(target=watch)
     with tempfile.TemporaryDirectory() as folder, Panel(model, ledger=ledger) as panel:
         watching.start()
-        job = ScoreJob(panel.spec, open_responses(rows(responses)), out=folder, engine=engine)
+        job = ScoreJob(panel.spec, ResponseSource(rows(responses)), out=folder, engine=engine)
         done = run_job(job)
         over.set()
         watching.join()

@@ -25,9 +25,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from ..errors import AreopagusError
-from ..judges.judge import Sample
 from ..judges.models.credentials import redact
-from ..records.types import Judgment, Verdict, VerdictStatus, count_statuses
+from ..records.types import Judgment, Sample, Verdict, VerdictStatus, count_statuses
 from .generate import together
 from .panel_spec import PanelSpec
 from .screening import screen, without_echo
@@ -138,7 +137,7 @@ async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> Pane
     """Flags of the response, and the gate that keeps it from the panel, if one does."""
     context = runtime.context
     seen = screen(
-        context.sample.response,
+        context.sample.response_text,
         repeated=context.repeated_text,
         most_characters=context.panel.most_characters,
     )
@@ -223,7 +222,7 @@ async def _vote(
         judgment = _defect(context, key, error)
     if judgment.detail is not None:
         sample = context.sample
-        detail = without_echo(judgment.detail, sample.prompt, sample.response)
+        detail = without_echo(judgment.detail, sample.prompt_text, sample.response_text)
         judgment = replace(judgment, detail=detail)
     write({"judgment": key, "status": judgment.status})
     return context.row(key, judgment)

@@ -8,9 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
-from ..judges.judge import Sample
 from ..judges.models.client import Client
-from ..records.types import Judgment
+from ..records.types import Judgment, Sample
 from .panel_spec import PanelSpec
 
 JudgmentRow = dict[str, Any]

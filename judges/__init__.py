@@ -1,7 +1,7 @@
 """Judges: their wording, the models behind them, and the parsing of their replies."""
 
 from .factory import EmbeddedBackend, backend_of
-from .judge import Judge, Sample
+from .judge import Judge
 from .models.backend import Backend, BackendSpec, Prices
 from .models.budget import Budget, BudgetSpentError
 from .models.client import Answer, Client
@@ -33,7 +33,6 @@ __all__ = [
     "Prices",
     "Question",
     "Request",
-    "Sample",
     "backend_of",
     "complete",
     "parse",

@@ -1,4 +1,4 @@
-"""`Sample` (what is judged) and `Judge` (a persona on a backend, which returns one Judgment)."""
+"""`Judge`: a persona on a backend, which returns one Judgment of a sample."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..personas import Persona
-from ..records.types import Judgment, ScoreMode, Status
+from ..records.types import Judgment, Sample, ScoreMode, Status
 from .logprobs import expected_scores
 from .models.backend import Backend, ResponseFormat
 from .models.client import Client
@@ -19,17 +19,6 @@ from .structured import Completion, Question, complete
 
 TOP_LOGPROBS = 20
 _LOGPROBS: Mapping[str, Any] = {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One prompt with one response, as it goes to the panel; no graph state holds its texts."""
-
-    response_id: str
-    prompt_id: str
-    respondent_id: str
-    prompt: str
-    response: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +56,21 @@ class Judge:
             shares: whether other judges of this backend begin with the same text, one before the
                 others.
         """
-        nonce = nonce_for(secret, sample.prompt, sample.response)
+        nonce = nonce_for(secret, sample.prompt_text, sample.response_text)
         offline = self.backend.spec.is_offline
         return Question(
-            messages=judge_prompt.messages(self.persona, sample.prompt, sample.response, nonce),
+            messages=judge_prompt.messages(
+                self.persona, sample.prompt_text, sample.response_text, nonce
+            ),
             schema=judge_prompt.contract,
             template=judge_prompt.template.version,
             purpose="judge",
             nonce=nonce,
-            shown=(sample.prompt, sample.response),
+            shown=(sample.prompt_text, sample.response_text),
             repeat=repeat,
             order=judge_prompt.order,
             labels=self._labels_for(judge_prompt),
-            shared=len(judge_prompt.opening(sample.prompt, sample.response, nonce))
+            shared=len(judge_prompt.opening(sample.prompt_text, sample.response_text, nonce))
             if shares
             else 0,
             params=_LOGPROBS if self.score_mode == "expected" else {},
@@ -108,8 +99,8 @@ class Judge:
             self.backend,
             judge_prompt.order,
             judge_prompt.system(self.persona) if calls > 1 else "",
-            sample.prompt,
-            sample.response,
+            sample.prompt_text,
+            sample.response_text,
             calls=calls,
         )
 

@@ -1,7 +1,7 @@
 """Typed records, readers and writers of files, and the ledger of calls."""
 
 from .ledger import CallRecord, Ledger, PendingCall
-from .readers.responses import ResponseRow, open_prompts, open_responses
+from .readers.responses import PromptSource, ResponseSource
 from .run_folder import RunFolder, read_run_file
 from .types import (
     MODES,
@@ -11,6 +11,7 @@ from .types import (
     Judgment,
     Mode,
     Reply,
+    Sample,
     ScoreMode,
     Status,
     Usage,
@@ -27,14 +28,14 @@ __all__ = [
     "Ledger",
     "Mode",
     "PendingCall",
+    "PromptSource",
     "Reply",
-    "ResponseRow",
+    "ResponseSource",
     "RunFolder",
+    "Sample",
     "ScoreMode",
     "Status",
     "Usage",
     "Verdict",
-    "open_prompts",
-    "open_responses",
     "read_run_file",
 ]

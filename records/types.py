@@ -1,4 +1,4 @@
-"""The records of a run: `Usage`, `Reply`, `Judgment`, `Verdict`."""
+"""The records of a run: `Sample`, `Usage`, `Reply`, `Judgment`, `Verdict`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,28 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, Literal, get_args
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One prompt with one response to be judged; no graph state holds its texts.
+
+    Attributes:
+        response_id: unique in its source.
+        prompt_id, prompt_text: what was asked; one prompt_id has one text.
+        response_text: may be empty, and is never altered.
+        respondent_id: who wrote it.
+        extra: what else its row of the input holds.
+        line: where it stands in the input (see `readers.rows.Row`).
+    """
+
+    response_id: str
+    prompt_id: str
+    respondent_id: str
+    prompt_text: str
+    response_text: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ import pytest
 from areopagus import Panel
 from areopagus.cli.main import COMMANDS, cli
 from areopagus.personas import read_persona_files
-from areopagus.records.readers.responses import open_prompts, open_responses
+from areopagus.records.readers.responses import PromptSource, ResponseSource
 from areopagus.settings import read_settings
 
 ROOT = Path(__file__).parents[1]
@@ -361,13 +361,13 @@ def test_every_example_file_is_looked_at_by_a_test() -> None:
 
 
 def test_the_example_tables_and_persona_are_in_order() -> None:
-    with open_responses(ROOT / "examples" / "responses.csv") as responses:
+    with ResponseSource(ROOT / "examples" / "responses.csv") as responses:
         found = responses.check()
     assert (found.n_responses, found.n_prompts, found.n_respondents) == (16, 4, 4)
     assert found.notices == ()
-    with open_prompts(ROOT / "examples" / "prompts.csv") as prompts:
+    with PromptSource(ROOT / "examples" / "prompts.csv") as prompts:
         assert prompts.check().n_prompts == 4
-    with open_prompts(ROOT / "examples" / "stress_prompts.csv") as prompts:
+    with PromptSource(ROOT / "examples" / "stress_prompts.csv") as prompts:
         assert prompts.check().n_prompts == 12
     (planner,) = read_persona_files([ROOT / "examples" / "personas" / "urban_planner.yaml"])
     assert planner.axis not in ("disciplinary", "ideological")

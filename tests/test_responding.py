@@ -12,7 +12,7 @@ import pytest
 
 from areopagus import InputError, Panel, ProviderError, StoreError, respond
 from areopagus.experiment.respond import COLUMNS, arespond
-from areopagus.records.readers.responses import open_responses
+from areopagus.records.readers.responses import ResponseSource
 from areopagus.records.run_tables import read_scores
 from areopagus.records.spreadsheets import CsvLines
 from areopagus.records.types import Reply, Usage
@@ -99,7 +99,7 @@ def test_the_table_is_what_score_reads_and_a_rerun_gives_the_identical_file(
     assert again.requests == []
     assert (result.sent, result.from_ledger) == (0, 2)
     assert out.read_bytes() == before
-    with open_responses(out) as source:
+    with ResponseSource(out) as source:
         source.check()
         rows = list(source.rows())
     assert [row.response_text for row in rows] == [ESSAY, ESSAY]

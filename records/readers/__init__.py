@@ -1,7 +1,7 @@
 """Readers of tables: files in any format, data frames, data sets and iterables of mappings."""
 
 from .dispatch import TABLE_FORMATS, Table, open_table, read_cells, read_rows
-from .responses import PromptRow, ResponseRow, SourceSummary, open_prompts, open_responses
+from .responses import PromptRow, PromptSource, ResponseSource, SourceSummary
 from .rows import Cells, FaultSink, Limits, Row, read_limits
 
 __all__ = [
@@ -10,12 +10,11 @@ __all__ = [
     "FaultSink",
     "Limits",
     "PromptRow",
-    "ResponseRow",
+    "PromptSource",
+    "ResponseSource",
     "Row",
     "SourceSummary",
     "Table",
-    "open_prompts",
-    "open_responses",
     "open_table",
     "read_cells",
     "read_limits",

@@ -6,13 +6,14 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from ...errors import InputError, InputFault
+from ..types import Sample
 from .cells import ColumnMap, is_missing, read_id, read_text
 from .dispatch import Table, open_table
 from .rows import FAULT_LIMIT
@@ -21,131 +22,112 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MAX_TEXT_CHARS = 200_000
+"""Longest prompt or response that is taken unless a caller sets another limit."""
+
+MAX_EXTRA_COLUMNS = 1000
+"""Most columns of others' names that are carried through."""
+
+UNNAMED = "unnamed"
+"""The respondent of responses that name none."""
+
+RowT = TypeVar("RowT")
+
+
 def text_key(text: str) -> int:
     """Returns a hash of a text, in [0, 2**64); the same in every process."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-class SeenRows:
-    """Ids and texts of the rows of a table, for the checks that look across rows.
+def default_prompt_id(prompt_text: str) -> str:
+    """Returns the id of a prompt that has none: the same for the same text, wherever it stands."""
+    return "p-" + hashlib.sha256(prompt_text.encode()).hexdigest()[:16]
 
-    Memory: about 60 bytes a row, and twice that while a question is answered. Ids that must be
-    unique are kept as 16 bytes, so that two different ones never count as the same in practice;
-    the others as 8.
+
+class SeenRows:
+    """Hashes of the ids and texts of a table, for the checks that look across rows.
+
+    Memory: 48 bytes a row, and three times that while a question is answered.
     """
 
     def __init__(self) -> None:
-        self._lines = array("Q")
-        self._unique_high = array("Q")
-        self._unique_low = array("Q")
-        self._prompts = array("Q")
-        self._prompt_texts = array("Q")
-        self._respondents = array("Q")
-        self._response_texts = array("Q")
+        self._columns: dict[str, array[int]] = {
+            name: array("Q")
+            for name in ("line", "id", "prompt", "prompt_text", "respondent", "response_text")
+        }
 
-    def add(
-        self,
-        line: int,
-        *,
-        unique_id: str,
-        prompt_id: str,
-        prompt_text: str,
-        respondent_id: str | None,
-        response_text: str | None,
-    ) -> None:
-        """Remembers a row."""
-        wide = blake2b(unique_id.encode(), digest_size=16).digest()
-        self._lines.append(line)
-        self._unique_high.append(int.from_bytes(wide[:8], "big"))
-        self._unique_low.append(int.from_bytes(wide[8:], "big"))
-        self._prompts.append(text_key(prompt_id))
-        self._prompt_texts.append(text_key(prompt_text))
-        if respondent_id is not None and response_text is not None:
-            self._respondents.append(text_key(respondent_id))
+    def add(self, line: int, row_id: str, prompt_key: str, values: Mapping[str, str]) -> None:
+        """Remembers a row; prompts have neither respondent nor response."""
+        response = values.get("response_text", "")
+        hashes = (
+            line,
+            text_key(row_id),
+            text_key(prompt_key),
+            text_key(values["prompt_text"]),
+            text_key(values.get("respondent_id", "")),
             # 0 stands for a blank text: no repetition of interest.
-            self._response_texts.append(text_key(response_text) if response_text.strip() else 0)
+            text_key(response) if response.strip() else 0,
+        )
+        for column, value in zip(self._columns.values(), hashes, strict=True):
+            column.append(value)
 
-    def n_prompts(self) -> int:
-        """Returns how many different prompt ids were seen."""
-        return _n_different(self._prompts)
+    def n_different(self, name: str) -> int:
+        """Returns how many different prompts or respondents were seen."""
+        import numpy as np
 
-    def n_respondents(self) -> int:
-        """Returns how many different respondents were seen."""
-        return _n_different(self._respondents)
+        return int(np.unique(self._column(name)).size)
 
     def repeated_ids(self) -> list[tuple[int, int]]:
         """Returns (line, line of the first) for every row whose id stood before, by line."""
         import numpy as np
 
-        lines, high, low = _numbers(self._lines, self._unique_high, self._unique_low)
-        order = np.lexsort((np.arange(len(lines)), low, high))
-        return _later_of_groups(lines, order, [high, low])
+        lines, first = self._column("line"), _first_of_each(self._column("id"))
+        later = np.flatnonzero(first != np.arange(len(first)))
+        return [*zip(lines[later].tolist(), lines[first[later]].tolist(), strict=True)]
 
     def conflicting_prompts(self) -> list[tuple[int, int]]:
-        """Returns (line, line of the first) where a prompt id comes with another text than first.
+        """Returns (line, line of the first) where a prompt comes with another text than first.
 
         Each other text of a prompt is given once, at its first line.
         """
         import numpy as np
 
-        lines, prompts, texts = _numbers(self._lines, self._prompts, self._prompt_texts)
-        order = np.lexsort((np.arange(len(lines)), texts, prompts))
-        p, t = prompts[order], texts[order]
-        starts = (
-            np.flatnonzero(np.r_[True, (p[1:] != p[:-1]) | (t[1:] != t[:-1])]) if len(p) else order
-        )
-        firsts = np.sort(order[starts])  # first row of every (prompt, text), in row order
-        by_prompt = firsts[np.argsort(prompts[firsts], kind="stable")]
-        return _later_of_groups(lines, by_prompt, [prompts])
+        lines, prompts, texts = map(self._column, ("line", "prompt", "prompt_text"))
+        first = _first_of_each(prompts)
+        is_new = _first_of_each(_mixed(prompts, texts)) == np.arange(len(lines))
+        later = np.flatnonzero(is_new & (texts != texts[first]))
+        return [*zip(lines[later].tolist(), lines[first[later]].tolist(), strict=True)]
 
     def repeated_texts(self) -> frozenset[int]:
         """Returns `text_key` of texts that one respondent gives to two or more prompts."""
         import numpy as np
 
-        if not self._response_texts:
-            return frozenset()
-        prompts, respondents, texts = _numbers(
-            self._prompts, self._respondents, self._response_texts
-        )
-        order = np.lexsort((prompts, texts, respondents))
-        p, r, t = prompts[order], respondents[order], texts[order]
-        repeats = (r[1:] == r[:-1]) & (t[1:] == t[:-1]) & (p[1:] != p[:-1]) & (t[1:] != 0)
-        return frozenset(int(key) for key in np.unique(t[1:][repeats]))
+        prompts, respondents, texts = map(self._column, ("prompt", "respondent", "response_text"))
+        first = _first_of_each(_mixed(respondents, texts))
+        repeats = (prompts != prompts[first]) & (texts != 0)
+        return frozenset(np.unique(texts[repeats]).tolist())
+
+    def _column(self, name: str) -> NDArray[Any]:
+        import numpy as np
+
+        return np.array(self._columns[name], dtype=np.uint64)
 
 
-def _numbers(*columns: array[int]) -> list[NDArray[Any]]:
+def _first_of_each(keys: NDArray[Any]) -> NDArray[Any]:
+    """Returns for each row the first row that has its key."""
     import numpy as np
 
-    return [
-        np.frombuffer(column, dtype=np.uint64) if column else np.zeros(0, np.uint64)
-        for column in columns
-    ]
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    found: NDArray[Any] = first[which]
+    return found
 
 
-def _n_different(column: array[int]) -> int:
+def _mixed(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """Returns a hash of each pair of hashes; the odd factor keeps (a, b) from being (b, a)."""
     import numpy as np
 
-    return int(np.unique(_numbers(column)[0]).size)
-
-
-def _later_of_groups(
-    lines: NDArray[Any], order: NDArray[Any], keys: list[NDArray[Any]]
-) -> list[tuple[int, int]]:
-    """Returns (line, line of the group's first) for all but the first row of each equal-key run."""
-    import numpy as np
-
-    if order.size == 0:
-        return []
-    is_start = np.r_[True, np.zeros(order.size - 1, dtype=bool)]
-    for key in keys:
-        is_start[1:] |= key[order][1:] != key[order][:-1]
-    first_of = np.maximum.accumulate(np.where(is_start, np.arange(order.size), 0))
-    later = np.flatnonzero(~is_start)
-    pairs = zip(lines[order[later]].tolist(), lines[order[first_of[later]]].tolist(), strict=True)
-    return sorted(pairs)
-
-
-_CARRIED_LIMIT = 1000
+    mixed: NDArray[Any] = one * np.uint64(0x9E3779B97F4A7C15) + other  # modulo 2**64
+    return mixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +158,11 @@ class SourceSummary:
     notices: tuple[str, ...]
 
 
-class Checked(NamedTuple):
-    """One sound row: its line, our columns as text, and the others."""
+class RowSource(ABC, Generic[RowT]):
+    """A table with our columns: checked whole by `check`, then read by `rows`.
 
-    line: int
-    values: dict[str, str]
-    extra: dict[str, Any]
-
-
-class RowSource(ABC):
-    """A table with our columns; the subclasses say which, and build their own rows.
-
-    Use it in a `with` block, or `close` it: what was not a file is copied to a temporary one.
+    A subclass names its columns, fills in what a row may leave out, and makes its rows. Use it in
+    a `with` block, or `close` it: what was not a file is copied to a temporary one.
     """
 
     own: ClassVar[tuple[str, ...]]
@@ -199,11 +174,24 @@ class RowSource(ABC):
         self,
         source: Any,
         *,
-        columns: Mapping[str, str] | None,
-        limit: int | None,
-        max_chars: int,
-        format: str | None,  # noqa: A002
+        columns: Mapping[str, str] | None = None,
+        limit: int | None = None,
+        max_chars: int = MAX_TEXT_CHARS,
+        format: str | None = None,  # noqa: A002
     ) -> None:
+        """Opens the source.
+
+        Args:
+            source: a path (see `readers.dispatch`), a pandas or polars DataFrame, or any iterable
+                of mappings, generators included.
+            columns: our column name to theirs, for those they call otherwise.
+            limit: how many rows to take, from the first; what follows is not looked at.
+            max_chars: longest text; a longer one is a fault, never cut.
+            format: the file's format where its suffix does not say it.
+
+        Raises:
+            InputError: a source that cannot be opened, a map of columns that do not exist here.
+        """
         if limit is not None and limit < 1:
             raise InputError(f"limit: must be at least 1, got {limit}")
         self._map = ColumnMap(self.own, columns)
@@ -214,6 +202,22 @@ class RowSource(ABC):
         self._max_chars = max_chars
         self._stamp: tuple[int, int] | None = None
         self._table: Table = open_table(source, format=format)
+
+    @abstractmethod
+    def _complete(self, values: dict[str, str]) -> None:
+        """Fills in the optional columns that the row leaves out."""
+
+    @abstractmethod
+    def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> RowT:
+        """Returns a sound row: our columns, the others as they came, and its line."""
+
+    def _prompt_key(self, values: Mapping[str, str]) -> str:
+        """What has one prompt text: the prompt's id, unless a subclass knows of framings."""
+        return values["prompt_id"]
+
+    def _hint_for(self, absent: set[str | None]) -> str | None:
+        """What a table without these columns is likely to be; None where nobody knows."""
+        return None
 
     @property
     def name(self) -> str:
@@ -244,46 +248,36 @@ class RowSource(ABC):
         faults: list[InputFault] = []
         seen = SeenRows()
         digest = hashlib.sha256()
-        carried: dict[str, None] = {}
         columns_found: dict[str, None] = {}
-        defaults = dict.fromkeys(self.own, 0)
+        carried: dict[str, None] = {}
+        lacking = dict.fromkeys(self.own, 0)
         n_rows = text_chars = 0
         self._stamp = self._table.stamp()
         for line, raw in self._limited(faults):
             n_rows += 1
-            for name in raw:
-                if name not in columns_found and len(columns_found) <= _CARRIED_LIMIT:
-                    columns_found[name] = None
             values, extra = self._checked(line, raw, faults)
+            if not raw.keys() <= columns_found.keys():
+                columns_found.update(dict.fromkeys(raw))
+                carried.update(dict.fromkeys(extra))
+            if len(columns_found) > MAX_EXTRA_COLUMNS:
+                faults.append(InputFault(self.name, f"has more than {MAX_EXTRA_COLUMNS:,} columns"))
+                break
             if len(faults) >= FAULT_LIMIT:
                 break
             if values is None:
                 continue
             for name in self.own:
-                defaults[name] += name not in values
+                lacking[name] += name not in values
             self._complete(values)
-            for name in extra:
-                if name not in carried and len(carried) <= _CARRIED_LIMIT:
-                    carried[name] = None
             row = [values[name] for name in self.own]
             digest.update(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             text_chars += len(values["prompt_text"]) + len(values.get("response_text", ""))
-            seen.add(
-                line,
-                unique_id=values[self.unique],
-                prompt_id=self._prompt_key(values),
-                prompt_text=values["prompt_text"],
-                respondent_id=values.get("respondent_id"),
-                response_text=values.get("response_text"),
-            )
-        if len(carried) > _CARRIED_LIMIT or len(columns_found) > _CARRIED_LIMIT:
-            faults.append(InputFault(self.name, f"has more than {_CARRIED_LIMIT:,} columns"))
+            seen.add(line, values[self.unique], self._prompt_key(values), values)
         absent = self._absent_columns(columns_found) if n_rows else []
         if absent:
             # A column that is missing altogether is one fault, not one a row.
             names = {fault.field for fault in absent}
-            kept = [fault for fault in faults if fault.field not in names]
-            raise self._error(absent + kept)
+            raise self._error(absent + [one for one in faults if one.field not in names])
         if n_rows == 0 and not faults:
             faults.append(InputFault(self.name, f"holds no {self.kind}"))
         faults += self._faults_between_rows(seen)
@@ -292,24 +286,22 @@ class RowSource(ABC):
         return SourceSummary(
             name=self.name,
             n_responses=n_rows,
-            n_prompts=seen.n_prompts(),
-            n_respondents=seen.n_respondents(),
+            n_prompts=seen.n_different("prompt"),
+            n_respondents=seen.n_different("respondent") if "respondent_id" in self.own else 0,
             fingerprint=digest.hexdigest(),
             columns_carried=tuple(carried),
             repeated_texts=seen.repeated_texts(),
             text_chars=text_chars,
-            notices=self._notices(defaults, n_rows),
+            notices=self._notices(lacking, n_rows),
         )
 
-    @abstractmethod
-    def _complete(self, values: dict[str, str]) -> None:
-        """Fills in the optional columns that the row leaves out."""
+    def rows(self) -> Iterator[RowT]:
+        """Returns the rows in order, `limit` of them at most.
 
-    def _prompt_key(self, values: Mapping[str, str]) -> str:
-        """What has one prompt text: the prompt's id, unless a subclass knows of framings."""
-        return values["prompt_id"]
-
-    def _read_again(self) -> Iterator[Checked]:
+        Raises:
+            InputError: at the first fault, so that `check` may be skipped; and where the file
+                has changed since it was checked.
+        """
         if self._stamp is not None and self._stamp != self._table.stamp():
             raise InputError([InputFault(self.name, "the file has changed since it was checked")])
         for line, raw in self._limited(None):
@@ -318,7 +310,7 @@ class RowSource(ABC):
             if values is None:
                 raise self._error(faults)
             self._complete(values)
-            yield Checked(line, values, extra)
+            yield self._row(values, extra, line)
 
     def _limited(self, faults: list[InputFault] | None) -> Iterator[tuple[int, dict[str, Any]]]:
         for taken, (line, raw) in enumerate(self._table.rows(faults), start=1):
@@ -355,7 +347,7 @@ class RowSource(ABC):
             raise ValueError("must not be empty")
         return found
 
-    def _absent_columns(self, found: Mapping[str, None]) -> list[InputFault]:
+    def _absent_columns(self, found: Collection[str]) -> list[InputFault]:
         faults: list[InputFault] = []
         for name in self.own:
             theirs = self._map.theirs[name]
@@ -366,10 +358,6 @@ class RowSource(ABC):
                 InputFault(self.name, f"there is no such column; found: {shown}", field=theirs)
             )
         return faults
-
-    def _hint_for(self, absent: set[str | None]) -> str | None:
-        """What a table without these columns is likely to be; None where nobody knows."""
-        return None
 
     def _error(self, faults: list[InputFault]) -> InputError:
         hint = None
@@ -433,52 +421,9 @@ class RowSource(ABC):
         )
 
 
-__all__ = [
-    "MAX_TEXT_CHARS",
-    "UNNAMED",
-    "PromptRow",
-    "PromptSource",
-    "ResponseRow",
-    "ResponseSource",
-    "SourceSummary",
-    "default_prompt_id",
-    "open_prompts",
-    "open_responses",
-    "text_key",
-]
-
-MAX_TEXT_CHARS = 200_000
-"""Longest prompt or response that is taken unless a caller sets another limit."""
-
-UNNAMED = "unnamed"
-"""The respondent of responses that name none."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResponseRow:
-    """One response to be judged.
-
-    Attributes:
-        response_id: unique in its source.
-        prompt_id, prompt_text: what was asked; one prompt_id has one text.
-        response_text: may be empty, and is never altered.
-        respondent_id: who wrote it, `UNNAMED` where the source does not say.
-        extra: the other columns, as they came.
-        line: where it stands (see `readers.rows.Row`).
-    """
-
-    response_id: str
-    prompt_id: str
-    prompt_text: str
-    response_text: str
-    respondent_id: str
-    extra: dict[str, Any]
-    line: int
-
-
 @dataclass(frozen=True, slots=True)
 class PromptRow:
-    """One prompt to be asked; fields as in `ResponseRow`."""
+    """One prompt to be asked; fields as in `Sample`."""
 
     prompt_id: str
     prompt_text: str
@@ -486,36 +431,20 @@ class PromptRow:
     line: int
 
 
-def default_prompt_id(prompt_text: str) -> str:
-    """Returns the id of a prompt that has none: the same for the same text, wherever it stands."""
-    return "p-" + hashlib.sha256(prompt_text.encode()).hexdigest()[:16]
-
-
-class ResponseSource(RowSource):
-    """Responses, checked by `check()` and then read by `rows()`; see `open_responses`."""
+class ResponseSource(RowSource[Sample]):
+    """Responses to be judged."""
 
     own = ("response_id", "prompt_id", "prompt_text", "response_text", "respondent_id")
     required = ("response_id", "prompt_text", "response_text")
     unique = "response_id"
     kind = "responses"
 
-    def rows(self) -> Iterator[ResponseRow]:
-        """Returns the responses in order, `limit` of them at most.
+    def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> Sample:
+        return Sample(**values, extra=extra, line=line)
 
-        Raises:
-            InputError: at the first fault, so that `check` may be skipped; and where the file
-                has changed since it was checked.
-        """
-        for line, values, extra in self._read_again():
-            yield ResponseRow(
-                response_id=values["response_id"],
-                prompt_id=values["prompt_id"],
-                prompt_text=values["prompt_text"],
-                response_text=values["response_text"],
-                respondent_id=values["respondent_id"],
-                extra=extra,
-                line=line,
-            )
+    def _complete(self, values: dict[str, str]) -> None:
+        values.setdefault("respondent_id", UNNAMED)
+        values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
 
     def _hint_for(self, absent: set[str | None]) -> str | None:
         if "response_text" in absent and "prompt_text" not in absent:
@@ -526,66 +455,19 @@ class ResponseSource(RowSource):
             )
         return None
 
-    def _complete(self, values: dict[str, str]) -> None:
-        values.setdefault("respondent_id", UNNAMED)
-        values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
 
-
-class PromptSource(RowSource):
-    """Prompts, checked by `check()` and then read by `rows()`; see `open_prompts`."""
+class PromptSource(RowSource[PromptRow]):
+    """Prompts to be asked. A prompt stands once: two rows of one prompt_id, or of one text without
+    ids, are a fault.
+    """
 
     own = ("prompt_id", "prompt_text")
     required = ("prompt_text",)
     unique = "prompt_id"
     kind = "prompts"
 
-    def rows(self) -> Iterator[PromptRow]:
-        """Returns the prompts in order; raises as `ResponseSource.rows`."""
-        for line, values, extra in self._read_again():
-            yield PromptRow(values["prompt_id"], values["prompt_text"], extra, line)
+    def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> PromptRow:
+        return PromptRow(values["prompt_id"], values["prompt_text"], extra, line)
 
     def _complete(self, values: dict[str, str]) -> None:
         values.setdefault("prompt_id", default_prompt_id(values["prompt_text"]))
-
-
-def open_responses(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    limit: int | None = None,
-    max_response_chars: int = MAX_TEXT_CHARS,
-    format: str | None = None,  # noqa: A002
-) -> ResponseSource:
-    """Returns the responses of a file, a data frame or an iterable of mappings.
-
-    Args:
-        source: a path (see `readers.dispatch`), a pandas or polars DataFrame, or any iterable of
-            mappings, generators included.
-        columns: our column name to theirs, for those they call otherwise.
-        limit: how many responses to take, from the first; what follows is not looked at.
-        max_response_chars: longest prompt or response; a longer one is a fault, never cut.
-        format: the file's format where its suffix does not say it.
-
-    Raises:
-        InputError: for a source that cannot be opened, or a map to columns that do not exist here.
-    """
-    return ResponseSource(
-        source, columns=columns, limit=limit, max_chars=max_response_chars, format=format
-    )
-
-
-def open_prompts(
-    source: Any,
-    *,
-    columns: Mapping[str, str] | None = None,
-    limit: int | None = None,
-    max_prompt_chars: int = MAX_TEXT_CHARS,
-    format: str | None = None,  # noqa: A002
-) -> PromptSource:
-    """Returns the prompts of a file, a data frame or an iterable of mappings; as `open_responses`.
-
-    A prompt stands once: two rows of one prompt_id, or of one text without ids, are a fault.
-    """
-    return PromptSource(
-        source, columns=columns, limit=limit, max_chars=max_prompt_chars, format=format
-    )

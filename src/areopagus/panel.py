@@ -381,11 +381,11 @@ class Panel:
         The options are those of `score_many`.
         """
         from .experiment.dry_run import estimate
-        from .records.readers.responses import open_responses
+        from .records.readers.responses import ResponseSource
 
         self.prepare()
         rule = rule_of(precision, judges_per_response, order_seed)
-        return estimate(self.spec, open_responses(source, columns=columns, limit=limit), rule=rule)
+        return estimate(self.spec, ResponseSource(source, columns=columns, limit=limit), rule=rule)
 
     def messages(
         self, persona: str, prompt: str, response: str, *, nonce: str = "0" * 16

@@ -29,12 +29,12 @@ from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.judges.models.usage import RunUsage
 from areopagus.records.ledger import Ledger
-from areopagus.records.readers.responses import ResponseRow
+from areopagus.records.types import Sample
 from areopagus.testing import ProviderServer, ScriptedBackend
 
 
-def row(number: int, text: str | None = None) -> ResponseRow:
-    return ResponseRow(
+def row(number: int, text: str | None = None) -> Sample:
+    return Sample(
         response_id=f"r{number}",
         prompt_text="Is it just?",
         response_text=f"Perhaps {number}." if text is None else text,
@@ -45,7 +45,7 @@ def row(number: int, text: str | None = None) -> ResponseRow:
     )
 
 
-async def all_scored(panel: Panel, rows: list[ResponseRow], client: WorkerClient) -> list[Scored]:
+async def all_scored(panel: Panel, rows: list[Sample], client: WorkerClient) -> list[Scored]:
     async def score() -> list[Scored]:
         return [item async for item in score_rows(rows, panel=panel.spec, client=client)]
 

@@ -24,7 +24,7 @@ from areopagus.experiment.score import ScoreJob, run_job
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.ledger.admin import ledger_stats
-from areopagus.records.readers.responses import open_responses
+from areopagus.records.readers.responses import ResponseSource
 from areopagus.testing import ProviderServer, ScriptedBackend
 
 pytestmark = [
@@ -64,7 +64,7 @@ def address(server: PostgresServer) -> str:
 def score(
     panel: Panel, out: Path, number: int, engine: RayEngine | None, cap: float | None = None
 ) -> Run:
-    job = ScoreJob(panel.spec, open_responses(rows(number)), out=out, engine=engine, max_cost=cap)
+    job = ScoreJob(panel.spec, ResponseSource(rows(number)), out=out, engine=engine, max_cost=cap)
     return run_job(job)
 
 
@@ -225,7 +225,7 @@ def test_a_stop_reaches_the_nodes_and_what_is_in_flight_is_kept(
     with ProviderServer(api_key=KEY, delay_s=0.1) as provider:
         with Panel(model(provider), ledger=address) as panel:
             job = ScoreJob(
-                panel.spec, open_responses(rows(60)), out=tmp_path / "run", engine=on(cluster)
+                panel.spec, ResponseSource(rows(60)), out=tmp_path / "run", engine=on(cluster)
             )
 
             def stop_it() -> None:

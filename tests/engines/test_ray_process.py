@@ -28,7 +28,7 @@ from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Client
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
-from areopagus.records.readers.responses import open_responses
+from areopagus.records.readers.responses import ResponseSource
 from areopagus.records.run_tables import read_judgments
 from areopagus.testing import ProviderServer
 
@@ -128,7 +128,7 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
         with Panel(model(provider, **priced), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
             job = ScoreJob(
-                panel.spec, open_responses(rows(30)), out=tmp_path / "run", engine=engine
+                panel.spec, ResponseSource(rows(30)), out=tmp_path / "run", engine=engine
             )
             budget = Budget(cap=0.08, spent=0.03)  # by batches, say
             run = run_sync(job.run(Client(panel.ledger, budget=budget)))
@@ -154,7 +154,7 @@ def test_a_defect_in_a_task_is_no_lost_cluster(
         with Panel(model(provider), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
             job = ScoreJob(
-                panel.spec, open_responses(rows(10)), out=tmp_path / "run", engine=engine
+                panel.spec, ResponseSource(rows(10)), out=tmp_path / "run", engine=engine
             )
             with pytest.raises(RuntimeError, match="ZeroDivisionError: asked with") as caught:
                 run_job(job)
@@ -173,7 +173,7 @@ def test_a_node_tells_of_a_defect_without_its_keys(
     monkeypatch.setattr(Worker, "score", broken)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
-    source = open_responses(rows(1))
+    source = ResponseSource(rows(1))
     (shard,) = cut(source.rows(), size=1, is_repeated=lambda row: False)
     outcome = score_shard(plan, None, shard)
     assert KEY not in repr(outcome)

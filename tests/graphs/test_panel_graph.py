@@ -13,9 +13,9 @@ from areopagus import Panel, ProviderError, StoreError
 from areopagus.experiment.engine import judge_sample, verdict_of
 from areopagus.graphs.panel import build_panel_graph, panel_graph
 from areopagus.graphs.state import PanelContext, merge_by_key
-from areopagus.judges.judge import Sample
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
+from areopagus.records.types import Sample
 from areopagus.testing import ScriptedBackend
 
 GOOD = {
@@ -206,13 +206,13 @@ def test_a_checkpointer_holds_the_votes_and_only_open_ones_are_asked_again() -> 
         return ProviderError("context_length", "too long") if ill else GOOD
 
     with Panel(ScriptedBackend(shaky), checkpointer=saver) as panel:
-        first = panel.score(SAMPLE.prompt, SAMPLE.response)
+        first = panel.score(SAMPLE.prompt_text, SAMPLE.response_text)
     assert (first.n_scored, first.counts["failed"]) == (8, 2)
     well = ScriptedBackend(GOOD)
     with Panel(well, checkpointer=saver) as panel:
-        second = panel.score(SAMPLE.prompt, SAMPLE.response)
-        third = panel.score(SAMPLE.prompt, SAMPLE.response)
-        other = panel.score(SAMPLE.prompt, SAMPLE.response + " More.")
+        second = panel.score(SAMPLE.prompt_text, SAMPLE.response_text)
+        third = panel.score(SAMPLE.prompt_text, SAMPLE.response_text)
+        other = panel.score(SAMPLE.prompt_text, SAMPLE.response_text + " More.")
     assert second.n_scored == third.n_scored == other.n_scored == 10
     assert second.summary() == third.summary()
     asked = [request.labels["persona"] for request in well.requests]
@@ -234,9 +234,9 @@ def test_a_run_broken_off_goes_on_from_its_checkpointer(monkeypatch: pytest.Monk
 
         monkeypatch.setattr(module, "aggregate", broken)
         with pytest.raises(StoreError):
-            panel.score(SAMPLE.prompt, SAMPLE.response)
+            panel.score(SAMPLE.prompt_text, SAMPLE.response_text)
         monkeypatch.undo()
-        verdict = panel.score(SAMPLE.prompt, SAMPLE.response)
+        verdict = panel.score(SAMPLE.prompt_text, SAMPLE.response_text)
     assert verdict.n_scored == 10
     assert len(backend.requests) == 10
 

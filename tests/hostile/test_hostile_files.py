@@ -21,7 +21,7 @@ from areopagus.graphs.framings import Framing
 from areopagus.personas import Persona
 from areopagus.records.humans import LAYOUTS, read_humans
 from areopagus.records.readers.dispatch import read_rows
-from areopagus.records.readers.responses import open_responses
+from areopagus.records.readers.responses import ResponseSource
 from areopagus.records.variants import read_variants
 from areopagus.rubrics import Rubric
 from areopagus.settings import PanelSettings, TargetSettings
@@ -56,7 +56,7 @@ files = st.one_of(
 
 
 def read(path: Path) -> None:
-    with open_responses(path) as source:
+    with ResponseSource(path) as source:
         summary = source.check()
         assert summary.n_responses == sum(1 for _ in source.rows())
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.judge import Judge, Sample
+from areopagus.judges.judge import Judge
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Client
@@ -20,7 +20,7 @@ from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.prompt import JudgePrompt
 from areopagus.personas import load_persona, load_personas
 from areopagus.records.ledger import Ledger
-from areopagus.records.types import Judgment, Reply, Usage
+from areopagus.records.types import Judgment, Reply, Sample, Usage
 from areopagus.rubrics import load_rubric
 from areopagus.testing import (
     ENVELOPE_FAULTS,

@@ -10,19 +10,21 @@ import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError
-from areopagus.judges import Judge, JudgePrompt, Sample
+from areopagus.judges import Judge, JudgePrompt
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.templates import DEFAULT, FIRST, fill, list_templates, load_template, without
 from areopagus.personas import load_persona
 from areopagus.records.ledger import CallRecord, Ledger
-from areopagus.records.types import Reply
+from areopagus.records.types import Reply, Sample
 from areopagus.rubrics import load_rubric
 from areopagus.schemas import schema_files
 from areopagus.testing import ScriptedBackend
 
 SAMPLE = Sample("r1", "p1", "m1", "Is privacy a right?", "It is, since without it no one is free.")
-ROWS = [{"response_id": "r1", "prompt_text": SAMPLE.prompt, "response_text": SAMPLE.response}]
+ROWS = [
+    {"response_id": "r1", "prompt_text": SAMPLE.prompt_text, "response_text": SAMPLE.response_text}
+]
 VOTE = json.dumps(
     {**dict.fromkeys(load_rubric("critical_thinking").dimension_ids, 7), "abstained": False}
 )
@@ -108,7 +110,7 @@ async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> No
     await ledger.finish(pending_call, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
     model = {"model": "openai/gpt-4o-mini", "structured": "json_schema"}
     panel = Panel(model, ledger=ledger, personas=["historian"], template=FIRST)
-    verdict = await panel.ascore(SAMPLE.prompt, SAMPLE.response)
+    verdict = await panel.ascore(SAMPLE.prompt_text, SAMPLE.response_text)
     assert [judgment.ledger_key for judgment in verdict.judgments] == [key]
     assert verdict.judgments[0].from_ledger
     ledger.close()

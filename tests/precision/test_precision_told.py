@@ -26,7 +26,7 @@ from areopagus.precision import (
     precision_sentences,
     reliability_kept,
 )
-from areopagus.records.readers.responses import open_responses
+from areopagus.records.readers.responses import ResponseSource
 from areopagus.records.run_tables import read_scores
 from areopagus.records.types import STATUSES
 from areopagus.testing import ScriptedBackend
@@ -155,7 +155,7 @@ def test_asking_everybody_costs_no_reliability_and_little_material_tells_none() 
 def test_only_what_is_asked_anyway_goes_into_batches(tmp_path: Path) -> None:
     with Panel("offline/lexical", ledger=tmp_path / "ledger.sqlite") as panel:
         ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
-        source = open_responses(rows(3))
+        source = ResponseSource(rows(3))
         source.check()
         response_formats: Any = {"offline/lexical": "json_schema"}
         first = list(planned_judgments(ruled, source.rows(), response_formats))

@@ -23,7 +23,7 @@ from areopagus.prompting import (
 )
 from areopagus.prompting.job import estimate_stages
 from areopagus.prompting.page import prompt_page_of, write_prompt_page
-from areopagus.records.readers.responses import open_prompts
+from areopagus.records.readers.responses import PromptSource
 from areopagus.testing import ProviderServer, ServedReply
 
 
@@ -99,7 +99,7 @@ def test_every_prompt_of_sound_models_passes_and_stands_in_the_set(play: Play) -
     assert first["angle"] == "angle 1 of alpha in s0"
     assert (first["quality"], first["votes_passed"], first["votes_planned"]) == ("passed", "2", "2")
     assert first["source_file"] == "made.jsonl"
-    with open_prompts(run.prompts_path) as prompts:
+    with PromptSource(run.prompts_path) as prompts:
         assert prompts.check().n_prompts == 30
     assert [row["scenario_id"] for row in rows_of(run.path / "scenarios.csv")] == ["s0", "s1"]
     page = (run.path / "report.html").read_text(encoding="utf-8")
@@ -294,7 +294,7 @@ def test_a_prompt_can_be_cited_by_the_model_that_wrote_it(play: Play) -> None:
         assert named.pop("", "") == ""
         assert named.items() <= expected.items()
     # What is asked with these prompts carries it on; a sample keeps it.
-    with open_prompts(run.prompts_path) as opened:
+    with PromptSource(run.prompts_path) as opened:
         opened.check()
         assert {row.extra["generator_model"] for row in opened.rows()} == set(expected.values())
     write_sample(bench.folder / "study.csv", sample_prompts(run.path, 3))

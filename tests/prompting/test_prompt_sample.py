@@ -11,7 +11,7 @@ import pytest
 
 from areopagus.errors import InputError
 from areopagus.prompting import sample_prompts, write_sample
-from areopagus.records.readers.responses import open_prompts
+from areopagus.records.readers.responses import PromptSource
 
 
 def prompt_set(
@@ -112,7 +112,7 @@ def test_the_study_set_can_be_asked_and_carries_its_columns(tmp_path: Path) -> N
         "BBQ_01", "BBQ_02", "BBQ_03", "HLE_01", "HLE_02", "HLE_03",
     ]  # fmt: skip
     assert written[0]["generator"] in "abc"
-    with open_prompts(tmp_path / "set.csv") as prompts:
+    with PromptSource(tmp_path / "set.csv") as prompts:
         assert prompts.check().n_prompts == 6
     # A sample of a sample keeps one study_id.
     again = sample_prompts(tmp_path / "set.csv", 2)

@@ -15,9 +15,9 @@ from areopagus.errors import InputError
 from areopagus.records.readers.cells import read_id, read_number
 from areopagus.records.readers.responses import (
     UNNAMED,
+    PromptSource,
+    ResponseSource,
     default_prompt_id,
-    open_prompts,
-    open_responses,
     text_key,
 )
 
@@ -36,7 +36,7 @@ def record(**changes: object) -> dict[str, object]:
 
 
 def messages(source: object, **options: object) -> list[str]:
-    with pytest.raises(InputError) as raised, open_responses(source, **options) as opened:  # type: ignore[arg-type]
+    with pytest.raises(InputError) as raised, ResponseSource(source, **options) as opened:  # type: ignore[arg-type]
         opened.check()
     return [str(fault) for fault in raised.value.faults]
 
@@ -44,7 +44,7 @@ def messages(source: object, **options: object) -> list[str]:
 def test_a_file_is_summed_up_and_read(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text(HEADER + "r1,p1,Why?,Because.,m1,x\nr2,p1,Why?,,m2,y\n")
-    with open_responses(path) as source:
+    with ResponseSource(path) as source:
         summary = source.check()
         rows = list(source.rows())
     assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (2, 1, 2)
@@ -60,7 +60,7 @@ def test_a_file_is_summed_up_and_read(tmp_path: Path) -> None:
 
 def test_the_fingerprint_follows_our_columns_and_order_only() -> None:
     def fingerprint(rows: list[dict[str, object]]) -> str:
-        with open_responses(rows) as source:
+        with ResponseSource(rows) as source:
             return source.check().fingerprint
 
     one, two = record(), record(response_id="r2")
@@ -88,7 +88,7 @@ def test_every_kind_of_source_gives_the_same_fingerprint(tmp_path: Path) -> None
         tmp_path / "r.parquet",
         str(tmp_path / "r.csv"),
     ):
-        with open_responses(kind) as source:
+        with ResponseSource(kind) as source:
             found.add(source.check().fingerprint)
             assert [row.response_text for row in source.rows()] == [
                 row["response_text"] for row in rows
@@ -120,13 +120,13 @@ def test_a_missing_column_is_one_fault_with_the_columns_found(tmp_path: Path) ->
     path = tmp_path / "r.csv"
     path.write_text("response_id,question,answer\nr1,Why?,A\nr2,Why?,B\n")
     with pytest.raises(InputError, match="--column OURS=THEIRS") as raised:
-        open_responses(path).check()
+        ResponseSource(path).check()
     assert [str(fault) for fault in raised.value.faults] == [
         f"{path}: prompt_text: there is no such column; found: response_id, question, answer",
         f"{path}: response_text: there is no such column; found: response_id, question, answer",
     ]
     columns = {"prompt_text": "question", "response_text": "answer"}
-    assert open_responses(path, columns=columns).check().n_responses == 2
+    assert ResponseSource(path, columns=columns).check().n_responses == 2
 
 
 def test_a_map_to_nowhere_is_a_fault(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_map_to_nowhere_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_column_hidden_by_a_map_is_carried_under_another_name() -> None:
-    with open_responses([record(q="Really?")], columns={"prompt_text": "q"}) as source:
+    with ResponseSource([record(q="Really?")], columns={"prompt_text": "q"}) as source:
         row = next(source.rows())
     assert row.prompt_text == "Really?"
     assert row.extra == {"original_prompt_text": "Why?"}
@@ -143,7 +143,7 @@ def test_a_column_hidden_by_a_map_is_carried_under_another_name() -> None:
 
 def test_optional_columns_are_filled_in_and_said_once() -> None:
     rows = [{"response_id": i, "prompt_text": "Why?", "response_text": "x"} for i in range(3)]
-    with open_responses(rows) as source:
+    with ResponseSource(rows) as source:
         summary = source.check()
         row = next(source.rows())
     assert row.respondent_id == UNNAMED
@@ -176,11 +176,8 @@ def test_text_must_be_text_and_may_be_empty() -> None:
     assert "must be text, got the number 7" in messages([record(response_text=7)])[0]
     assert "must be text, got nothing" in messages([record(response_text=None)])[0]
     assert "keep_default_na" in messages(pd.DataFrame([record(response_text=float("nan"))]))[0]
-    assert (
-        "at most 10 characters"
-        in messages([record(response_text="x" * 11)], max_response_chars=10)[0]
-    )
-    with open_responses([record(response_text="")]) as source:
+    assert "at most 10 characters" in messages([record(response_text="x" * 11)], max_chars=10)[0]
+    with ResponseSource([record(response_text="")]) as source:
         assert source.check().n_responses == 1
 
 
@@ -205,24 +202,24 @@ def test_repeated_texts_are_those_of_one_respondent_over_several_prompts() -> No
         record(response_id="7", prompt_id="p1", prompt_text="a", response_text=" "),
         record(response_id="8", prompt_id="p2", prompt_text="b", response_text=" "),
     ]
-    with open_responses(rows) as source:
+    with ResponseSource(rows) as source:
         assert source.check().repeated_texts == {text_key("ok")}
 
 
 def test_limit_takes_the_first_and_looks_at_no_more(tmp_path: Path) -> None:
     rows = [record(), record(response_id="r2"), record(response_id="")]
-    with open_responses(rows, limit=2) as source:
+    with ResponseSource(rows, limit=2) as source:
         assert source.check().n_responses == 2
         assert len(list(source.rows())) == 2
     with pytest.raises(InputError, match="limit"):
-        open_responses(rows, limit=0)
+        ResponseSource(rows, limit=0)
 
 
 def test_a_spooled_copy_is_deleted_on_close_and_on_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    source = open_responses(iter([record()]))
+    source = ResponseSource(iter([record()]))
     assert len(list(tmp_path.iterdir())) == 1
     source.close()
     assert list(tmp_path.iterdir()) == []
@@ -232,7 +229,7 @@ def test_a_spooled_copy_is_deleted_on_close_and_on_failure(
         raise RuntimeError("the user's own")
 
     with pytest.raises(RuntimeError, match="own"):
-        open_responses(breaks())
+        ResponseSource(breaks())
     assert list(tmp_path.iterdir()) == []
 
 
@@ -241,7 +238,7 @@ def test_a_spooled_copy_is_deleted_on_close_and_on_failure(
 )
 def test_sources_of_another_kind_are_refused(wrong: object) -> None:
     with pytest.raises(InputError):
-        open_responses(wrong)
+        ResponseSource(wrong)
 
 
 def test_no_rows_are_a_fault(tmp_path: Path) -> None:
@@ -255,7 +252,7 @@ def test_no_rows_are_a_fault(tmp_path: Path) -> None:
 def test_a_file_changed_after_the_check_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_text(HEADER + "r1,p1,Why?,A,m1,x\n")
-    source = open_responses(path)
+    source = ResponseSource(path)
     source.check()
     path.write_text(HEADER + "r1,p1,Why?,A,m1,x\nr2,p1,Why?,A,m1,x\n")
     with pytest.raises(InputError, match="has changed since"):
@@ -272,7 +269,7 @@ def test_data_frames_bring_numbers_gaps_and_dates() -> None:
             "when": pd.to_datetime(["2024-01-02", None]),
         }
     )
-    with open_responses(frame) as source:
+    with ResponseSource(frame) as source:
         source.check()
         rows = list(source.rows())
     assert [row.response_id for row in rows] == ["1", "2"]
@@ -304,7 +301,7 @@ def test_hostile_ids_and_texts_come_back_unaltered(
         frame.to_csv(path, index=False, quoting=1, lineterminator="\r\n")
     else:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with open_responses(path) as source:
+    with ResponseSource(path) as source:
         source.check()
         back = list(source.rows())
     assert [row.response_id for row in back] == ids
@@ -316,14 +313,14 @@ def test_hostile_ids_and_texts_come_back_unaltered(
     ["../../etc/passwd", "/", "..", "-rf", "A", "a", "e\u0301", "\u00e9", "=1+1", "\u202e"],
 )
 def test_ids_are_told_apart_byte_by_byte(hostile: str) -> None:
-    with open_responses([record(response_id=hostile), record(response_id=hostile + "x")]) as source:
+    with ResponseSource([record(response_id=hostile), record(response_id=hostile + "x")]) as source:
         assert source.check().n_responses == 2
 
 
 def test_prompts_stand_once(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"prompt_text": "Why?", "domain": "d"}\n{"prompt_text": "What?"}\n')
-    with open_prompts(path) as source:
+    with PromptSource(path) as source:
         summary = source.check()
         rows = list(source.rows())
     assert (summary.n_responses, summary.n_prompts, summary.n_respondents) == (2, 2, 0)
@@ -331,12 +328,12 @@ def test_prompts_stand_once(tmp_path: Path) -> None:
     assert rows[0].extra == {"domain": "d"}
     path.write_text('{"prompt_text": "Why?"}\n{"prompt_text": "Why?"}\n')
     with pytest.raises(InputError, match="must be unique"):
-        open_prompts(path).check()
+        PromptSource(path).check()
 
 
 def test_faults_do_not_fill_the_memory() -> None:
     with pytest.raises(InputError, match="reading stopped after") as raised:
-        open_responses(record(response_id="") for _ in range(5000)).check()
+        ResponseSource(record(response_id="") for _ in range(5000)).check()
     assert len(raised.value.faults) == 1000
 
 
@@ -349,7 +346,7 @@ def test_a_hundred_thousand_responses_are_checked_in_little_memory(tmp_path: Pat
     import numpy as np
 
     assert np.zeros(1).size == 1  # numpy's own import is not what is measured
-    with open_responses(path) as source:
+    with ResponseSource(path) as source:
         tracemalloc.start()
         try:
             summary = source.check()
@@ -365,4 +362,4 @@ def test_a_prompt_set_is_told_from_responses(tmp_path: Path) -> None:
     path = tmp_path / "prompts.csv"
     path.write_text("prompt_id,prompt_text\np1,What is owed?\n", encoding="utf-8")
     with pytest.raises(InputError, match="areopagus score FILE --target MODEL"):
-        open_responses(path).check()
+        ResponseSource(path).check()

@@ -141,9 +141,9 @@ def test_all_texts_have_one_form(built: BuiltStudy) -> None:
 
 
 def test_the_responses_as_shown_are_what_the_panel_can_score(built: BuiltStudy) -> None:
-    from areopagus.records import open_responses
+    from areopagus.records import ResponseSource
 
-    with open_responses(built.folder / "organiser" / "responses.csv") as opened:
+    with ResponseSource(built.folder / "organiser" / "responses.csv") as opened:
         assert opened.check().n_responses == built.n_responses
         shown = {row.response_text for row in opened.rows()}
     assert shown == {one.text for packet in read_packets(built.folder) for one in packet.responses}

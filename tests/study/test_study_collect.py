@@ -403,7 +403,7 @@ def test_two_answers_for_one_page_are_a_fault(built: BuiltStudy) -> None:
 
 
 def test_written_responses_are_what_build_and_score_read(tmp_path: Path) -> None:
-    from areopagus.records import open_responses
+    from areopagus.records import ResponseSource
 
     prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why, in case {n}?"} for n in range(2)]
     made = build_writing(prompts, writers=4, out=tmp_path / "w", seed=3,
@@ -429,7 +429,7 @@ def test_written_responses_are_what_build_and_score_read(tmp_path: Path) -> None
     assert by_writer["writer-01"]["minutes"] == "15.0"
     assert by_writer["writer-04"]["is_timed_out"] == "True"
     assert by_writer["writer-04"]["minutes"] == "30.0"
-    with open_responses(made.folder / "collected" / "responses.csv") as opened:
+    with ResponseSource(made.folder / "collected" / "responses.csv") as opened:
         assert opened.check().n_responses == 7
     models = [
         {**prompt, "respondent_id": f"lab/m{n}", "source": "model",

@@ -44,9 +44,9 @@ def read_bases(
             for item in example_texts("base_responses").texts
         )
         return Bases("the built-in responses", rows[:limit])
-    from ..records.readers.responses import open_responses
+    from ..records.readers.responses import ResponseSource
 
-    with open_responses(source, columns=columns, limit=limit) as opened:
+    with ResponseSource(source, columns=columns, limit=limit) as opened:
         summary = opened.check()
         found = [
             Base(

@@ -31,7 +31,7 @@ class Base:
 
     Attributes:
         base_id: its id in its source.
-        prompt_id, prompt_text, response_text, respondent_id: as in `ResponseRow`.
+        prompt_id, prompt_text, response_text, respondent_id: as in `Sample`.
     """
 
     base_id: str

@@ -20,9 +20,10 @@ from ..experiment.score import default_folder
 from ..graphs.screening import screen
 from ..number import Number, as_json, said, undefined, units
 from ..rebuilt import rebuilt
-from ..records.readers.responses import ResponseRow, open_responses
+from ..records.readers.responses import ResponseSource
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..records.spreadsheets import CsvLines, writable
+from ..records.types import Sample
 from ..reports.frame import Page, write_page
 from ..reports.numbers import shown, span
 from ..reports.parts import (
@@ -274,9 +275,9 @@ class RescoreJob(PanelStage):
             raise InputError(f"threshold: must be points above 0, got {threshold}")
         self.panel = panel
         self.threshold = threshold
-        self.flagged: list[tuple[ResponseRow, Neutralised]] = []
+        self.flagged: list[tuple[Sample, Neutralised]] = []
         self.n_screened = 0
-        with open_responses(responses, columns=columns, limit=limit) as source:
+        with ResponseSource(responses, columns=columns, limit=limit) as source:
             summary = source.check()
             for row in source.rows():
                 if screen(row.response_text).gate is not None:

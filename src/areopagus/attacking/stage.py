@@ -11,10 +11,10 @@ from ..experiment.backends import all_paid, prepare_all, require_access
 from ..experiment.dry_run import Estimate, estimate
 from ..experiment.job import StagedJob
 from ..experiment.score import ScoreJob
-from ..judges.judge import Sample
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..records.readers.responses import open_responses
+from ..records.readers.responses import ResponseSource
+from ..records.types import Sample
 from .run import PANEL_FOLDER
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class PanelStage(StagedJob):
     def estimate(self) -> Estimate:
         """Calls, tokens and cost, without sending anything."""
         prepare_all(self.panel.backends)
-        return estimate(self.panel, open_responses(self.response_rows()))
+        return estimate(self.panel, ResponseSource(self.response_rows()))
 
     async def require_access(self, client: Client) -> None:
         """Raises what keeps a backend from being asked, unless nothing is wanted of it."""
@@ -64,7 +64,7 @@ class PanelStage(StagedJob):
             return None
         job = ScoreJob(
             self.panel,
-            open_responses(self.response_rows()),
+            ResponseSource(self.response_rows()),
             out=self.path / PANEL_FOLDER,
             is_stage=True,
             on_progress=lambda progress: self._tell_scored(progress.done),
@@ -97,6 +97,6 @@ def _sample(row: dict[str, Any]) -> Sample:
         response_id=row["response_id"],
         prompt_id=row["prompt_id"],
         respondent_id=row["respondent_id"],
-        prompt=row["prompt_text"],
-        response=row["response_text"],
+        prompt_text=row["prompt_text"],
+        response_text=row["response_text"],
     )

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from ..errors import InputError, InputFault
 from ..experiment.ask import ModelAnswer
-from ..records.readers.responses import MAX_TEXT_CHARS, UNNAMED, RowSource
+from ..records.readers.responses import UNNAMED, RowSource
 
 _SHOWN = 20
 
 
-class AnswerSource(RowSource):
+class AnswerSource(RowSource[tuple[dict[str, str], dict[str, Any]]]):
     """A table of answers: item_id, response_text; optional respondent_id, repeat, response_id."""
 
     own: ClassVar[tuple[str, ...]] = (
@@ -29,10 +29,10 @@ class AnswerSource(RowSource):
     unique = "response_id"
     kind = "answers"
 
-    def rows(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
-        """Our columns and the others, in order."""
-        for _, values, extra in self._read_again():
-            yield values, extra
+    def _row(
+        self, values: dict[str, str], extra: dict[str, Any], line: int
+    ) -> tuple[dict[str, str], dict[str, Any]]:
+        return values, extra
 
     def _complete(self, values: dict[str, str]) -> None:
         values.setdefault("respondent_id", UNNAMED)
@@ -71,9 +71,7 @@ class SuppliedAnswers:
         )
         self.n_unknown = 0
         try:
-            with AnswerSource(
-                source, columns=columns, limit=None, max_chars=MAX_TEXT_CHARS, format=None
-            ) as opened:
+            with AnswerSource(source, columns=columns) as opened:
                 summary = opened.check()
                 self._fill(opened, item_ids, repeats)
         except BaseException:

@@ -12,7 +12,7 @@ from ..errors import ProviderError
 from ..judges.models.budget import BudgetReservation, worst_usd
 from ..judges.models.client import Client
 from ..records.ledger import CallRecord
-from ..records.readers.responses import ResponseRow
+from ..records.types import Sample
 from .eligible import Member, Planned, planned_judgments
 from .providers import BatchResults, LineResult
 from .store import BatchRecord
@@ -50,7 +50,7 @@ class Collector:
         self,
         panel: PanelSpec,
         client: Client,
-        rows: Callable[[], Iterable[ResponseRow]],
+        rows: Callable[[], Iterable[Sample]],
         errors: dict[str, ProviderError],
     ) -> None:
         """Takes what there is to work with.

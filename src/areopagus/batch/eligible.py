@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
-from ..experiment.engine import sample_of
 from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.backend import ResponseFormat
@@ -20,7 +19,7 @@ from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
 from ..judges.models.request import Request
 from ..judges.structured import ask, known_format
-from ..records.readers.responses import ResponseRow
+from ..records.types import Sample
 from .providers import BatchProvider, batch_prices, provider_kind, provider_of
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Planned:
 
 def planned_judgments(
     panel: PanelSpec,
-    rows: Iterable[ResponseRow],
+    rows: Iterable[Sample],
     response_formats: Mapping[str, ResponseFormat],
     *,
     first_row: int = 0,
@@ -86,7 +85,7 @@ def planned_judgments(
 def judgments_on(
     panel: PanelSpec,
     number: int,
-    row: ResponseRow,
+    sample: Sample,
     response_formats: Mapping[str, ResponseFormat],
     *,
     whole: bool = False,
@@ -96,8 +95,7 @@ def judgments_on(
     Where a rule says when enough are asked, those that are asked whatever the answers, unless
     `whole` is set: the rest is up to the ordinary run.
     """
-    sample = sample_of(row)
-    if screen(sample.response, most_characters=panel.most_characters).gate:
+    if screen(sample.response_text, most_characters=panel.most_characters).gate:
         return []
     assignments: dict[str, list[tuple[Judge, int]]] = {}
     keys: dict[str, list[str]] = {}
@@ -144,7 +142,7 @@ class Member:
 
 async def eligible_backends(
     panel: PanelSpec,
-    rows: Callable[[], Iterable[ResponseRow]],
+    rows: Callable[[], Iterable[Sample]],
     client: Client,
     known: Mapping[str, ResponseFormat],
     *,
@@ -205,7 +203,7 @@ async def eligible_backends(
 
 def _example(
     panel: PanelSpec,
-    rows: Callable[[], Iterable[ResponseRow]],
+    rows: Callable[[], Iterable[Sample]],
     name: str,
     response_format: ResponseFormat,
     *,
@@ -225,7 +223,7 @@ def _example(
 
 async def _learned_response_format(
     panel: PanelSpec,
-    rows: Callable[[], Iterable[ResponseRow]],
+    rows: Callable[[], Iterable[Sample]],
     client: Client,
     backend: LitellmBackend,
 ) -> ResponseFormat | None:

@@ -13,7 +13,8 @@ from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetReservation, BudgetSpentError
 from ..judges.models.client import Answer, Client
 from ..judges.models.request import Request
-from ..records.readers.responses import ResponseRow, ResponseSource
+from ..records.readers.responses import ResponseSource
+from ..records.types import Sample
 from .providers import provider_kind
 from .runner import BatchRunner, Leftovers
 from .settings import BatchProgress, BatchSettings
@@ -83,11 +84,11 @@ class BatchEngine:
 
     async def score(
         self,
-        rows: Iterable[ResponseRow],
+        rows: Iterable[Sample],
         *,
         panel: PanelSpec,
         client: Client,
-        is_repeated: Callable[[ResponseRow], bool],
+        is_repeated: Callable[[Sample], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `Engine.score`."""
         if self._source is None or self._folder is None:

@@ -20,7 +20,7 @@ from ..judges.models.credentials import redact
 from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import ResponseFormat
-from ..records.readers.responses import ResponseRow
+from ..records.types import Sample
 from .collect import Collected, Collector
 from .eligible import Member, Planned, eligible_backends, planned_judgments
 from .providers import BatchResults, BatchState
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
 
 
-Rows = Callable[[], Iterable[ResponseRow]]
+Rows = Callable[[], Iterable[Sample]]
 """Reads the responses again from the first."""
 
 _SHOWN_CHARACTERS = 200

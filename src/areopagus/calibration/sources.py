@@ -20,7 +20,7 @@ from ..records.humans import (
     read_humans,
     read_judgments,
 )
-from ..records.readers.responses import open_responses
+from ..records.readers.responses import ResponseSource
 from ..records.run_folder import TEXTS_FILE
 from ..records.run_tables import read_scores
 from ..run import Run
@@ -78,7 +78,7 @@ def read_texts(responses: Any) -> Texts:
     found = Texts()
     if responses is None:
         return found
-    source = open_responses(responses)
+    source = ResponseSource(responses)
     try:
         for row in source.rows():
             name = row.response_id

@@ -10,7 +10,7 @@ import click
 from ..errors import InputError, InputFault
 
 if TYPE_CHECKING:
-    from ..records.readers.responses import ResponseRow
+    from ..records.types import Sample
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -67,10 +67,10 @@ def explain(
         out.print(rows)
 
 
-def _find(responses: str, response_id: str, columns: dict[str, str]) -> ResponseRow:
-    from ..records.readers.responses import open_responses
+def _find(responses: str, response_id: str, columns: dict[str, str]) -> Sample:
+    from ..records.readers.responses import ResponseSource
 
-    with open_responses(Path(responses), columns=columns) as source:
+    with ResponseSource(Path(responses), columns=columns) as source:
         source.check()
         for row in source.rows():
             if row.response_id == response_id:

@@ -137,9 +137,9 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
 def _questions(responses: str | None) -> dict[str, str]:
     if responses is None:
         return {}
-    from ..records.readers.responses import open_responses
+    from ..records.readers.responses import ResponseSource
 
-    source = open_responses(responses)
+    source = ResponseSource(responses)
     try:
         return {row.prompt_id: row.prompt_text for row in source.rows()}
     finally:

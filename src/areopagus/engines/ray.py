@@ -30,8 +30,7 @@ from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.credentials import redact
 from ..judges.models.usage import FaultCounts, added_to
-from ..records.readers.responses import ResponseRow
-from ..records.types import Verdict
+from ..records.types import Sample, Verdict
 from .coordinator import Coordinator, CoordinatorTotals
 from .worker import (
     PanelPlan,
@@ -307,11 +306,11 @@ class RayEngine:
 
     async def score(
         self,
-        rows: Iterable[ResponseRow],
+        rows: Iterable[Sample],
         *,
         panel: PanelSpec,
         client: Client,
-        is_repeated: Callable[[ResponseRow], bool],
+        is_repeated: Callable[[Sample], bool],
     ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 

@@ -24,7 +24,7 @@ from ..graphs.panel_spec import PanelSpec
 from ..graphs.stopping import StoppingRule
 from ..judges.factory import is_made_of_settings
 from ..judges.models.provider_errors import redact
-from ..records.readers.responses import ResponseRow
+from ..records.types import Sample
 from .coordinator import CoordinatorCalls, Limits, Report, WorkerClient, in_touch
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Shard:
         repeated: for each, whether its respondent gives the same text to another prompt too.
     """
 
-    rows: tuple[ResponseRow, ...]
+    rows: tuple[Sample, ...]
     repeated: tuple[bool, ...]
 
 
@@ -58,7 +58,7 @@ def shard_size(panel: PanelSpec, processors: int) -> int:
 
 
 def cut(
-    rows: Iterable[ResponseRow], *, size: int, is_repeated: Callable[[ResponseRow], bool]
+    rows: Iterable[Sample], *, size: int, is_repeated: Callable[[Sample], bool]
 ) -> Iterator[Shard]:
     """The rows in shards of this size, in order."""
     left = iter(rows)
@@ -217,7 +217,7 @@ class Worker:
         """
         repeated = dict(zip(map(id, shard.rows), shard.repeated, strict=True))
 
-        def is_repeated(row: ResponseRow) -> bool:
+        def is_repeated(row: Sample) -> bool:
             return repeated[id(row)]
 
         async def all_of_them() -> list[dict[str, Any]]:

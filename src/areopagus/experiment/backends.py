@@ -18,7 +18,7 @@ from ..judges.models.request import RESPONSE_FORMATS, ResponseFormat
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
-    from ..judges.judge import Sample
+    from ..records.types import Sample
 
 
 CONNECT_SECONDS = 5.0
@@ -134,7 +134,7 @@ def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> b
     if response_format is None:
         return False
     for sample in samples:
-        if screen(sample.response, most_characters=panel.most_characters).gate:
+        if screen(sample.response_text, most_characters=panel.most_characters).gate:
             continue
         assignments = [panel.assignment(key) for key in panel.most_calls(sample.response_id)]
         keys = [

@@ -115,10 +115,10 @@ def job_of(
         InputError: everything wrong with the input.
         StoreError: the folder cannot be written.
     """
-    from ..records.readers.responses import open_responses
+    from ..records.readers.responses import ResponseSource
 
     ready = seated(panel, options)
-    responses = open_responses(source, columns=options.get("columns"), limit=options.get("limit"))
+    responses = ResponseSource(source, columns=options.get("columns"), limit=options.get("limit"))
     return ready.job(responses, out)
 
 

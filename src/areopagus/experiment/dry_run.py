@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 
 from ..graphs.screening import screen
 from ..graphs.stopping import StoppingRule
-from ..judges.judge import Judge, Sample
+from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
 from ..judges.models.request import Request
 from ..judges.parse import parse
 from ..records.readers.responses import text_key
-from ..records.types import Reply
+from ..records.types import Reply, Sample
 from .backends import known_response_format
-from .engine import sample_of
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -123,16 +122,15 @@ def estimate(
         texts_sampled: list[str] = []
         texts: set[int] = set()
         n_responses = n_screened = 0
-        for row in source.rows():
+        for sample in source.rows():
             n_responses += 1
-            sample = sample_of(row)
-            if screen(sample.response, most_characters=panel.most_characters).gate:
+            if screen(sample.response_text, most_characters=panel.most_characters).gate:
                 n_screened += 1
                 for judge in panel.judges.values():
                     for tally in (tallies[judge.model], least[judge.model]):
                         tally.planned += panel.repeats
                 continue
-            text = text_key(f"{sample.prompt}\0{sample.response}")
+            text = text_key(f"{sample.prompt_text}\0{sample.response_text}")
             # Under a rule each response has an order of its own, and so its own judges.
             if rule is None and text in texts:
                 for judge in panel.judges.values():
@@ -212,7 +210,7 @@ def _repair(
     panel: PanelSpec, judge: Judge, sample: Sample, request: Request, reply: Reply
 ) -> Request | None:
     """What is still to be sent where a stored reply cannot be read."""
-    judged = (sample.prompt, sample.response)
+    judged = (sample.prompt_text, sample.response_text)
     parsed = parse(reply, panel.judge_prompt.contract, judged=judged)
     if parsed.outcome != "unreadable":
         return None

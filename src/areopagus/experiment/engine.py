@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ..graphs.panel import aggregate, panel_graph
 from ..graphs.screening import screen
 from ..graphs.state import PanelContext
-from ..judges.judge import Sample
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.prefix_cache import may_wait_for_one
-from ..records.readers.responses import ResponseRow
-from ..records.types import Judgment, Verdict
+from ..records.types import Judgment, Sample, Verdict
 from .backends import require_access
 
 if TYPE_CHECKING:
@@ -33,19 +31,8 @@ FINISHED_AHEAD = 4096
 class Scored:
     """One response of the input, and the verdict on it."""
 
-    row: ResponseRow
+    row: Sample
     verdict: Verdict
-
-
-def sample_of(row: ResponseRow) -> Sample:
-    """The response as the panel sees it."""
-    return Sample(
-        response_id=row.response_id,
-        prompt_id=row.prompt_id,
-        respondent_id=row.respondent_id,
-        prompt=row.prompt_text,
-        response=row.response_text,
-    )
 
 
 def window_for(panel: PanelSpec) -> int:
@@ -98,11 +85,11 @@ def verdict_of(state: Mapping[str, Any], context: PanelContext) -> Verdict:
 
 
 async def score_rows(
-    rows: Iterable[ResponseRow],
+    rows: Iterable[Sample],
     *,
     panel: PanelSpec,
     client: Client,
-    is_repeated: Callable[[ResponseRow], bool] = lambda row: False,
+    is_repeated: Callable[[Sample], bool] = lambda row: False,
     window: int | None = None,
 ) -> AsyncGenerator[Scored, None]:
     """Verdicts on the rows, in their order.
@@ -114,16 +101,14 @@ async def score_rows(
         StoreError: the ledger cannot be written; calls in flight are abandoned.
     """
     slots = asyncio.Semaphore(window or window_for(panel))
-    queue: deque[tuple[ResponseRow, asyncio.Task[Verdict]]] = deque()
+    queue: deque[tuple[Sample, asyncio.Task[Verdict]]] = deque()
 
-    async def one(row: ResponseRow) -> Verdict:
+    async def one(row: Sample) -> Verdict:
         try:
             repeated = is_repeated(row)
             if client.stopped:
                 return closed(row, panel=panel, repeated=repeated)
-            return await judge_sample(
-                PanelContext(sample_of(row), panel, client, repeated_text=repeated)
-            )
+            return await judge_sample(PanelContext(row, panel, client, repeated_text=repeated))
         finally:
             slots.release()
 
@@ -175,10 +160,9 @@ def frozen_heap() -> Iterator[None]:
                 gc.set_threshold(*first)
 
 
-def closed(row: ResponseRow, *, panel: PanelSpec, repeated: bool) -> Verdict:
+def closed(sample: Sample, *, panel: PanelSpec, repeated: bool) -> Verdict:
     """The verdict on a response that was never put before the panel, because the run stopped."""
-    sample = sample_of(row)
-    seen = screen(sample.response, repeated=repeated, most_characters=panel.most_characters)
+    seen = screen(sample.response_text, repeated=repeated, most_characters=panel.most_characters)
     judgments: list[Judgment] = []
     for key in panel.planned():
         judge, repeat = panel.assignment(key)
@@ -214,11 +198,11 @@ class Engine(Protocol):
 
     def score(
         self,
-        rows: Iterable[ResponseRow],
+        rows: Iterable[Sample],
         *,
         panel: PanelSpec,
         client: Client,
-        is_repeated: Callable[[ResponseRow], bool],
+        is_repeated: Callable[[Sample], bool],
     ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 
@@ -243,11 +227,11 @@ class LocalEngine:
 
     def score(
         self,
-        rows: Iterable[ResponseRow],
+        rows: Iterable[Sample],
         *,
         panel: PanelSpec,
         client: Client,
-        is_repeated: Callable[[ResponseRow], bool],
+        is_repeated: Callable[[Sample], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `score_rows`."""
         return score_rows(rows, panel=panel, client=client, is_repeated=is_repeated)

@@ -228,7 +228,7 @@ class RespondJob:
         Raises:
             InputError: everything wrong with the input.
         """
-        from ..records.readers.responses import open_prompts
+        from ..records.readers.responses import PromptSource
 
         protocol = protocol_from(track, effort=effort, words=words)
         if not 1 <= repeats <= 1000:
@@ -244,7 +244,7 @@ class RespondJob:
         if out is not None:
             check_target(Path(out))
         _refuse_judges(self.backends)
-        self.source: PromptSource = open_prompts(prompts, columns=columns, limit=limit)
+        self.source: PromptSource = PromptSource(prompts, columns=columns, limit=limit)
         self.summary = self.source.check()
         self._ledger = ledger
         self._budget = Budget(cap=max_cost)

@@ -15,13 +15,13 @@ from ..async_runner import run_stoppable
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot, cost_record
-from ..records.readers.responses import ResponseRow, text_key
+from ..records.readers.responses import text_key
 from ..records.run_folder import RunFolder
 from ..records.run_tables import TableWriter, TextWriter
-from ..records.types import STATUSES
+from ..records.types import STATUSES, Sample
 from ..run import Run, RunInterrupted
 from .backends import all_paid, check_cap
-from .engine import LocalEngine, Scored, sample_of
+from .engine import LocalEngine, Scored
 from .job import Autosave
 from .record import RunningSummary, RunState, run_record, session_record
 
@@ -184,7 +184,7 @@ class ScoreJob:
         self._before = client.spending()
 
         def is_paid(backend: Backend) -> bool:
-            return all_paid(panel, map(sample_of, self.source.rows()), backend)
+            return all_paid(panel, self.source.rows(), backend)
 
         capped = self._budget.cap is not None
         await self._engine.require_access(panel, is_paid, capped=capped)
@@ -193,7 +193,7 @@ class ScoreJob:
         running_summary = RunningSummary(panel.criteria)
         repeated_texts = self.summary.repeated_texts
 
-        def is_repeated(row: ResponseRow) -> bool:
+        def is_repeated(row: Sample) -> bool:
             return bool(repeated_texts) and text_key(row.response_text) in repeated_texts
 
         self._note(self._record("running", running_summary))

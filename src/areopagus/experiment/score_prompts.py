@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from ..errors import InputError
 from ..graphs.panel_spec import PanelSpec
 from ..number import units
-from ..records.readers.responses import open_responses
+from ..records.readers.responses import ResponseSource
 from ..records.run_folder import ANSWERS_FILE, RunFolder
 from ..records.types import STATUSES
 from ..run import Run
@@ -118,7 +118,7 @@ class PromptScoreJob:
         with self.answering.source:
             answers = self.answering.estimate(self.panel.ledger)
             rows = list(self._rehearsed())
-        return answers, estimate(self.panel, open_responses(rows), rule=self.panel.rule)
+        return answers, estimate(self.panel, ResponseSource(rows), rule=self.panel.rule)
 
     async def run(self) -> Run:
         """Has the prompts answered and the answers scored, and returns the run.
@@ -166,7 +166,7 @@ class PromptScoreJob:
         if self._cap is not None:
             left = max(0.0, self._cap - result.spent_usd - result.possibly_spent_usd)
         self._judging = job = self._seated.job(
-            open_responses(result.path),
+            ResponseSource(result.path),
             folder.path,
             max_cost=left,
             beginning=Beginning(

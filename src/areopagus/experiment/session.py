@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 from ..async_runner import run_async, run_sync
 from ..errors import InputError, StoreError
 from ..graphs.state import PanelContext
-from ..judges.judge import Sample
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
-from ..records.types import STATUSES, Verdict
+from ..records.types import STATUSES, Sample, Verdict
 from .job import Autosave
 
 if TYPE_CHECKING:
@@ -439,8 +438,8 @@ def _texts_of(sample: Sample) -> dict[str, str]:
         "response_id": sample.response_id,
         "prompt_id": sample.prompt_id,
         "respondent_id": sample.respondent_id,
-        "prompt_text": sample.prompt,
-        "response_text": sample.response,
+        "prompt_text": sample.prompt_text,
+        "response_text": sample.response_text,
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..experiment.engine import Scored, judge_sample, sample_of
+from ..experiment.engine import Scored, judge_sample
 from ..graphs.state import PanelContext
 from ..graphs.stopping import (
     FIRST_BLOCK,
@@ -23,8 +23,7 @@ from ..graphs.stopping import (
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..records.readers.responses import ResponseRow
-from ..records.types import Judgment, Verdict
+from ..records.types import Judgment, Sample, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
@@ -255,7 +254,7 @@ class PrecisionTally:
         return (None if unknown and unknown == self.spared else known), unknown
 
 
-async def is_decided(panel: PanelSpec, rows: Iterable[ResponseRow]) -> bool:
+async def is_decided(panel: PanelSpec, rows: Iterable[Sample]) -> bool:
     """Whether the rule comes to its end on every response without a further call.
 
     Whom the rule asks next depends on the replies before, so the panel sits on every response
@@ -264,7 +263,7 @@ async def is_decided(panel: PanelSpec, rows: Iterable[ResponseRow]) -> bool:
     client = Client(panel.ledger)
     client.stop()
     for row in rows:
-        verdict = await judge_sample(PanelContext(sample_of(row), panel, client))
+        verdict = await judge_sample(PanelContext(row, panel, client))
         if any(judgment.reason == "interrupted" for judgment in verdict.judgments):
             return False
     return True
@@ -293,7 +292,7 @@ class PrecisionEngine:
         tally: PrecisionTally,
         *,
         inner: Engine,
-        rows: Callable[[], Iterable[ResponseRow]],
+        rows: Callable[[], Iterable[Sample]],
     ) -> None:
         """Keeps what it needs.
 
@@ -320,11 +319,11 @@ class PrecisionEngine:
 
     async def score(
         self,
-        rows: Iterable[ResponseRow],
+        rows: Iterable[Sample],
         *,
         panel: PanelSpec,
         client: Client,
-        is_repeated: Callable[[ResponseRow], bool],
+        is_repeated: Callable[[Sample], bool],
     ) -> AsyncGenerator[Scored, None]:
         """See `Engine.score`."""
         verdicts = self._inner.score(rows, panel=panel, client=client, is_repeated=is_repeated)

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from ..records.readers.cells import is_missing
-from ..records.readers.responses import PromptRow, open_prompts
+from ..records.readers.responses import PromptRow, PromptSource
 from ..records.run_folder import RUN_FILE, replaced
 from ..records.spreadsheets import CsvLines, writable
 
@@ -134,7 +134,7 @@ def _rows(source: Any, columns: Mapping[str, str] | None) -> list[PromptRow]:
         from .run import PromptRun
 
         given = PromptRun(source).prompts_path
-    with open_prompts(given, columns=columns) as opened:
+    with PromptSource(given, columns=columns) as opened:
         opened.check()
         return list(opened.rows())
 

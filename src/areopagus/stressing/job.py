@@ -36,7 +36,7 @@ from ..graphs.reframing import (
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..number import units
-from ..records.readers.responses import open_responses
+from ..records.readers.responses import ResponseSource
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from .answers import (
     RESPONSES_FILE,
@@ -192,15 +192,15 @@ async def _rehearse(job: StressJob) -> list[StageEstimate]:
     rows = list(panel_rows(responses, plan, baselines))
     if not rows:
         return found
-    once = estimate(job.panel, open_responses(rows))
+    once = estimate(job.panel, ResponseSource(rows))
     found += _stages_of("score", once)
     if "retest" in job.stages:
         only = job.retested(iter(responses))
         some = list(panel_rows(responses, plan, baselines, only=only))
         if not some:
             return found
-        both = estimate(job.twice(), open_responses(some))
-        found += _difference(both, estimate(job.panel, open_responses(some)))
+        both = estimate(job.twice(), ResponseSource(some))
+        found += _difference(both, estimate(job.panel, ResponseSource(some)))
     return found
 
 
@@ -630,7 +630,7 @@ class StressJob(StagedJob):
             self.outcome[stage] = {"responses": 0, "n_planned": 0, "counts": {}, "faults": {}}
             return
         job = ScoreJob(
-            panel, open_responses(chain((first,), rows)), out=self.path / folder, is_stage=True,
+            panel, ResponseSource(chain((first,), rows)), out=self.path / folder, is_stage=True,
             on_progress=lambda progress: self._tell_scored(progress.done),
         )  # fmt: skip
         self.begin(stage, total=job.progress.total, unit="responses")

@@ -14,7 +14,7 @@ from ..experiment.backends import sorted_models
 from ..graphs.framings import Framing, load_framings
 from ..judges.models.backend import OFFLINE_RESPONDENT, OFFLINE_REWRITER, Backend
 from ..judges.offline.models import require_role
-from ..records.readers.responses import PromptRow, open_prompts
+from ..records.readers.responses import PromptRow, PromptSource
 from .plan import StressPlan
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def read_prompts(
     Raises:
         InputError: with everything wrong in it.
     """
-    with open_prompts(source, columns=columns, limit=limit) as opened:
+    with PromptSource(source, columns=columns, limit=limit) as opened:
         summary = opened.check()
         rows = tuple(opened.rows())
     return Prompts(rows, summary.fingerprint, summary.name, summary.notices)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import InputError, InputFault
-from ..records.readers.responses import MAX_TEXT_CHARS, UNNAMED, RowSource
+from ..records.readers.responses import UNNAMED, RowSource
 
 _GIVERS = ("respondent_id", "response_id")
 """Columns in which a pattern looks for the condition, in this order."""
@@ -39,7 +39,7 @@ class StressResponse:
     line: int
 
 
-class StressSource(RowSource):
+class StressSource(RowSource[StressResponse]):
     """Responses with their conditions, checked by `check()` and then read by `rows()`."""
 
     own: ClassVar[tuple[str, ...]] = (
@@ -84,9 +84,7 @@ class StressSource(RowSource):
         Raises:
             InputError: a source that cannot be opened, a pattern that is none.
         """
-        super().__init__(
-            source, columns=columns, limit=limit, max_chars=MAX_TEXT_CHARS, format=format
-        )
+        super().__init__(source, columns=columns, limit=limit, format=format)
         self._condition = condition
         self._pattern: re.Pattern[str] | None = None
         self._looked = condition is None
@@ -96,23 +94,17 @@ class StressSource(RowSource):
         """Returns the place of a row as messages name it."""
         return self._table.where(line)
 
-    def rows(self) -> Iterator[StressResponse]:
-        """Returns the responses in order.
-
-        Raises:
-            InputError: at the first fault; and where the file has changed since it was checked.
-        """
-        for line, values, extra in self._read_again():
-            yield StressResponse(
-                response_id=values["response_id"],
-                prompt_id=values["prompt_id"],
-                condition=values["condition"],
-                prompt_text=values["prompt_text"],
-                response_text=values["response_text"],
-                target=values["respondent_id"],
-                extra=extra,
-                line=line,
-            )
+    def _row(self, values: dict[str, str], extra: dict[str, Any], line: int) -> StressResponse:
+        return StressResponse(
+            response_id=values["response_id"],
+            prompt_id=values["prompt_id"],
+            condition=values["condition"],
+            prompt_text=values["prompt_text"],
+            response_text=values["response_text"],
+            target=values["respondent_id"],
+            extra=extra,
+            line=line,
+        )
 
     def _complete(self, values: dict[str, str]) -> None:
         values.setdefault("respondent_id", UNNAMED)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..records.readers.responses import open_prompts
+from ..records.readers.responses import PromptSource
 from . import files
 from .build import DEFAULT_PER_PROMPT, BuiltStudy
 from .design import assigned, drawn_order, session_of
@@ -48,7 +48,7 @@ def build_writing(
     faults = list(settings.faults()) + check_url(url)
     texts: dict[str, str] = {}
     try:
-        with open_prompts(prompts) as opened:
+        with PromptSource(prompts) as opened:
             opened.check()
             texts = {row.prompt_id: row.prompt_text for row in opened.rows()}
     except InputError as error:

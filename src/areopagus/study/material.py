@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from ..records.readers.responses import UNNAMED, open_responses
+from ..records.readers.responses import UNNAMED, ResponseSource
 from .normalise import Normalised, normalise
 
 Source = Literal["human", "model", "weak"]
@@ -152,7 +152,7 @@ def _rows(
 ) -> Iterable[tuple[str, Any, Source | None]]:
     rows: list[tuple[str, Any, Source | None]] = []
     try:
-        with open_responses(table) as opened:
+        with ResponseSource(table) as opened:
             opened.check()
             rows.extend((f"{opened.name}:{row.line}", row, source) for row in opened.rows())
     except InputError as error:

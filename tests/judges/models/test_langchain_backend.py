@@ -17,7 +17,7 @@ from langchain_core.messages import AIMessage
 from pydantic import Field, SecretStr
 
 from areopagus.errors import ProviderError
-from areopagus.judges.judge import Judge, Sample
+from areopagus.judges.judge import Judge
 from areopagus.judges.models.backend import Backend, Prices
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.langchain_backend import ChatModelBackend, is_chat_model
@@ -25,7 +25,7 @@ from areopagus.judges.models.request import Request
 from areopagus.judges.prompt import JudgePrompt
 from areopagus.personas import load_persona
 from areopagus.records.ledger import Ledger
-from areopagus.records.types import Judgment
+from areopagus.records.types import Judgment, Sample
 from areopagus.rubrics import load_rubric
 
 JUDGE_PROMPT = JudgePrompt(load_rubric("critical_thinking"), mode="holistic")
