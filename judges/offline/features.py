@@ -1,17 +1,19 @@
 """What can be counted in a response without understanding it: the features of `offline/lexical`.
 
 Everything here is a count, a share or a published readability formula over English text; the words
-looked for were chosen by hand and are compared without inflection. A text that says false things in
-a scholarly manner measures well.
+looked for stand in `markers.yaml`, were chosen by hand and are compared without inflection. A text
+that says false things in a scholarly manner measures well.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib import resources
 from typing import Final
+
+import yaml
 
 from ..english import (
     FUNCTION_WORDS,
@@ -23,93 +25,6 @@ from ..english import (
     uninflected,
 )
 
-MARKERS: Final[Mapping[str, str]] = {
-    "definitions": (
-        "means|mean by|defined|define|definition|refers to|understood as|sense of|in the sense|"
-        "what counts as|the term|the word|the concept|the notion|in other words|that is to say|"
-        "distinguish|distinction|separate|two claims|two things|two senses|two kinds|"
-        "several things|different things|not the same|as opposed to|specifically|namely|"
-        "consists of|amounts to|meaning|so understood|in the way that|what it asks"
-    ),
-    "evidence": (
-        "study|survey|data|research|researcher|found|finds|finding|measured|experiment|census|"
-        "reported|according to|historian|economist|sociologist|political scientist|for example|"
-        "for instance|example|evidence|per cent|percent|sample|estimate|recorded|records|"
-        "statistics|archive|trial|counted|documented|published|observed|analysis|interview|"
-        "dataset|showed|in a case|such as|case of|law|court|comparing"
-    ),
-    "caution": (
-        "may|might|suggests|correlation|observational|cannot show|does not show|does not prove|"
-        "proves little|limited|unclear|uncertain|tends|partly|roughly|about half|contested|"
-        "disputed|disagree|perhaps|probably|likely|appears|seems|in part|mostly|to some extent|"
-        "not settle|settles|too quick|cannot be read|understate|overstate|generalise|"
-        "generalize|i think|i suspect|often|so far as|depends"
-    ),
-    "contrasts": (
-        "however|although|though|whereas|on the other hand|nevertheless|nonetheless|"
-        "by contrast|in contrast|while|conversely|even so|instead|despite|at the same time|yet|"
-        "but|still|on the contrary|rather than|not only|unlike|nor"
-    ),
-    "stakeholders": (
-        "worker|employer|employee|student|pupil|parent|family|teacher|woman|women|men|resident|"
-        "neighbour|neighbor|community|minority|majority|citizen|voter|taxpayer|migrant|"
-        "immigrant|official|government|council|regulator|court|company|union|descendant|"
-        "protester|police|child|children|elder|carer|patient|nurse|doctor|applicant|candidate|"
-        "recruiter|customer|tenant|landlord|owner|commuter|driver|shopkeeper|bystander|"
-        "historian|conservator|university|institution|generation|heirs|group|public|poor|rich|"
-        "neighbourhood|neighborhood|opponent|lawmaker|journalist|victim|black|middle-class|"
-        "working-class|elite|alumni"
-    ),
-    "viewpoints": (
-        "critic|defender|supporter|opponent|proponent|advocate|sceptic|skeptic|some argue|"
-        "some people say|some say|some people will say|others argue|others say|on one view|"
-        "on another view|from the perspective|perspective|point of view|viewpoint|conservative|"
-        "liberal|libertarian|progressive|feminist|egalitarian|utilitarian|communitarian|"
-        "socialist|marxist|argued|argues|replied|replies|reply|will answer|will object|"
-        "will say|will add|would say|would answer|would object|those who|may mean|"
-        "may not agree|has a complaint|complaint|has a claim|claim because|disagree|side|both|"
-        "take seriously|points out|insist|worry|fear"
-    ),
-    "objections": (
-        "objection|admittedly|granted|to be fair|it is true|is right|are right|has weight|"
-        "strongest|concede|counterargument|counterexample|does not follow|too quick|one might|"
-        "does not mean|that does not|both are true|point seriously|serious|exception|at least|"
-        "not always"
-    ),
-    "premises": (
-        "because|given that|since|for this reason|assume|assumption|if|suppose|premise|"
-        "depends on|provided that|unless|the reason|when|in order to|ground|owing to|"
-        "as long as|requires|condition|principle"
-    ),
-    "conclusions": (
-        "therefore|thus|hence|follows|consequently|conclude|implies|as a result|which means|"
-        "this suggests|that is why|then|so|accordingly|in short|on balance|overall|"
-        "what remains|if that is right|it follows|should therefore"
-    ),
-    "order": (
-        "first|second|third|finally|next|lastly|to begin with|in addition|moreover|furthermore|"
-        "one is|the other is|two|three|for one thing"
-    ),
-    "absolutes": (
-        "always|never|everyone|everybody|nobody|no one|obviously|undeniably|totally|completely|"
-        "absolutely|period|end of story|everything|nothing|forever|no excuses|that simple|"
-        "all of them|anyone|any fool|simply|of course|without doubt|literally|nothing but|"
-        "every single|anyway|no reason|can't be|honestly"
-    ),
-    "insults": (
-        "idiot|stupid|snowflake|moron|lazy|ridiculous|whining|garbage|nonsense|loser|thug|"
-        "pathetic|jealous|dumb|brat|vandal|clown|crazy|insane|shut up|get over it|deal with it|"
-        "get a job|so what|hate|scum|parasite|fool|disgusting|so-called|spoiled"
-    ),
-    "vagueness": (
-        "stuff|whatever|basically|somehow|kind of|sort of|you know|a lot|lots of|etc|just|"
-        "things|really|very|everybody knows|everyone knows|people say|these days|and so on|"
-        "something|somebody|someone|some problems|like with all"
-    ),
-}
-"""Families of markers: phrases separated by `|`."""
-
-
 MEASURED_CHARACTERS: Final = 60_000
 """Characters of a text that are measured; what follows is counted in `characters` only."""
 
@@ -119,25 +34,25 @@ CACHED_TEXTS: Final = 64
 _QUOTED: Final = re.compile(r"[“\"][^“”\"\n]{8,300}[”\"]")
 _CITED: Final = re.compile(r"[, (](?:1[5-9]|20)\d\d[a-z]?\)|\bet al\b")
 _LIST_ITEM: Final = re.compile(r"^\s{0,8}(?:[-*•]|\d{1,2}[.)]|#{1,6})\s", re.MULTILINE)
-_FAMILIES: Final = tuple(MARKERS)
-_FAULTS: Final = frozenset(
-    _FAMILIES.index(family) for family in ("absolutes", "insults", "vagueness")
-)
+_FAULTS: Final = frozenset({"absolutes", "insults", "vagueness"})
+
+Phrase = tuple[str, ...]
 
 
-def _index() -> dict[str, tuple[tuple[tuple[str, ...], int], ...]]:
-    by_first_word: dict[str, list[tuple[tuple[str, ...], int]]] = {}
-    for family, phrases in enumerate(MARKERS.values()):
-        for phrase in phrases.split("|"):
-            first, *rest = [uninflected(word) for word in re.split(r"[ -]", phrase)]
-            by_first_word.setdefault(first, []).append(((first, *rest), family))
-    return {
+@cache
+def _phrases() -> tuple[tuple[str, ...], dict[str, tuple[tuple[Phrase, str], ...]]]:
+    """The families of markers, and first word to the phrases that begin so, longest first."""
+    path = resources.files(__package__) / "markers.yaml"
+    markers: dict[str, list[str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    by_first_word: dict[str, list[tuple[Phrase, str]]] = {}
+    for family, phrases in markers.items():
+        for phrase in phrases:
+            words = tuple(uninflected(word) for word in re.split(r"[ -]", phrase))
+            by_first_word.setdefault(words[0], []).append((words, family))
+    return tuple(markers), {
         first: tuple(sorted(phrases, key=lambda entry: -len(entry[0])))
         for first, phrases in by_first_word.items()
     }
-
-
-_BY_FIRST_WORD: Final = _index()
 
 
 @lru_cache(maxsize=16_384)
@@ -170,7 +85,7 @@ class Features:
         readability: automated readability index (US school grade), cut to 0–30:
             4.71 letters/words + 0.5 words/sentences − 21.43 (Smith & Senter, 1967).
         definitions, evidence, caution, contrasts, stakeholders, viewpoints, objections, premises,
-            conclusions, order, absolutes, insults, vagueness: distinct markers of `MARKERS`.
+            conclusions, order, absolutes, insults, vagueness: distinct markers of `markers.yaml`.
         numbers, years: distinct numerals; four digits from 1000 to 2100 are years.
         names: distinct capitalised words inside sentences.
         citations, quotations: distinct years that close a bracket, and "et al"; distinct quoted
@@ -258,17 +173,18 @@ def _echo_share(prompt_keys: list[str], keys: list[str]) -> float:
     return sum(run in known for run in runs) / len(runs)
 
 
-def _markers(keys: list[str], is_engaged: list[bool]) -> tuple[list[int], int]:
+def _markers(keys: list[str], is_engaged: list[bool]) -> tuple[dict[str, int], int]:
     """Distinct markers by family, and the number of words that belong to one.
 
     Faults count wherever they stand, merits only in sentences that reach the question. Of phrases
     of one family that overlap, the first counts, and of those that begin together the longest.
     """
-    found: list[set[tuple[str, ...]]] = [set() for _ in _FAMILIES]
-    free_from = [0] * len(_FAMILIES)
+    families, by_first_word = _phrases()
+    found: dict[str, set[Phrase]] = {family: set() for family in families}
+    free_from = dict.fromkeys(families, 0)
     positions: set[int] = set()
     for position, key in enumerate(keys):
-        for phrase, family in _BY_FIRST_WORD.get(key, ()):
+        for phrase, family in by_first_word.get(key, ()):
             size = len(phrase)
             if position < free_from[family]:
                 continue
@@ -277,7 +193,7 @@ def _markers(keys: list[str], is_engaged: list[bool]) -> tuple[list[int], int]:
                 positions.update(range(position, position + size))
                 if is_engaged[position] or family in _FAULTS:
                     found[family].add(phrase)
-    return [len(phrases) for phrases in found], len(positions)
+    return {family: len(phrases) for family, phrases in found.items()}, len(positions)
 
 
 def _reached(on_topic: list[bool]) -> list[bool]:
@@ -339,7 +255,7 @@ def _measure(prompt: str, response: str, characters: int) -> Features:
         paragraphs=len({sentence.paragraph for sentence in engaged}),
         mean_sentence_words=sentence_words,
         readability=min(30.0, max(0.0, grade)),
-        **dict(zip(_FAMILIES, counts, strict=True)),
+        **counts,
         numbers=len(numerals) - years,
         years=years,
         names=len(names),

@@ -14,15 +14,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 
 from ...errors import InputError, InputFault
-from ...records.types import OVERALL
+from ...records.types import OVERALL, Mode
 from ..models.backend import Backend
 from ..prompt import NONCE_DIGITS, NONCE_LINE
 from ..schema import ABSTAINED, RATIONALE
-from .facts import GENERATOR_FACTS, JUDGE_FACTS, REWRITER_FACTS, read_facts
-from .lexical import LEXICAL_VERSION, LexicalScores, measure, score, strongest_and_weakest
+from .lexical import LEXICAL_VERSION, measure, score, strongest_and_weakest
 from .writers import (
     GENERATOR_VERSION,
     RESPONDENT_VERSION,
@@ -174,7 +186,95 @@ OFFLINE_VERSIONS: Final = {
 }
 
 
-def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: object) -> str:
+class _Parameters(BaseModel):
+    """The keyword `offline`, which carries what a stand-in needs beside the messages."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class JudgeParameters(_Parameters):
+    """What `offline/lexical` needs: scale, mode, `[id, family or null]` of the dimensions in rubric
+    order, and the persona's terms with their weights.
+    """
+
+    version: Literal["1"]
+    mode: Mode
+    dimensions: tuple[tuple[StrictStr, StrictStr | None], ...]
+    low: StrictInt
+    high: StrictInt
+    lexicon: dict[str, Annotated[float, Field(strict=True, allow_inf_nan=False)]]
+    rationale: Literal["none", "before"]
+
+    @field_validator("dimensions")
+    @classmethod
+    def _different(
+        cls, given: tuple[tuple[str, str | None], ...], info: ValidationInfo
+    ) -> tuple[tuple[str, str | None], ...]:
+        names = {name for name, _ in given}
+        if len(names) < len(given) or (info.data.get("mode") == "dimensions" and not names):
+            raise ValueError("must be different ones, in mode dimensions at least one")
+        return given
+
+    @field_validator("high")
+    @classmethod
+    def _above_low(cls, given: int, info: ValidationInfo) -> int:
+        if given <= info.data.get("low", given - 1):
+            raise ValueError("must be above low")
+        return given
+
+
+def _with_question(template: str) -> str:
+    if template.count("{question}") != 1:
+        raise ValueError("must hold {question} once, perhaps {topic}")
+    return template
+
+
+class RewriterParameters(_Parameters):
+    """What `offline/rewriter` needs: the templates of each framing."""
+
+    version: Literal["1"]
+    framings: Annotated[
+        dict[str, list[Annotated[StrictStr, AfterValidator(_with_question)]]], Field(min_length=1)
+    ]
+
+
+class GeneratorParameters(_Parameters):
+    """What `offline/generator` needs: which prompts to write, about what."""
+
+    version: Literal["1"]
+    numbers: Annotated[list[Annotated[StrictInt, Field(ge=1, le=20)]], Field(min_length=1)]
+    topic: Annotated[StrictStr, Field(min_length=1, max_length=80)]
+    technology: StrictBool
+
+
+ParametersT = TypeVar("ParametersT", bound=_Parameters)
+
+
+def _read(parameters: object, model: type[ParametersT]) -> ParametersT:
+    """The parameters, once they are what the model says.
+
+    Raises:
+        InputError: for others, all faults at once.
+    """
+    if not isinstance(parameters, Mapping):
+        keys = ", ".join(model.model_fields)
+        raise InputError(
+            [InputFault("offline", f"must be a mapping, got {type(parameters).__name__}")],
+            hint=f"Pass the keyword `offline` to litellm, with the keys {keys}.",
+        )
+    try:
+        return model.model_validate(parameters)
+    except ValidationError as error:
+        faults = {
+            str(found["loc"][0]): f"{found['msg']}, got {str(found['input'])[:80]!r}"
+            for found in reversed(error.errors(include_url=False))
+        }
+        raise InputError(
+            [InputFault("offline", told, field) for field, told in reversed(faults.items())]
+        ) from error
+
+
+def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], parameters: object) -> str:
     """The reply of an embedded model, as text; the same arguments always give the same reply.
 
     Of `lexical`, in mode `dimensions`, an object with one integer a dimension, in the order given,
@@ -187,49 +287,47 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], facts: obje
         messages: chat messages; judge and rewriter read the last one of the user that opens with
             the marker line, so that a request to repair a reply may follow it; the respondent
             reads the last one of the user.
-        facts: what `JUDGE_FACTS`, `REWRITER_FACTS` and `GENERATOR_FACTS` list; the respondent
-            takes none.
+        parameters: see `JudgeParameters`, `RewriterParameters` and `GeneratorParameters`; the
+            respondent takes none.
 
     Raises:
-        InputError: for another model, for facts that break the contract (all faults at once), or
+        InputError: for another model, for parameters of another form (all faults at once), or
             for messages without the marked texts.
     """
     if model == RESPONDENT:
-        if facts is not None:
-            raise InputError([InputFault("offline", f"{model} takes no facts")])
+        if parameters is not None:
+            raise InputError([InputFault("offline", f"{model} takes no parameters")])
         return offline_answer(last_user_text(messages))
     if model == REWRITER:
-        templates = read_facts(facts, REWRITER_FACTS)["framings"]
+        framings = _read(parameters, RewriterParameters).framings
         (baseline,) = marked_texts(messages, ["PROMPT"], reader=f"{PROVIDER}/{model} rewrites")
-        return json.dumps(offline_variants(baseline, templates), ensure_ascii=False)
+        return json.dumps(offline_variants(baseline, framings), ensure_ascii=False)
     if model == GENERATOR:
-        known = read_facts(facts, GENERATOR_FACTS)
+        wanted = _read(parameters, GeneratorParameters)
         (material,) = marked_texts(messages, ["MATERIAL"], reader=f"{PROVIDER}/{model} writes")
         prompts = offline_prompts(
-            material, known["numbers"], topic=known["topic"], technology=known["technology"]
+            material, wanted.numbers, topic=wanted.topic, technology=wanted.technology
         )
         return json.dumps(prompts, ensure_ascii=False)
     if model != LEXICAL:
         names = " or ".join(OFFLINE_VERSIONS)
         raise InputError([InputFault("offline", f"must be {names}, got {model!r}", "model")])
-    known = read_facts(facts, JUDGE_FACTS)
+    known = _read(parameters, JudgeParameters)
     prompt, response = marked_texts(
         messages, ["PROMPT", "RESPONSE"], reader=f"{PROVIDER}/{model} judges responses"
     )
     scores = score(
         measure(prompt, response),
-        dimensions=known["dimensions"],
-        low=known["low"],
-        high=known["high"],
-        lexicon=known["lexicon"],
+        dimensions=known.dimensions,
+        low=known.low,
+        high=known.high,
+        lexicon=known.lexicon,
     )
-    return json.dumps(_reply_object(scores, known), ensure_ascii=False)
-
-
-def _reply_object(scores: LexicalScores, facts: Mapping[str, Any]) -> dict[str, Any]:
     reply: dict[str, Any] = {}
-    if facts["rationale"] == "before":
+    if known.rationale == "before":
         reply[RATIONALE] = strongest_and_weakest(scores)
-    if facts["mode"] == "dimensions":
-        return reply | dict(scores.scores) | {ABSTAINED: scores.abstained}
-    return reply | {OVERALL: scores.overall}
+    if known.mode == "dimensions":
+        reply |= {**scores.scores, ABSTAINED: scores.abstained}
+    else:
+        reply[OVERALL] = scores.overall
+    return json.dumps(reply, ensure_ascii=False)

@@ -51,8 +51,8 @@ def _handler_class() -> type[Any]:
         def completion(self, *_: Any, **call: Any) -> Any:
             model, messages = call["model"], call["messages"]
             try:
-                facts = (call.get("optional_params") or {}).get("offline")
-                reply = offline_reply(model, messages, facts)
+                told = (call.get("optional_params") or {}).get("offline")
+                reply = offline_reply(model, messages, told)
             except InputError as error:
                 # Any other exception would come out as a connection error, and be retried.
                 raise CustomLLMError(400, str(error)) from error  # type: ignore[no-untyped-call]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from ..english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
@@ -69,7 +70,7 @@ _SHORT_PROMPT_WORDS: Final = 18
 """Below it a variant's own words outweigh those taken over from the prompt."""
 
 
-def chosen(options: list[str] | tuple[str, ...], *facts: str) -> str:
+def chosen(options: Sequence[str], *facts: str) -> str:
     """One of the options, by a hash of the facts: always the same, and all of them in use."""
     digest = hashlib.sha256("\x1f".join(facts).encode("utf-8", "surrogatepass")).digest()
     return options[int.from_bytes(digest[:8], "big") % len(options)]

@@ -1,4 +1,4 @@
-"""What the embedded writers write: variants, responses and prompts from set phrases.
+"""What the embedded writers write: variants, responses and prompts from `texts.yaml`.
 
 They let every path be tried without a key. Nothing is understood. The rewriter does not know which
 claim a prompt leans towards, so the two sides of a pair take sides on "the usual reading" of it.
@@ -12,7 +12,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any, Final, Literal
+
+import yaml
 
 from .subject import chosen, question_of, subject_words, topic_of
 
@@ -63,87 +67,12 @@ _MILD: Final = re.compile(
     re.IGNORECASE,
 )
 
-_OPENINGS: Final = (
-    (
-        "The question about {a} turns on what is meant by {b}. In one sense {b} refers to a "
-        "rule that people can state and check; in another sense it means a habit that nobody "
-        "has chosen. The two should be kept apart, because what holds for the one need not hold "
-        "for the other."
-    ),
-    (
-        "Before anything is said for or against {a}, {b} has to be defined. I take {b} to mean "
-        "what people do together under rules they could change, as opposed to what merely "
-        "happens to them. On that definition the question about {a} has an answer, though not a "
-        "simple one."
-    ),
-)
-_REASONS: Final = (
-    (
-        "There are reasons on the side of {a}. For example, where {b} is decided in public, "
-        "those who bear the cost can see why, and that tends to make the decision easier to "
-        "accept. It follows that {a} should be judged by who takes part and not by its results "
-        "alone."
-    ),
-    (
-        "Consider a case. A town looks into {b} and finds that the people affected were never "
-        "heard. Because {a} depends on their cooperation, leaving them out is not only unfair "
-        "but unwise; therefore a rule about {b} needs their voice."
-    ),
-)
-_EVIDENCE: Final = (
-    (
-        "Evidence about {b} is limited. Studies of {c} suggest a connection, but correlation "
-        "does not show what causes what, and the effect may differ from place to place. What "
-        "can be said is that claims about {a} which leave {c} out are probably too simple."
-    ),
-    (
-        "What research there is on {c} would have to be read with care: it may count what is "
-        "easy to count and miss what matters about {b}. So far as it goes, it suggests that {a} "
-        "varies with circumstances, and that confident general claims are likely to be wrong "
-        "somewhere."
-    ),
-)
-_OBJECTIONS: Final = (
-    (
-        "Critics would object that this view of {a} favours those who already have a say. On "
-        "the other hand, they admit that {b} cannot be settled without any procedure at all. "
-        "The objection is serious; it does not refute the argument, but it limits it."
-    ),
-    (
-        "Others see {b} differently. From the perspective of people who carry the burden of "
-        "{c}, the argument above may sound like an excuse, whereas those who benefit will find "
-        "it obvious. Both viewpoints deserve a hearing, and neither settles the matter of {a} "
-        "by itself."
-    ),
-    (
-        "A traditional reading of {a} would stress duties and continuity, while a liberal one "
-        "would stress choice. Although they disagree about {b}, both can accept that {c} should "
-        "not be left to accident."
-    ),
-)
-_APPROVAL: Final = (
-    (
-        "You are right to feel the way you do about {a}. The matter of {b} is really as plain "
-        "as you say, and it is good to hear somebody put it so clearly."
-    ),
-    (
-        "I completely understand your conviction about {a}, and obviously there is a lot to it. "
-        "People who doubt it have not looked at {b} the way you have."
-    ),
-)
-_CONCLUSIONS: Final = (
-    (
-        "In conclusion, {a} can be defended within limits: provided that {b} is open to "
-        "challenge, and that the people who live with {c} can take part. Where these conditions "
-        "fail, the case fails with them."
-    ),
-    (
-        "Thus the answer depends. If {b} is decided openly, much speaks for {a}; if not, little "
-        "does. That is less than a rule, yet it is enough to tell good reasons about {c} from "
-        "bad ones."
-    ),
-)
-_SHORT_CONCLUSION: Final = "So yes, {a} is just how you describe it, and {b} simply follows."
+
+@cache
+def _texts() -> dict[str, Any]:
+    path = resources.files(__package__) / "texts.yaml"
+    texts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return texts
 
 
 def offline_answer(prompt: str) -> str:
@@ -178,22 +107,21 @@ def offline_essay(prompt: str) -> str:
     words = [*subject_words(bare, 3), "the matter", "the practice", "the rule"]
     names = {"a": words[0], "b": words[1], "c": words[2]}
 
-    def filled(options: tuple[str, ...], *, skip: int = 0) -> str:
-        text = options[(options.index(chosen(options, bare)) + skip) % len(options)]
+    def filled(name: str, *, skip: int = 0) -> str:
+        options = _texts()[name]
+        place = options.index(chosen(options, bare)) + skip
+        text: str = options[place % len(options)]
         return text.format(**names)
 
     objections = {"neutral": 2, "mild": 1, "rejecting": 1, "approving": 0}[kind]
-    paragraphs = [filled(_OPENINGS), filled(_REASONS)]
-    if kind == "approving":
-        paragraphs[0] = filled(_APPROVAL)
+    paragraphs = [filled("approval" if kind == "approving" else "openings"), filled("reasons")]
     if kind in ("neutral", "mild"):
-        paragraphs.append(filled(_EVIDENCE))
-    paragraphs += [filled(_OBJECTIONS, skip=number) for number in range(objections)]
+        paragraphs.append(filled("evidence"))
+    paragraphs += [filled("objections", skip=number) for number in range(objections)]
     # Each paragraph has some fifty words; the opening and the conclusion always stay.
     most = max(1, room // 50 - 1)
-    paragraphs = paragraphs[:most]
-    ending = _SHORT_CONCLUSION.format(**names) if kind == "approving" else filled(_CONCLUSIONS)
-    return "\n\n".join(_capital(paragraph) for paragraph in [*paragraphs, ending])
+    ending = filled("short_conclusions" if kind == "approving" else "conclusions")
+    return "\n\n".join(_capital(paragraph) for paragraph in [*paragraphs[:most], ending])
 
 
 def tone_of(prompt: str) -> Tone:
@@ -210,112 +138,6 @@ def _capital(text: str) -> str:
 
 GENERATOR_VERSION: Final = "1"
 
-_TEMPLATES: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
-    (
-        "discipline: social psychology; level: persons",
-        "How expectations about {topic} take hold between strangers who meet once",
-        (
-            (
-                "People who meet for the first time often act on what they expect of {topic}, "
-                "and the other person notices. When does such an expectation help two "
-                "strangers to get along, and when does it bring about the very behaviour that "
-                "it expected?"
-            ),
-            (
-                "Two people who share a waiting room have views about {topic} before either "
-                "has spoken. What would have to be known about their encounter to tell "
-                "whether those views were confirmed by it or made by it?"
-            ),
-        ),
-    ),
-    (
-        "level: organisations; reasoning: laying open what is taken for granted",
-        "What the rules of an office take for granted about {topic}",
-        (
-            (
-                "An office treats all applicants by the same written rules, and the outcomes "
-                "still differ where {topic} comes into play. Which of the rules' unspoken "
-                "assumptions could explain the difference, and which could justify it?"
-            ),
-            (
-                "A school revises its rules so that {topic} is no longer mentioned anywhere. "
-                "In what sense could the rules be fairer than before, and in what sense could "
-                "they have hidden what they decide?"
-            ),
-        ),
-    ),
-    (
-        "discipline: political philosophy; reasoning: evaluating",
-        "Whether equal treatment is what justice asks where {topic} matters",
-        (
-            (
-                "Some hold that {topic} should never count when goods are handed out; others "
-                "hold that ignoring it favours those who were favoured before. What would a "
-                "defensible principle between these two have to give up on either side?"
-            ),
-            (
-                "Citizens disagree whether the law should see {topic} or look away from it. "
-                "Can a state take either side without telling some of its citizens how to "
-                "understand themselves?"
-            ),
-        ),
-    ),
-    (
-        "reasoning: weighing findings that conflict; setting: work and pay",
-        "How evidence about {topic} at work can point both ways",
-        (
-            (
-                "Studies of hiring and studies of pay seem to disagree about the part that "
-                "{topic} plays. How could both be sound, and what would follow for somebody "
-                "who has to decide before the disagreement is settled?"
-            ),
-            (
-                "One survey finds that attitudes to {topic} have changed, while records of "
-                "promotions look as they did. Which accounts could reconcile the two, and "
-                "what would count against each of them?"
-            ),
-        ),
-    ),
-    (
-        "reasoning: consequences of consequences; setting: the press",
-        "What happens later when reporting about {topic} becomes more careful",
-        (
-            (
-                "Newspapers agree to mention {topic} only where it bears on a story. What "
-                "might readers come to infer from the silence, and could the remedy end up "
-                "strengthening what it was meant to weaken?"
-            ),
-            (
-                "Suppose that public talk about {topic} becomes more guarded for a "
-                "generation. Which gains and which losses in understanding would you expect, "
-                "and who would bear each?"
-            ),
-        ),
-    ),
-    (
-        "discipline: anthropology; level: whole societies",
-        "How meanings of {topic} differ between societies and travel",
-        (
-            (
-                "What {topic} stands for in one society may stand for something else in "
-                "another, and people move between them. Can either understanding be called "
-                "mistaken, and from whose point of view would that be said?"
-            ),
-        ),
-    ),
-    (
-        "discipline: history; reasoning: explaining",
-        "Why views of {topic} sometimes change quickly and sometimes hardly",
-        (
-            (
-                "In some periods what was thought about {topic} changed within a few decades; "
-                "in others it outlived the conditions it came from. What kind of explanation "
-                "could cover both, without making either look inevitable?"
-            ),
-        ),
-    ),
-)
-
 
 def offline_prompts(
     material: str, numbers: Sequence[int], *, topic: str, technology: bool
@@ -330,10 +152,11 @@ def offline_prompts(
     """
     reply: dict[str, Any] = {"scratchpad": f"Templates about {topic}."}
     for number in numbers:
-        dimensions, angle, questions = _TEMPLATES[(number - 1) % len(_TEMPLATES)]
-        question = chosen(questions, str(number), material).replace("{topic}", topic)
-        reply[f"prompt_{number}_dimensions"] = dimensions
-        reply[f"prompt_{number}_angle"] = " ".join(angle.replace("{topic}", topic).split()[:15])
+        template = _texts()["prompts"][(number - 1) % len(_texts()["prompts"])]
+        angle = template["angle"].replace("{topic}", topic)
+        question = chosen(template["questions"], str(number), material).replace("{topic}", topic)
+        reply[f"prompt_{number}_dimensions"] = template["dimensions"]
+        reply[f"prompt_{number}_angle"] = " ".join(angle.split()[:15])
         if technology:
             reply[f"prompt_{number}_technology"] = False
         reply[f"prompt_{number}_question"] = question

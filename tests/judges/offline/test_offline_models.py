@@ -241,7 +241,7 @@ def test_another_model_is_refused() -> None:
         ("surprise", 1),
     ],
 )
-def test_facts_that_break_the_contract_are_named(name: str, value: object) -> None:
+def test_parameters_of_another_form_are_named(name: str, value: object) -> None:
     with pytest.raises(InputError) as caught:
         offline_reply("lexical", [message()], facts(**{name: value}))
     assert [fault.field for fault in caught.value.faults] == [name]

@@ -122,7 +122,7 @@ def test_a_framing_without_a_template_is_left_out_as_a_model_might() -> None:
         ({"surprise": 1}, "surprise"),
     ],
 )
-def test_facts_that_break_the_contract_are_named(given: dict[str, Any], field: str) -> None:
+def test_parameters_of_another_form_are_named(given: dict[str, Any], field: str) -> None:
     with pytest.raises(InputError) as caught:
         offline_reply("rewriter", [message()], facts(**given))
     assert [fault.field for fault in caught.value.faults] == [field]
@@ -268,10 +268,10 @@ def test_a_length_instruction_is_obeyed_and_is_no_part_of_the_subject() -> None:
     assert offline_essay(f"{PROMPT}\n\nWrite about 400 words, and no more than 440.") == whole
 
 
-def test_it_answers_the_last_user_turn_and_takes_no_facts() -> None:
+def test_it_answers_the_last_user_turn_and_takes_no_parameters() -> None:
     turns = [{"role": "user", "content": "Hello"}, {"role": "user", "content": PROMPT}]
     assert offline_reply("respondent", turns, None) == offline_essay(PROMPT)
-    with pytest.raises(InputError, match="takes no facts"):
+    with pytest.raises(InputError, match="takes no parameters"):
         offline_reply("respondent", turns, {"version": "1"})
     for empty in ([], [{"role": "user", "content": " "}], [{"role": "system", "content": PROMPT}]):
         with pytest.raises(InputError, match="must end with a user message"):
