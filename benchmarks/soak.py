@@ -27,7 +27,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,27 @@ models:
 """
 
 
+def start_command(
+    given: Sequence[str],
+    folder: Path,
+    home: Path,
+    *,
+    environment: dict[str, str] | None = None,
+    before: Callable[[], None] | None = None,
+) -> subprocess.Popen[str]:
+    """Starts `areopagus` in a process; tests may put another start in the place of this one."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "areopagus", *given],
+        cwd=folder,
+        env={**os.environ, "AREOPAGUS_HOME": str(home), **(environment or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
+        preexec_fn=before,  # noqa: PLW1509 - sets a limit of the child and nothing else
+    )
+
+
 class Soak:
     """One place with responses, and what was found wrong so far."""
 
@@ -101,30 +122,12 @@ class Soak:
         )  # fmt: skip
         (self.folder / "panel.yaml").write_text(text)
 
-    def start(
-        self,
-        out: str,
-        home: str,
-        *,
-        environment: dict[str, str] | None = None,
-        before: Callable[[], None] | None = None,
-    ) -> subprocess.Popen[bytes]:
-        """Starts a run."""
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "areopagus", "score", "responses.jsonl"),
-                *("--panel", "panel.yaml", "--out", out, "--quiet"),
-            ],
-            cwd=self.folder,
-            env={
-                **os.environ, "AREOPAGUS_HOME": str(self.folder / home), **(environment or {}),
-            },
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            preexec_fn=before,  # noqa: PLW1509 - sets a limit of the child and nothing else
-        )  # fmt: skip
+    def start(self, out: str, home: str, **options: Any) -> subprocess.Popen[str]:
+        """Starts a run; options as those of `start_command`."""
+        given = ("score", "responses.jsonl", "--panel", "panel.yaml", "--out", out, "--quiet")
+        return start_command(given, self.folder, self.folder / home, **options)
 
-    def finish(self, process: subprocess.Popen[bytes], seconds: float = 600) -> tuple[int, str]:
+    def finish(self, process: subprocess.Popen[str], seconds: float = 600) -> tuple[int, str]:
         """Exit code and stderr of a run that must end by itself."""
         try:
             _, errors = process.communicate(timeout=seconds)
@@ -133,10 +136,9 @@ class Soak:
             process.communicate()
             self.fault(f"a run did not end by itself within {seconds:.0f} s")
             return -1, ""
-        text = errors.decode(errors="replace")
-        if "Traceback" in text or "a defect of areopagus" in text:
-            self.fault(f"a run shows a defect: {text[-400:]}")
-        return process.returncode, text
+        if "Traceback" in errors or "a defect of areopagus" in errors:
+            self.fault(f"a run shows a defect: {errors[-400:]}")
+        return process.returncode, errors
 
     def fault(self, what: str) -> None:
         """Notes that something does not hold."""

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,11 @@ try:
     import uvloop
 except ImportError:  # the extra `fast` is not installed: asyncio's loop goes through `socket`
     uvloop = None  # type: ignore[assignment]
+
+# Many tests start Python, and each process of the suite reads all tests: what one has compiled
+# serves the others, also where the shell has switched that off.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A shell lets what it runs in the background ignore SIGINT, and every process started from there.
 # Those that the tests interrupt must not.

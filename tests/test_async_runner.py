@@ -45,7 +45,7 @@ def test_a_run_comes_to_the_same_table_with_the_extra_fast_and_without(tmp_path:
     tables = {}
     for loop in ("fast", "plain"):
         hidden = (
-            "sys.modules['uvloop'] = sys.modules['httptools'] = None; " if loop == "asyncio" else ""
+            "sys.modules['uvloop'] = sys.modules['httptools'] = None; " if loop == "plain" else ""
         )
         code = f"import sys; {hidden}from areopagus.cli import main; sys.exit(main())"
         with ProviderServer() as server:

@@ -8,15 +8,13 @@ import random
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from after_a_kill import repeated
-from forked_command import ended, killed, started
+from processes import Command, until
 
 from areopagus import Run
 from areopagus.records.run_tables import read_judgments
@@ -53,7 +51,7 @@ def _write_responses(path: Path) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def _start(folder: Path, out: str, home: str) -> subprocess.Popen[bytes]:
+def _started(folder: Path, out: str, home: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "areopagus", "score", "responses.jsonl"),
@@ -63,12 +61,13 @@ def _start(folder: Path, out: str, home: str) -> subprocess.Popen[bytes]:
         env={**os.environ, "AREOPAGUS_HOME": str(folder / home)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        text=True,
     )
 
 
-def _forked(folder: Path, out: str, home: str) -> BaseProcess:
-    given = ["score", "responses.jsonl", "--panel", "panel.yaml", "--out", out, "--quiet"]
-    return started(given, folder, folder / home)
+def _forked(folder: Path, out: str, home: str) -> Command:
+    given = ("score", "responses.jsonl", "--panel", "panel.yaml", "--out", out, "--quiet")
+    return Command(*given, folder=folder, home=folder / home)
 
 
 def _tables(folder: Path) -> tuple[bytes, list[dict[str, Any]]]:
@@ -90,7 +89,7 @@ def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Pat
                 limit=IN_FLIGHT,
             )
         )
-        ended(_forked(tmp_path, "calm", "calm-home"), tmp_path)
+        _forked(tmp_path, "calm", "calm-home").ended()
         planned = Run(tmp_path / "calm").n_planned
         assert planned == RESPONSES * 30
         assert server.counts.answered == planned
@@ -101,12 +100,9 @@ def test_killed_again_and_again_a_run_ends_like_an_undisturbed_one(tmp_path: Pat
             process = _forked(tmp_path, "killed", "killed-home")
             # Killed while it is at work: after it has sent a random number of calls.
             goal = before + chance.randint(20, 260)
-            deadline = time.monotonic() + 60
-            while server.counts.answered < goal:
-                assert time.monotonic() < deadline
-                time.sleep(0.005)
-            killed(process)
-        ended(_forked(tmp_path, "killed", "killed-home"), tmp_path)
+            until(lambda goal=goal: server.counts.answered >= goal)
+            process.kill()
+        _forked(tmp_path, "killed", "killed-home").ended()
         paid = server.counts.total
 
     assert _tables(tmp_path / "killed") == _tables(tmp_path / "calm")
@@ -127,22 +123,23 @@ def test_a_signal_ends_the_run_by_itself_and_the_next_goes_on(tmp_path: Path) ->
         (tmp_path / "panel.yaml").write_text(
             f"models:\n  - {{model: openai/a, api_base: {server.openai_base}, concurrency: 16}}\n"
         )
-        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        # The first starts from nothing, as a user's does.
+        for start, number, code in (
+            (_started, signal.SIGINT, 130),
+            (_forked, signal.SIGTERM, 143),
+        ):
             before = server.counts.answered
-            process = _start(tmp_path, "run", "home")
-            deadline = time.monotonic() + 60
-            while server.counts.answered < before + 60:
-                assert time.monotonic() < deadline
-                time.sleep(0.01)
+            process = start(tmp_path, "run", "home")
+            until(lambda before=before: server.counts.answered >= before + 60)
             process.send_signal(number)
-            _, errors = process.communicate(timeout=60)
-            assert process.returncode == code, errors.decode()
-            assert "areopagus score responses.jsonl" in errors.decode()
+            _, errors = process.communicate(timeout=180)
+            assert process.returncode == code, errors
+            assert "areopagus score responses.jsonl" in errors
             run = Run(tmp_path / "run")
             assert run.state == "interrupted"
             # All that was answered is kept, and the rest is counted as not asked.
             assert run.n_scored == server.counts.answered
             assert run.counts["not_asked"] == run.n_planned - run.n_scored
-        ended(_forked(tmp_path, "run", "home"), tmp_path)
+        _forked(tmp_path, "run", "home").ended()
         assert server.counts.answered == run.n_planned == Run(tmp_path / "run").n_scored
         assert urllib.request.urlopen(f"{server.base}/__counts", timeout=5).status == 200

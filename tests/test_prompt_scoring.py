@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from after_a_kill import repeated, settled, stored
-from forked_command import ended, killed, started
+from processes import Command, until
 
 from areopagus import (
     InputError,
@@ -294,10 +294,9 @@ def test_killed_while_targets_answer_and_while_judges_judge_nothing_is_paid_twic
         *("--out", "run", "--quiet"),
     ]
     for server, number in ((targets, 3), (judges, 20)):
-        process = started(given, tmp_path, tmp_path / "home")
-        while server.counts.total < number:
-            time.sleep(0.005)
-        killed(process)
+        process = Command(*given, folder=tmp_path)
+        until(lambda server=server, number=number: server.counts.total >= number)
+        process.kill()
         if server is targets:
             unfinished = Run(tmp_path / "run")
             assert (unfinished.state, unfinished.n_planned) == ("running", 80)
@@ -305,7 +304,7 @@ def test_killed_while_targets_answer_and_while_judges_judge_nothing_is_paid_twic
             assert unfinished.record["sessions"][-1]["stage"] == "answers"
     paid = settled(targets) + settled(judges)
     kept = stored(tmp_path / "home" / "ledger.sqlite")
-    ended(started(given, tmp_path, tmp_path / "home"), tmp_path)
+    Command(*given, folder=tmp_path).ended()
     run = Run(tmp_path / "run")
     assert (run.state, run.n_scored) == ("complete", 80)
     assert run.record["answers"]["counts"]["answered"] == 8

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from after_a_kill import settled, stored
-from audit_child import killed_at, perform
+from processes import killed_at
 from scipy import stats
 
 from areopagus import InputError
@@ -660,15 +660,17 @@ def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> 
                 "out": tmp_path / out, "ledger": tmp_path / ledger,
             }  # fmt: skip
 
-        quiet = perform("hidden-bias", options("quiet", "a.sqlite"))
+        quiet = audit("hidden-bias", **options("quiet", "a.sqlite"))
         planned = server.counts.total
         server.reset()
         killed_at(
-            lambda: server.counts.total >= 60, "hidden-bias", options("killed", "b.sqlite"),
-            limit_s=60,
-        )  # fmt: skip
+            lambda: server.counts.total >= 60,
+            audit,
+            "hidden-bias",
+            **options("killed", "b.sqlite"),
+        )
         lost = settled(server) - stored(tmp_path / "b.sqlite")
-        killed = perform("hidden-bias", options("killed", "b.sqlite"))
+        killed = audit("hidden-bias", **options("killed", "b.sqlite"))
         sent = server.counts.total
     assert planned == 200
     for name in ("answers.parquet", "audit.json", "audit.txt"):

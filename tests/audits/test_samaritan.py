@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 from after_a_kill import settled, stored
-from audit_child import killed_at, perform
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from processes import killed_at
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
@@ -890,15 +890,18 @@ def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> 
                 "out": tmp_path / out, "ledger": tmp_path / ledger,
             }  # fmt: skip
 
-        quiet = perform("samaritan", given("quiet", "a.sqlite"))
+        quiet = audit("samaritan", **given("quiet", "a.sqlite"))
         planned = server.counts.total
         assert planned == 4 * 4 * 6
         server.reset()
         killed_at(
-            lambda: server.counts.total >= 30, "samaritan", given("killed", "b.sqlite"), limit_s=60
+            lambda: server.counts.total >= 30,
+            audit,
+            "samaritan",
+            **given("killed", "b.sqlite"),
         )
         lost = settled(server) - stored(tmp_path / "b.sqlite")
-        killed = perform("samaritan", given("killed", "b.sqlite"))
+        killed = audit("samaritan", **given("killed", "b.sqlite"))
         sent = server.counts.total
     for name in ("answers.parquet", "audit.json", "audit.txt"):
         assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from after_a_kill import settled, stored
-from audit_child import killed_at, perform
+from processes import killed_at
 from scipy import stats
 
 from areopagus import InputError
@@ -938,15 +938,20 @@ def test_killed_and_resumed_every_part_ends_like_an_undisturbed_one(
                 "out": tmp_path / out, "ledger": tmp_path / ledger,
             }  # fmt: skip
 
-        quiet = perform("silverspoon", given("quiet", "a.sqlite"))
+        quiet = audit("silverspoon", **given("quiet", "a.sqlite"))
         planned = server.counts.total
         server.reset()
         is_held = True
-        killed_at(reached, "silverspoon", given("killed", "b.sqlite"), limit_s=60)
+        killed_at(
+            reached,
+            audit,
+            "silverspoon",
+            **given("killed", "b.sqlite"),
+        )
         is_held = False
         assert server.counts.total < planned
         lost = settled(server) - stored(tmp_path / "b.sqlite")
-        killed = perform("silverspoon", given("killed", "b.sqlite"))
+        killed = audit("silverspoon", **given("killed", "b.sqlite"))
         sent = server.counts.total
     assert sum(quiet.statuses.values()) == len(list(quiet.answers.rows("by")))
     assert any(row["by"] == "judges" for row in quiet.answers.rows("by"))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from after_a_kill import settled, stored
-from audit_child import killed_at, perform
+from processes import killed_at
 
 from areopagus import InputError
 from areopagus.async_runner import run_sync
@@ -440,19 +440,19 @@ def test_killed_while_asking_and_while_judging_it_ends_like_an_undisturbed_one(
                 "out": tmp_path / out, "ledger": tmp_path / ledger,
             }  # fmt: skip
 
-        quiet = perform("socioeval", options("quiet", "a.sqlite"))
+        quiet = audit("socioeval", **options("quiet", "a.sqlite"))
         planned = server.counts.total
         server.reset()
         lost, served, kept = Counter[str](), Counter[str](), Counter[str]()
         for name, wanted in (("target", 25), ("second", 20)):
             killed_at(
                 lambda name=name, wanted=wanted: server.counts.by_model.get(name, 0) >= wanted,
-                "socioeval", options("killed", "b.sqlite"), limit_s=60,
+                audit, "socioeval", **options("killed", "b.sqlite"),
             )  # fmt: skip
             before, had = served, kept
             served, kept = settled(server), stored(tmp_path / "b.sqlite")
             lost += served - before - (kept - had)
-        killed = perform("socioeval", options("killed", "b.sqlite"))
+        killed = audit("socioeval", **options("killed", "b.sqlite"))
         sent = server.counts.total
     for name in ("answers.parquet", "votes.parquet", "audit.json", "audit.txt"):
         assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import signal
-import time
-from multiprocessing import forkserver
 from pathlib import Path
-from typing import Any
 
 import batch_child
 import pytest
 from batch_material import CANARY, FAST, book, models, rows, run_batch
 from batch_server import BatchServer
+from processes import forked, killed, until
 
 from areopagus import InputError, Panel, Run
 from areopagus.batch import open_batches
 from areopagus.experiment.score import run_job
-from areopagus.judges.models.litellm_setup import litellm_module
 
 
 def test_a_second_run_submits_nothing(tmp_path: Path, personas: list[str]) -> None:
@@ -120,43 +115,10 @@ def test_a_damaged_book_is_refused_before_anything_is_asked(
         assert len(server.batches) == 2
 
 
-# Forked from a process that has loaded litellm: loading it takes longer than all the rest.
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    ["litellm", "areopagus.graphs.panel", "areopagus.batch.engine", "pyarrow.parquet"]
-)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _forks_ready() -> None:
-    """It loads while the tests before the first that needs it are at work."""
-    litellm_module()  # what keeps it from the network stands in the environment that it gets
-    forkserver.ensure_running()
-
-
-def _start(folder: Path) -> multiprocessing.process.BaseProcess:
-    process = _FORKS.Process(target=batch_child.score, args=(folder, CANARY))
-    process.start()
-    return process
-
-
-def _kill(process: multiprocessing.process.BaseProcess) -> None:
-    process.kill()
-    process.join(60)
-    assert process.exitcode == -signal.SIGKILL
-
-
 def _set_up(folder: Path, server: BatchServer, personas: list[str], which: slice) -> None:
     (folder / "responses.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     settings = {"models": models(server)[which], "personas": personas}
     (folder / "panel.yaml").write_text(json.dumps(settings))
-
-
-def _until(condition: Any, limit_s: float = 60.0) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.mark.slow
@@ -166,13 +128,13 @@ def test_killed_while_it_waits_a_run_polls_the_same_batches_and_submits_nothing(
     with BatchServer() as server:
         _set_up(tmp_path, server, personas, slice(None))
         server.hold.clear()
-        process = _start(tmp_path)
-        _until(lambda: sum(server.looks.values()) >= 3)
-        _kill(process)
+        process = forked(batch_child.score, tmp_path, CANARY)
+        until(lambda: sum(server.looks.values()) >= 3)
+        killed(process)
         assert [batch.id for batch in server.batches] == ["batch_0", "msgbatch_1"]
         server.hold.set()
-        again = _start(tmp_path)
-        again.join(60)
+        again = forked(batch_child.score, tmp_path, CANARY)
+        again.join(180)
         assert again.exitcode == 0
         assert len(server.batches) == 2
         assert server.online == []
@@ -192,12 +154,12 @@ def test_killed_while_it_submits_a_run_repeats_at_most_that_batch_and_counts_it(
     with BatchServer() as server:
         _set_up(tmp_path, server, personas, which)
         server.slow_creation.set()
-        process = _start(tmp_path)
-        _until(lambda: len(server.batches) == 1)
-        _kill(process)
+        process = forked(batch_child.score, tmp_path, CANARY)
+        until(lambda: len(server.batches) == 1)
+        killed(process)
         server.slow_creation.clear()
-        again = _start(tmp_path)
-        again.join(60)
+        again = forked(batch_child.score, tmp_path, CANARY)
+        again.join(180)
         assert again.exitcode == 0
         assert len(server.batches) == submissions
         assert server.online == []

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pyarrow.parquet as parquet
 import pytest
 from hostile_texts import VOTE
+from processes import areopagus
 
 from areopagus.testing import Fault, ProviderServer, ServedReply, ServedRequest
 
@@ -173,10 +174,6 @@ def test_a_key_written_where_its_name_belongs_is_refused_and_not_repeated(tmp_pa
     path.write_text(
         f'models:\n  - model: openai/judge\n    api_key_env: "{ANTHROPIC_KEY}"\n', encoding="utf-8"
     )
-    done = subprocess.run(
-        [sys.executable, "-m", "areopagus", "score", "x.csv", "--panel", str(path)],
-        capture_output=True,
-        timeout=60,
-    )
+    done = areopagus("score", "x.csv", "--panel", path, folder=tmp_path)
     assert done.returncode == 2
-    assert leaks(done.stdout + done.stderr) == []
+    assert leaks((done.stdout + done.stderr).encode()) == []

@@ -7,8 +7,6 @@ import io
 import json
 import os
 import re
-import subprocess
-import sys
 import unicodedata
 from collections import Counter
 from html.parser import HTMLParser
@@ -17,6 +15,7 @@ from typing import Any
 
 import pytest
 from hostile_texts import CRITERIA, HAND_CORPUS
+from processes import areopagus
 
 from areopagus import InputError, Panel, Run
 from areopagus.records.export import export_run
@@ -164,19 +163,8 @@ def test_the_page_holds_no_element_and_no_handler_of_anybodys_text(run: Run, cal
     assert "\u202e" not in text
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "areopagus", *arguments],
-        cwd=cwd,
-        capture_output=True,
-        timeout=120,
-        env={**os.environ, "PYTHONUTF8": "1", "AREOPAGUS_HOME": str(cwd / "home")},
-    )
-
-
-def acts_on_terminal(shown: bytes) -> list[str]:
+def acts_on_terminal(text: str) -> list[str]:
     """Characters that a terminal would act on: controls, and what turns the reading direction."""
-    text = shown.decode("utf-8")
     return [c for c in text if c != "\n" and not c.isprintable() and c != "\xa0"]
 
 
@@ -207,8 +195,8 @@ def test_no_command_prints_a_character_that_a_terminal_acts_on(tmp_path: Path) -
         ("humans", "inspect", str(ratings)),
         ("calibrate", "run", str(ratings), "--out", "calibration"),
     ):
-        done = command(*arguments, cwd=tmp_path)
-        assert done.returncode != 1, done.stderr.decode()
+        done = areopagus(*arguments, folder=tmp_path)
+        assert done.returncode != 1, done.stderr
         assert not acts_on_terminal(done.stdout + done.stderr), arguments
     ours = [path for path in tmp_path.rglob("*") if path.parent.name not in ("personas", "home")]
     assert [path.name for path in ours if not PLAIN_NAME.fullmatch(path.name)] == []
@@ -228,9 +216,9 @@ def test_no_column_name_writes_a_line_of_its_own(
     with (tmp_path / "t.csv").open("w", encoding="utf-8", newline="") as file:
         csv.writer(file).writerow(name.replace("@", "x\nFORGED line\x1b[2J") for name in header)
         csv.writer(file).writerow(["5"] * len(header))
-    done = command(*arguments, "t.csv", cwd=tmp_path)
+    done = areopagus(*arguments, "t.csv", folder=tmp_path)
     assert done.returncode == 2
-    said = done.stderr.decode()
+    said = done.stderr
     assert "x�FORGED line�[2J" in said
     assert not re.search("^FORGED", said, re.MULTILINE)
     assert not acts_on_terminal(done.stdout + done.stderr)

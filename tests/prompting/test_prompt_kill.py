@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from prompt_child import killed_at, perform
+from processes import killed_at
 from prompt_world import PromptWorld, model
 
-from areopagus.prompting import PromptPlan
+from areopagus.prompting import PromptPlan, construct_prompts
 from areopagus.testing import ProviderServer
 
 IN_FLIGHT = 4
@@ -40,17 +40,17 @@ def test_killed_again_and_again_a_construction_ends_like_an_undisturbed_one(tmp_
                 "ledger": tmp_path / ledger,
             }
 
-        calm = perform(options("calm", "a.sqlite"))
+        calm = construct_prompts(**options("calm", "a.sqlite"))
         planned = server.counts.total
         server.reset()
         for share in KILLS:
             goal = share * planned
             killed_at(
                 lambda goal=goal: server.counts.total >= goal,
-                options("killed", "b.sqlite"),
-                limit_s=60,
+                construct_prompts,
+                **options("killed", "b.sqlite"),
             )
-        killed = perform(options("killed", "b.sqlite"))
+        killed = construct_prompts(**options("killed", "b.sqlite"))
         sent = server.counts.total
     for name in ("prompts.csv", "candidates.csv", "bundles.csv", "votes.csv", "pairs.csv"):
         assert (calm.path / name).read_bytes() == (killed.path / name).read_bytes(), name

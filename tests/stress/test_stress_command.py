@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import Command, areopagus, until
 
 from areopagus.testing import ProviderServer
 from areopagus.testing.stress_world import StressWorld
@@ -48,27 +45,14 @@ COMMAND = (
 )
 
 
-def areopagus(
-    folder: Path, *arguments: str, home: str = "home"
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "areopagus", *arguments],
-        cwd=folder,
-        env={**os.environ, "AREOPAGUS_HOME": str(folder / home), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
 def test_the_command_prints_a_report_of_80_columns_and_writes_every_number(tmp_path: Path) -> None:
     write_prompts(tmp_path, WORLD)
     with ProviderServer(WORLD.provider()) as server:
         write_models(tmp_path, server.openai_base)
-        dry = areopagus(tmp_path, *COMMAND, "--out", "run", "--dry-run")
+        dry = areopagus(*COMMAND, "--out", "run", "--dry-run", folder=tmp_path)
         assert dry.returncode == 0, dry.stderr
         assert server.counts.total == 0
-        done = areopagus(tmp_path, *COMMAND, "--out", "run", "--json", "numbers.json")
+        done = areopagus(*COMMAND, "--out", "run", "--json", "numbers.json", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "Stress test: 6 prompts, 4 framings, 1 target" in done.stdout
     assert max(map(len, (dry.stdout + done.stdout).splitlines())) <= 80
@@ -89,7 +73,7 @@ def test_variants_alone_are_announced_for_review(tmp_path: Path) -> None:
     write_prompts(tmp_path, WORLD)
     with ProviderServer(WORLD.provider()) as server:
         write_models(tmp_path, server.openai_base)
-        done = areopagus(tmp_path, *COMMAND, "--out", "run", "--rewrite-only")
+        done = areopagus(*COMMAND, "--out", "run", "--rewrite-only", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "24 accepted of 24 planned variants" in done.stdout
     assert "--variants" in done.stdout
@@ -110,7 +94,7 @@ def test_bad_input_is_told_before_anything_is_made(
     tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     write_prompts(tmp_path, WORLD)
-    done = areopagus(tmp_path, "stress", *arguments, "--out", "run")
+    done = areopagus("stress", *arguments, "--out", "run", folder=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -121,25 +105,14 @@ def test_an_interrupt_keeps_what_is_paid_and_the_same_command_goes_on(tmp_path: 
     write_prompts(tmp_path, WORLD)
     with ProviderServer(WORLD.provider(), delay_s=0.03) as server:
         write_models(tmp_path, server.openai_base)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "areopagus", *COMMAND, "--out", "run"],
-            cwd=tmp_path,
-            env={**os.environ, "AREOPAGUS_HOME": str(tmp_path / "home")},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        deadline = time.monotonic() + 60
-        while server.counts.by_model.get("judge", 0) < 10:
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-            time.sleep(0.005)
+        process = Command(*COMMAND, "--out", "run", folder=tmp_path)
+        until(lambda: server.counts.by_model.get("judge", 0) >= 10)
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate()
         assert process.returncode == 130, errors
         assert "To go on" in errors
         before = server.counts.total
-        again = areopagus(tmp_path, *COMMAND, "--out", "run")
+        again = areopagus(*COMMAND, "--out", "run", folder=tmp_path)
         assert again.returncode == 0, again.stderr
         assert server.counts.answered == server.counts.total
         # Twelve calls for the variants, thirty answers, sixty judgments and twenty once more.
@@ -149,9 +122,11 @@ def test_an_interrupt_keeps_what_is_paid_and_the_same_command_goes_on(tmp_path: 
 
 def test_the_panels_own_run_inside_is_named_where_a_panel_run_is_wanted(tmp_path: Path) -> None:
     write_prompts(tmp_path, WORLD)
-    done = areopagus(tmp_path, "stress", "prompts.csv", "--persona", "historian", "--out", "run")
+    done = areopagus(
+        "stress", "prompts.csv", "--persona", "historian", "--out", "run", folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
-    refused = areopagus(tmp_path, "export", "run", "--as", "csv", "--out", "x.csv")
+    refused = areopagus("export", "run", "--as", "csv", "--out", "x.csv", folder=tmp_path)
     assert refused.returncode == 2
     assert "run/panel" in refused.stderr
-    assert areopagus(tmp_path, "report", "run/panel").returncode == 0
+    assert areopagus("report", "run/panel", folder=tmp_path).returncode == 0

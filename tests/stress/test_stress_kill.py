@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 from after_a_kill import settled, stored, stored_twice
-from forked_command import ended, killed, started
+from processes import Command, until
 from test_stress_command import COMMAND, write_models, write_prompts
 
 from areopagus.stressing import StressRun
@@ -26,8 +24,8 @@ WORLD = StressWorld(
 )
 
 
-def _start(folder: Path, out: str, home: str) -> BaseProcess:
-    return started([*COMMAND, "--out", out, "--quiet"], folder, folder / home)
+def _start(folder: Path, out: str, home: str) -> Command:
+    return Command(*COMMAND, "--out", out, "--quiet", folder=folder, home=folder / home)
 
 
 def _play(request: ServedRequest) -> ServedReply:
@@ -44,17 +42,15 @@ def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_pa
     write_prompts(tmp_path, WORLD)
     with ProviderServer(_play, delay_s=0.02) as server:
         write_models(tmp_path, server.openai_base, concurrency=IN_FLIGHT)
-        ended(_start(tmp_path, "undisturbed", "home-a"), tmp_path)
+        _start(tmp_path, "undisturbed", "home-a").ended()
         planned = Counter(server.counts.by_model)
         server.reset()
         served, held = Counter[str](), Counter[str]()
         for model, low, high in KILLS:
             wanted = chance.uniform(low, high) * planned[model]
             process = _start(tmp_path, "killed", "home-b")
-            deadline = time.monotonic() + 60
-            while server.counts.by_model.get(model, 0) < wanted and time.monotonic() < deadline:
-                time.sleep(0.005)
-            killed(process)
+            until(lambda m=model, w=wanted: server.counts.by_model.get(m, 0) >= w)
+            process.kill()
             served, before = settled(server), served
             held, kept = stored(ledger), held
             for name in planned:
@@ -63,7 +59,7 @@ def test_killed_in_every_stage_a_stress_test_ends_like_an_undisturbed_one(tmp_pa
                 lost = served[name] - before[name] - (held[name] - kept[name])
                 assert 0 <= lost <= 2 * IN_FLIGHT, name
             assert any(held[name] > kept[name] for name in planned), "nothing was stored"
-        ended(_start(tmp_path, "killed", "home-b"), tmp_path)
+        _start(tmp_path, "killed", "home-b").ended()
         final = settled(server)
     undisturbed, resumed = StressRun(tmp_path / "undisturbed"), StressRun(tmp_path / "killed")
     for name in ("variants.csv", "responses.csv", "panel/scores.csv", "retest/scores.csv"):

@@ -6,18 +6,15 @@ import asyncio
 import json
 import os
 import re
-import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
 from study_browser import Browser, Tab, browser_path
 from study_data import MODELS_PROMPT, quality_of, read_csv, secrets_of, study_rows, truth_of
+from study_process import StudyServer
 
 from areopagus.study import (
     BuiltStudy,
@@ -38,38 +35,6 @@ pytestmark = [
 
 PICTURES = os.environ.get("AREOPAGUS_PICTURES")
 """A folder for screenshots to look at; by default none are taken."""
-
-SERVE = """
-import sys
-from areopagus.study import serve_study
-serve_study(sys.argv[1], port=int(sys.argv[2]),
-            started=lambda address: print(address.port, flush=True))
-"""
-
-
-class Server:
-    """A server in a process of its own, which can be killed and started again."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, 0
-
-    def start(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(self.folder), str(self.port)],
-            stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
-
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
 
 
 @pytest.fixture
@@ -142,7 +107,7 @@ async def test_a_whole_study(tmp_path: Path, browser: Browser) -> None:
     )  # fmt: skip
     folder, links = built.folder, secrets_of(built.folder)
     assert (built.n_raters, built.n_prompts, built.n_packets) == (6, 8, 48)
-    server = Server(folder)
+    server = StudyServer(folder)
     server.start()
     try:
         tabs = [await browser.tab() for _ in range(2)]
@@ -209,7 +174,7 @@ def calibrated(folder: Path, tmp_path: Path) -> None:
 
 
 async def rate_in_browser(
-    tab: Tab, server: Server, secret: str, person: Person, *, kills: bool = False
+    tab: Tab, server: StudyServer, secret: str, person: Person, *, kills: bool = False
 ) -> None:
     """All eight pages of a rater, over two sittings."""
     await tab.size(1280)
@@ -249,7 +214,7 @@ async def rate_in_browser(
     assert "through with all questions" in await tab.run("document.body.innerText")
 
 
-async def through_a_crash(tab: Tab, server: Server, scores: dict[str, dict[str, int]]) -> None:
+async def through_a_crash(tab: Tab, server: StudyServer, scores: dict[str, dict[str, int]]) -> None:
     """Ten scores are saved; the server is killed; the rest is clicked; the server comes back."""
     await tab.run(RATE % (json.dumps(scores), 10))
     await tab.run(
@@ -286,7 +251,7 @@ async def check_order(tab: Tab, scores: dict[str, dict[str, int]]) -> None:
 
 
 async def rate_by_api(
-    client: aiohttp.ClientSession, server: Server, folder: Path, code: str, secret: str
+    client: aiohttp.ClientSession, server: StudyServer, folder: Path, code: str, secret: str
 ) -> None:
     headers = {"Authorization": f"Bearer {secret}"}
     person = Person(folder, code)
@@ -305,15 +270,13 @@ async def rate_by_api(
 
 
 @pytest.fixture
-def server(built: BuiltStudy) -> Any:
-    found = Server(built.folder)
-    found.start()
-    yield found
-    found.kill()
+def server(built: BuiltStudy) -> Iterator[StudyServer]:
+    with StudyServer(built.folder) as found:
+        yield found
 
 
 async def test_a_page_is_worked_with_the_keyboard_alone(
-    built: BuiltStudy, server: Server, browser: Browser
+    built: BuiltStudy, server: StudyServer, browser: Browser
 ) -> None:
     tab = await browser.tab()
     await tab.size(1280)
@@ -351,7 +314,7 @@ async def test_a_page_is_worked_with_the_keyboard_alone(
 
 
 async def test_nothing_is_wider_than_the_screen(
-    built: BuiltStudy, server: Server, browser: Browser
+    built: BuiltStudy, server: StudyServer, browser: Browser
 ) -> None:
     tab = await browser.tab()
     is_narrow = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
@@ -370,7 +333,7 @@ async def test_nothing_is_wider_than_the_screen(
 
 
 async def test_a_page_left_open_in_two_windows_shows_what_was_saved(
-    built: BuiltStudy, server: Server, browser: Browser
+    built: BuiltStudy, server: StudyServer, browser: Browser
 ) -> None:
     link = f"{server.url}/#{secrets_of(built.folder)['rater-04']}"
     tabs = [await browser.tab() for _ in range(2)]
@@ -399,7 +362,7 @@ async def test_hostile_texts_do_nothing(tmp_path: Path, browser: Browser) -> Non
         out=tmp_path / "s",
         settings=RatingSettings(title=attack, instructions=attack, normal=False),
     )
-    server = Server(built.folder)
+    server = StudyServer(built.folder)
     server.start()
     try:
         tab = await browser.tab()
@@ -419,7 +382,7 @@ async def test_hostile_texts_do_nothing(tmp_path: Path, browser: Browser) -> Non
         server.kill()
 
 
-async def test_a_link_that_is_none_says_so(server: Server, browser: Browser) -> None:
+async def test_a_link_that_is_none_says_so(server: StudyServer, browser: Browser) -> None:
     for end in ("", "/#", "/#wrong", "/#%00"):
         tab = await browser.tab()
         await tab.open(server.url + end)
@@ -430,7 +393,7 @@ async def test_a_response_is_written_against_the_clock(tmp_path: Path, browser: 
     prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why is it so, case {n}?"} for n in range(2)]
     built = build_writing(prompts, writers=1, out=tmp_path / "w", seed=1,
                           settings=WritingSettings(minutes=30, pause_minutes=0))  # fmt: skip
-    server = Server(built.folder)
+    server = StudyServer(built.folder)
     server.start()
     try:
         tab = await browser.tab()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import stat
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from processes import Command, until
 from study_data import read_csv, secrets_of
 
 from areopagus.cli.study import study
@@ -193,23 +192,12 @@ def test_a_plan_needs_one_wish(words: list[str]) -> None:
         run("plan", *words)
 
 
-SERVE = """
-import sys
-from areopagus.cli.study import study
-study(["serve", sys.argv[1], "--port", "0", "--log"], standalone_mode=False)
-"""
-
-
-def test_serving_tells_the_address_and_logs_no_link(folder: Path) -> None:
+def test_serving_tells_the_address_and_logs_no_link(folder: Path, tmp_path: Path) -> None:
     secret = secrets_of(folder)["rater-anna"]
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True,
-    )  # fmt: skip
+    serving = Command("study", "serve", folder, "--port", 0, "--log", folder=tmp_path)
     try:
-        assert process.stdout is not None
-        first = process.stdout.readline()
-        url = first.partition(" at ")[2].partition(";")[0]
+        until(lambda: "\n" in serving.written("stdout"))
+        url = serving.written("stdout").partition(" at ")[2].partition(";")[0]
         assert url.startswith("http://127.0.0.1:")
         for path in ("/api/study", f"/{secret}", f"/api/pages/{secret}?{secret}"):
             request = urllib.request.Request(
@@ -219,12 +207,11 @@ def test_serving_tells_the_address_and_logs_no_link(folder: Path) -> None:
                 urllib.request.urlopen(request, timeout=10).close()
             except urllib.error.HTTPError as error:
                 error.close()
-        process.send_signal(signal.SIGINT)
-        told = process.communicate(timeout=20)[0]
-        assert process.returncode == 0
+        serving.send_signal(signal.SIGINT)
+        told = "".join(serving.communicate())
+        assert serving.returncode == 0
     finally:
-        process.kill()
-        process.wait()
+        serving.process.kill()
     assert "r01 GET /api/study 200" in told
     assert "(no such page) 404" in told
-    assert secret not in first + told
+    assert secret not in told

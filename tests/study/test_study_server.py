@@ -9,10 +9,8 @@ import logging
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import aiohttp
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from study_data import MODELS_PROMPT, secrets_of, study_rows
+from study_process import StudyServer
 
 from areopagus.errors import InputError, StoreError
 from areopagus.study import (
@@ -575,31 +574,6 @@ def test_a_folder_that_is_no_study_is_refused(tmp_path: Path) -> None:
         open_app(tmp_path)
 
 
-SERVE = """
-import sys
-from areopagus.study import serve_study
-serve_study(sys.argv[1], port=0, started=lambda address: print(address.url, flush=True))
-"""
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server in a process of its own, and its address; killed in the end."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout is not None
-        url = process.stdout.readline().strip()
-        assert url.startswith("http://127.0.0.1:")
-        yield process, url
-    finally:
-        process.kill()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-
-
 async def test_no_answered_save_is_lost_when_the_server_is_killed(built: BuiltStudy) -> None:
     """Six raters save as fast as they can; the process is killed in the middle of it, twice."""
     links = secrets_of(built.folder)
@@ -626,13 +600,15 @@ async def test_no_answered_save_is_lost_when_the_server_is_killed(built: BuiltSt
                 except aiohttp.ClientError:
                     return
 
-        with served(built.folder) as (process, url):
+        with StudyServer(built.folder) as server:
             async with aiohttp.ClientSession() as client:
-                tasks = [asyncio.create_task(rate(client, url, *link)) for link in links.items()]
+                tasks = [
+                    asyncio.create_task(rate(client, server.url, *link)) for link in links.items()
+                ]
                 before = sum(answered.values())
                 while sum(answered.values()) < before + 60:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
-                process.send_signal(signal.SIGKILL)
+                server.kill()
                 is_over.set()
                 await asyncio.gather(*tasks)
         with closing(sqlite3.connect(built.folder / "ratings.sqlite")) as base:
@@ -652,9 +628,10 @@ async def test_no_answered_save_is_lost_when_the_server_is_killed(built: BuiltSt
 
 def test_an_interrupt_ends_the_server_at_once_and_well(built: BuiltStudy) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        with served(built.folder) as (process, _):
-            process.send_signal(number)
-            assert process.wait(timeout=15) == 0
+        with StudyServer(built.folder) as server:
+            os.kill(server.process.pid or 0, number)
+            server.process.join(60)
+            assert server.process.exitcode == 0
 
 
 @pytest.mark.both_loops
@@ -677,8 +654,9 @@ async def test_a_loop_that_served_leaves_the_process_its_signals(built: BuiltStu
 def test_a_port_in_use_is_an_input_fault(built: BuiltStudy) -> None:
     from areopagus.study import serve_study
 
-    with served(built.folder) as (_, url), pytest.raises(InputError, match="cannot be served"):
-        serve_study(built.folder, port=int(url.rpartition(":")[2]))
+    with StudyServer(built.folder) as server:
+        with pytest.raises(InputError, match="cannot be served"):
+            serve_study(built.folder, port=server.port)
 
 
 def test_the_store_and_its_companions_are_for_their_owner_only(built: BuiltStudy) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
-import time
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from forked_command import ended, killed, started
+from processes import Command, until
 
 from areopagus import Run
 from areopagus.judges.models.client import Client
@@ -180,23 +178,12 @@ def _write_run(folder: Path, server: ProviderServer, place: Place) -> list[str]:
     return ["score", "responses.jsonl", "--panel", "panel.yaml", "--ledger", str(place), "--quiet"]
 
 
-def _start(folder: Path, arguments: list[str], out: str) -> BaseProcess:
-    return started([*arguments, "--out", out], folder, folder / "home")
-
-
-def _wait_for(server: ProviderServer, answers: int) -> None:
-    deadline = time.monotonic() + 60
-    while server.counts.answered < answers:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_two_processes_that_start_together_pay_each_call_once(place: Place, tmp_path: Path) -> None:
     with ProviderServer(by_hash(1, 10), delay_s=0.3) as server:
         arguments = _write_run(tmp_path, server, place)
-        both = [_start(tmp_path, arguments, out) for out in ("one", "two")]
+        both = [Command(*arguments, "--out", out, folder=tmp_path) for out in ("one", "two")]
         for process in both:
-            ended(process, tmp_path)
+            process.ended()
         asked = server.counts.total
     planned = RESPONSES * JUDGES
     assert asked == planned
@@ -213,12 +200,12 @@ def test_when_the_process_in_front_is_killed_the_other_goes_on(
 ) -> None:
     with ProviderServer(by_hash(1, 10), delay_s=0.5) as server:
         arguments = _write_run(tmp_path, server, place)
-        front = _start(tmp_path, arguments, "front")
-        _wait_for(server, 8)
-        behind = _start(tmp_path, arguments, "behind")
-        _wait_for(server, 40)
-        killed(front)
-        ended(behind, tmp_path)
+        front = Command(*arguments, "--out", "front", folder=tmp_path)
+        until(lambda: server.counts.answered >= 8)
+        behind = Command(*arguments, "--out", "behind", folder=tmp_path)
+        until(lambda: server.counts.answered >= 40)
+        front.kill()
+        behind.ended()
         asked = server.counts.total
     planned = RESPONSES * JUDGES
     assert Run(tmp_path / "behind").n_scored == planned
