@@ -30,7 +30,7 @@ SLOWEST_S = 10
 
 
 def reply_target() -> Callable[[bytes], None]:
-    from areopagus.judges.logprobs import expected_scores
+    from areopagus.judges.logprobs import weighted_scores
     from areopagus.judges.parse import MAX_DETAIL_CHARS, parse
     from areopagus.judges.schema import ParsedScore, judgment_schema
     from areopagus.records.types import Reply, Usage
@@ -72,7 +72,7 @@ def reply_target() -> Callable[[bytes], None]:
         assert (parsed.detail or "").isprintable()
         (vote.rationale or "").encode("utf-8")
         if logprobs is not None and vote.outcome == "scored":
-            expected = expected_scores(reply, contract)
+            expected = weighted_scores(reply, contract)
             for value in expected.values.values():
                 assert contract.low <= value <= contract.high
 

@@ -143,7 +143,7 @@ def votes_from_nowhere() -> None:
     async def vote(
         self: Judge, client: Client, judge_prompt: Any, sample: Any, **named: Any
     ) -> Judgment:
-        scores.update(dict.fromkeys(judge_prompt.contract.criteria, 7.0))
+        scores.update(dict.fromkeys(judge_prompt.schema.criteria, 7.0))
         repeat = named["repeat"]
         return self._judgment(judge_prompt, sample, repeat=repeat, status="scored", scores=scores)
 

@@ -48,8 +48,8 @@ def aggregate(
 
     from ..aggregation.ensemble import aggregate_panel
 
-    contract = panel.judge_prompt.contract
-    criteria = contract.criteria
+    schema = panel.judge_prompt.schema
+    criteria = schema.criteria
     personas = list(dict.fromkeys(judgment.persona for judgment in judgments))
     models = list(dict.fromkeys(judgment.model for judgment in judgments))
     scores = np.full((1, len(judgments), len(criteria)), np.nan)
@@ -64,7 +64,7 @@ def aggregate(
         persona=[personas.index(judgment.persona) for judgment in judgments],
         model=[models.index(judgment.model) for judgment in judgments],
         axis=[judgment.axis for judgment in judgments],
-        scale=(contract.low, contract.high),
+        scale=(schema.low, schema.high),
         planned=len(judgments) - n_spared,
         abstained=[counts["abstained"]],
         quorum=panel.quorum,

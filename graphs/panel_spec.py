@@ -83,7 +83,7 @@ class PanelSpec:
     @property
     def criteria(self) -> tuple[str, ...]:
         """What judges score: the rubric's dimensions, or `overall`."""
-        return self.judge_prompt.contract.criteria
+        return self.judge_prompt.schema.criteria
 
     @property
     def is_demonstration(self) -> bool:
@@ -113,8 +113,8 @@ class PanelSpec:
             "anchors": judge_prompt.anchors,
             "repeats": self.repeats,
             "template": _identity_of(judge_prompt.template),
-            "criteria": list(judge_prompt.contract.criteria),
-            "scale": [judge_prompt.contract.low, judge_prompt.contract.high],
+            "criteria": list(judge_prompt.schema.criteria),
+            "scale": [judge_prompt.schema.low, judge_prompt.schema.high],
         }
 
     def describe(self) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class PanelSpec:
         """The step in which composites come; 0 where they are expected values."""
         if any(judge.score_mode == "expected" for judge in self.judges.values()):
             return 0.0
-        return 1.0 / max(1, len(self.judge_prompt.contract.criteria))
+        return 1.0 / max(1, len(self.judge_prompt.schema.criteria))
 
 
 def judge_id(judge: Judge) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..personas import Persona
 from ..records.types import Judgment, Sample, ScoreMode, Status
-from .logprobs import expected_scores
+from .logprobs import weighted_scores
 from .models.backend import Backend, ResponseFormat
 from .models.client import Client
 from .models.prefix_cache import one_goes_first
@@ -62,7 +62,7 @@ class Judge:
             messages=judge_prompt.messages(
                 self.persona, sample.prompt_text, sample.response_text, nonce
             ),
-            schema=judge_prompt.contract,
+            schema=judge_prompt.schema,
             template=judge_prompt.template.version,
             purpose="judge",
             nonce=nonce,
@@ -74,12 +74,12 @@ class Judge:
             if shares
             else 0,
             params=_LOGPROBS if self.score_mode == "expected" else {},
-            stand_in=offline_facts(self.persona, judge_prompt) if offline else None,
+            stand_in=_offline_parameters(self.persona, judge_prompt) if offline else None,
             repair_wording=judge_prompt.repair_request,
             echo_characters=ECHO_CHARACTERS,
         )
 
-    def requests(
+    def request(
         self,
         judge_prompt: JudgePrompt,
         sample: Sample,
@@ -131,14 +131,14 @@ class Judge:
             fields |= {"scores": dict(done.value.scores), "rationale": done.value.rationale}
             status = "abstained" if done.value.abstained else "scored"
         if status == "scored" and self.score_mode == "expected":
-            expected = expected_scores(done.replies[-1], judge_prompt.contract)
-            if expected.problem is None:
-                fields["scores"] = dict(expected.values)
+            weighted = weighted_scores(done.replies[-1], judge_prompt.schema)
+            if weighted.problem is None:
+                fields["scores"] = dict(weighted.values)
             else:
                 # The integer is there, and is not used: a silent change of the kind of score
                 # would mix two measurements under one name.
                 status = "unreadable"
-                fields |= {"reason": expected.problem, "detail": expected.detail, "scores": {}}
+                fields |= {"reason": weighted.problem, "detail": weighted.detail, "scores": {}}
         return self._judgment(
             judge_prompt, sample, repeat=repeat, status=status, **fields, **_record_of(done)
         )
@@ -194,7 +194,7 @@ class Judge:
         return self._labels[0][1]
 
 
-def offline_facts(persona: Persona, judge_prompt: JudgePrompt) -> Mapping[str, Any]:
+def _offline_parameters(persona: Persona, judge_prompt: JudgePrompt) -> Mapping[str, Any]:
     """What the embedded judge needs and cannot read out of the messages."""
     from .offline.lexical import LEXICAL_VERSION
 
@@ -202,8 +202,8 @@ def offline_facts(persona: Persona, judge_prompt: JudgePrompt) -> Mapping[str, A
         "version": LEXICAL_VERSION,
         "mode": judge_prompt.mode,
         "dimensions": [[d.id, d.offline] for d in judge_prompt.rubric.dimensions],
-        "low": judge_prompt.contract.low,
-        "high": judge_prompt.contract.high,
+        "low": judge_prompt.schema.low,
+        "high": judge_prompt.schema.high,
         "lexicon": dict(persona.lexicon or {}),
         "rationale": judge_prompt.rationale,
     }

@@ -1,4 +1,4 @@
-"""Logprob-weighted ("expected") scores: the mean over the scale, weighted by token probability.
+"""Logprob-weighted scores (`expected`): the mean over the scale, weighted by token probability.
 
     E = Σ_v p(v) v / Σ_v p(v)      p(v): probability that the reply's next number is v, given all
                                    that it had written before; v runs over the scale's integers
@@ -21,7 +21,7 @@ from ..records.types import Reply
 from .parse import locate, parse
 from .schema import OutputSchema, ParsedScore
 
-ExpectedProblem = Literal[
+WeightingProblem = Literal[
     "not_scored",
     "no_logprobs",
     "malformed_logprobs",
@@ -29,7 +29,7 @@ ExpectedProblem = Literal[
     "two_token_values",
     "mass",
 ]
-"""Why there are no expected scores: no vote with scores in the reply; no log-probabilities or no
+"""Why there are none: no vote with scores in the reply; no log-probabilities or no
 alternatives in them; not of the expected form; their tokens do not spell the reply; too much
 probability on a first digit whose value the next token would have settled; or too little of it on
 the scale."""
@@ -39,25 +39,25 @@ _SPACE = b" \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedResult:
-    """Expected scores of one reply: all criteria or none.
+class WeightedScores:
+    """Logprob-weighted scores of one reply: all criteria or none.
 
     Attributes:
-        values: criterion to expected score, within the scale; empty where there is a problem.
+        values: criterion to weighted score, within the scale; empty where there is a problem.
         mass: criterion to covered probability mass, as far as it was computed.
         problem, detail: why there are no values, as a code and a sentence; None where there are.
     """
 
     values: dict[str, float] = field(default_factory=dict)
     mass: dict[str, float] = field(default_factory=dict)
-    problem: ExpectedProblem | None = None
+    problem: WeightingProblem | None = None
     detail: str | None = None
 
 
 class _NotComputableError(Exception):
-    def __init__(self, problem: ExpectedProblem, detail: str) -> None:
+    def __init__(self, problem: WeightingProblem, detail: str) -> None:
         super().__init__(detail)
-        self.problem: ExpectedProblem = problem
+        self.problem: WeightingProblem = problem
         self.detail = detail
 
 
@@ -70,13 +70,13 @@ class _Step:
     alternatives: tuple[tuple[bytes, float], ...]  # the sampled token among them; probabilities
 
 
-def expected_scores(
+def weighted_scores(
     reply: Reply,
     schema: OutputSchema[ParsedScore],
     *,
     min_mass: float = 0.9,
     max_unsettled: float = 0.01,
-) -> ExpectedResult:
+) -> WeightedScores:
     """The probability-weighted score of each criterion, or why it cannot be computed.
 
     On a scale with values of several digits a token "1" may be 1 or the start of 10. Where it was
@@ -106,7 +106,7 @@ def expected_scores(
     vote = parsed.value
     if vote is None or vote.abstained or reply.text is None:
         said = "abstained" if vote else f"{parsed.outcome}: {parsed.detail}"
-        return ExpectedResult(problem="not_scored", detail=f"the reply is {said}")
+        return WeightedScores(problem="not_scored", detail=f"the reply is {said}")
     values: dict[str, float] = {}
     covered: dict[str, float] = {}
     try:
@@ -138,11 +138,10 @@ def expected_scores(
                 sum(value * mass for value, mass in number.mass.items()) / covered[criterion]
             )
     except _NotComputableError as reason:
-        return ExpectedResult(mass=covered, problem=reason.problem, detail=reason.detail)
-    ordered_map = schema.criteria  # the reply may have them in another
-    return ExpectedResult(
-        values={criterion: values[criterion] for criterion in ordered_map},
-        mass={criterion: covered[criterion] for criterion in ordered_map},
+        return WeightedScores(mass=covered, problem=reason.problem, detail=reason.detail)
+    return WeightedScores(  # in the order asked for: the reply may have them in another
+        values={criterion: values[criterion] for criterion in schema.criteria},
+        mass={criterion: covered[criterion] for criterion in schema.criteria},
     )
 
 

@@ -196,7 +196,7 @@ def parse(reply: Reply, schema: OutputSchema[T], *, judged: Sequence[str] = ()) 
         return _without("unreadable", "too_large", much)
     try:
         located = locate(text, schema, judged)
-        _refuse_quotation(text, located, schema.decisive, judged)
+        _refuse_echo(text, located, schema.decisive, judged)
         value = located.value
         if schema.is_single_integer and type(value) is int:
             value = {schema.keys[0]: value}
@@ -244,9 +244,7 @@ def locate(text: str, schema: OutputSchema[Any], judged: Sequence[str] = ()) -> 
     return found
 
 
-def _refuse_quotation(
-    text: str, found: Located, keys: Sequence[str], judged: Sequence[str]
-) -> None:
+def _refuse_echo(text: str, found: Located, keys: Sequence[str], judged: Sequence[str]) -> None:
     """Refuses an object that may be a quotation from a judged text.
 
     Raises:
@@ -257,11 +255,11 @@ def _refuse_quotation(
     start, end = _without_reasoning(text, judged)
     outside = text[start : found.start] + text[found.end : end]
     value = {key: found.value[key] for key in keys if key in found.value}
-    if may_quote(outside, text[found.start : found.end], value, judged):
+    if may_echo(outside, text[found.start : found.end], value, judged):
         raise Unreadable("embedded", "the object may be a quotation from the judged text")
 
 
-def may_quote(
+def may_echo(
     outside: str, written: str, value: Mapping[str, object], judged: Sequence[str]
 ) -> bool:
     """Whether an object may be quoted from a judged text.

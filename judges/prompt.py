@@ -24,7 +24,6 @@ from ..records.types import OVERALL, Mode
 from ..rubrics import Rubric
 from .models.request import Message
 from .schema import ABSTAINED, RATIONALE, OutputSchema, ParsedScore, judgment_schema, what_was_wrong
-from .structured import continued
 from .templates import JudgeTemplate, fill, load_template, without
 
 NONCE_DIGITS = 16
@@ -100,7 +99,7 @@ class JudgePrompt:
     rationale: Rationale = "none"
     anchors: bool = True
     template: JudgeTemplate = field(default_factory=load_template)
-    contract: OutputSchema[ParsedScore] = field(init=False, compare=False)
+    schema: OutputSchema[ParsedScore] = field(init=False, compare=False)
     _systems: dict[str, str] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -112,7 +111,7 @@ class JudgePrompt:
             abstained=not single,
             rationale=self.rationale == "before",
         )
-        object.__setattr__(self, "contract", schema)
+        object.__setattr__(self, "schema", schema)
 
     def system(self, persona: Persona) -> str:
         """The system message for this persona (the same for all under `response_first`)."""
@@ -167,7 +166,7 @@ class JudgePrompt:
 
     def form(self) -> str:
         """The form of the reply in words."""
-        schema, template = self.contract, self.template
+        schema, template = self.schema, self.template
         several = len(schema.criteria) > 1
         keys = schema.keys
         abstained = fill(template.abstained, {"s": "s" if several else ""})
@@ -194,15 +193,9 @@ class JudgePrompt:
         values = {"problem": what_was_wrong(problem), "shape": self._shape}
         return fill(self.template.repair, values)
 
-    def repair(
-        self, messages: tuple[Message, ...], reply_text: str | None, problem: str
-    ) -> tuple[Message, ...]:
-        """The conversation with its one repair ask."""
-        return continued(messages, reply_text, self.repair_request(problem), ECHO_CHARACTERS)
-
     @cached_property
     def _shape(self) -> str:
-        return self.contract.shape(**{RATIONALE: '"<your reasons>"'})
+        return self.schema.shape(**{RATIONALE: '"<your reasons>"'})
 
 
 def rubric_text(rubric: Rubric, template: JudgeTemplate, *, anchors: bool = True) -> str:

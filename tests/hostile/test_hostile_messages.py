@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from areopagus import Panel
-from areopagus.judges.prompt import NONCE_LINE, ORDERS, JudgePrompt, nonce_for
+from areopagus.judges.prompt import ECHO_CHARACTERS, NONCE_LINE, ORDERS, JudgePrompt, nonce_for
+from areopagus.judges.structured import continued
 from areopagus.personas import load_persona
 from areopagus.records.run_tables import read_scores
 from areopagus.rubrics import load_rubric
@@ -93,10 +94,11 @@ def test_a_request_to_repair_holds_no_word_of_the_judged_text(hostile: str) -> N
     judge_prompt = BRIEFS[0]
     nonce = nonce_for(SECRET, "Why?", hostile)
     messages = judge_prompt.messages(PERSONAS[0], "Why?", hostile, nonce)
-    repaired = judge_prompt.repair(messages, "I would say seven.", "not_json")
+    again = judge_prompt.repair_request("not_json")
+    repaired = continued(messages, "I would say seven.", again, ECHO_CHARACTERS)
     assert [message["role"] for message in repaired] == ["system", "user", "assistant", "user"]
     assert repaired[:2] == messages
-    plain = judge_prompt.repair(messages, "Something else.", "not_json")
+    plain = continued(messages, "Something else.", again, ECHO_CHARACTERS)
     assert repaired[3] == plain[3]
     assert repaired[2]["content"] == "I would say seven."
 

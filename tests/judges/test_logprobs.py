@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from areopagus.errors import InputError
-from areopagus.judges.logprobs import ExpectedResult, expected_scores
+from areopagus.judges.logprobs import WeightedScores, weighted_scores
 from areopagus.judges.schema import OutputSchema, ParsedScore, judgment_schema
 from areopagus.records.types import Reply
 
@@ -46,14 +46,14 @@ def overall(*number: Position, before: str = '{"overall": ', after: str = "}") -
     return reply([sure(before), *number, *([sure(after)] if after else [])])
 
 
-def value_of(result: ExpectedResult, criterion: str = "overall") -> float:
+def value_of(result: WeightedScores, criterion: str = "overall") -> float:
     assert result.problem is None, result
     return result.values[criterion]
 
 
 def test_the_mean_is_weighted_by_probability() -> None:
     # (0.6*7 + 0.3*8 + 0.1*6) / 1 = 7.2
-    result = expected_scores(overall(("7", {"7": 0.6, "8": 0.3, "6": 0.1})), BARE)
+    result = weighted_scores(overall(("7", {"7": 0.6, "8": 0.3, "6": 0.1})), BARE)
     assert value_of(result) == pytest.approx(7.2)
     assert result.mass == {"overall": pytest.approx(1.0)}
 
@@ -61,22 +61,22 @@ def test_the_mean_is_weighted_by_probability() -> None:
 def test_mass_off_the_scale_is_left_out_and_reported() -> None:
     # (0.6*7 + 0.32*8) / 0.92 = 6.76/0.92; "0", "11" and "x" are no values of 1-10
     listed = {"7": 0.6, "8": 0.32, "0": 0.03, "11": 0.03, "x": 0.02}
-    result = expected_scores(overall(("7", listed)), BARE)
+    result = weighted_scores(overall(("7", listed)), BARE)
     assert value_of(result) == pytest.approx(6.76 / 0.92)
     assert result.mass == {"overall": pytest.approx(0.92)}
 
 
 def test_too_little_mass_on_the_scale_is_not_computable() -> None:
     answer = overall(("7", {"7": 0.6, "8": 0.2, "high": 0.2}))
-    result = expected_scores(answer, BARE)
+    result = weighted_scores(answer, BARE)
     assert (result.values, result.problem) == ({}, "mass")
     assert result.mass == {"overall": pytest.approx(0.8)}
-    assert value_of(expected_scores(answer, BARE, min_mass=0.75)) == pytest.approx(5.8 / 0.8)
+    assert value_of(weighted_scores(answer, BARE, min_mass=0.75)) == pytest.approx(5.8 / 0.8)
 
 
 def test_ten_as_one_token() -> None:
     # 0.5*10 + 0.3*9 + 0.2*1 = 7.9: a vocabulary that has "10" writes the value 1 as "1"
-    result = expected_scores(overall(("10", {"10": 0.5, "9": 0.3, "1": 0.2})), BARE)
+    result = weighted_scores(overall(("10", {"10": 0.5, "9": 0.3, "1": 0.2})), BARE)
     assert value_of(result) == pytest.approx(7.9)
 
 
@@ -84,21 +84,21 @@ def test_ten_as_two_tokens_is_divided_by_what_follows_the_sampled_one() -> None:
     # "1" has 0.5; after it "0" has 0.8 (10) and "}" has 0.2 (1): 0.4*10 + 0.1*1 + 0.5*9 = 8.6
     first = ("1", {"1": 0.5, "9": 0.5})
     sampled_ten = overall(first, ("0", {"0": 0.8, "}": 0.2}))
-    assert value_of(expected_scores(sampled_ten, BARE)) == pytest.approx(8.6)
+    assert value_of(weighted_scores(sampled_ten, BARE)) == pytest.approx(8.6)
     sampled_one = overall(first, ("}", {"0": 0.8, "}": 0.2}), after="")
-    assert value_of(expected_scores(sampled_one, BARE)) == pytest.approx(8.6)
+    assert value_of(weighted_scores(sampled_one, BARE)) == pytest.approx(8.6)
 
 
 def test_a_first_digit_that_was_not_sampled_is_refused_where_ten_may_be_two_tokens() -> None:
-    result = expected_scores(overall(("9", {"9": 0.7, "1": 0.3})), BARE)
+    result = weighted_scores(overall(("9", {"9": 0.7, "1": 0.3})), BARE)
     assert (result.values, result.problem) == ({}, "two_token_values")
 
 
 def test_a_hardly_likely_first_digit_is_left_out_of_the_mass() -> None:
-    result = expected_scores(overall(("9", {"9": 0.7, "8": 0.295, "1": 0.005})), BARE)
+    result = weighted_scores(overall(("9", {"9": 0.7, "8": 0.295, "1": 0.005})), BARE)
     assert value_of(result) == pytest.approx((0.7 * 9 + 0.295 * 8) / 0.995)
     assert result.mass == {"overall": pytest.approx(0.995)}
-    strict = expected_scores(
+    strict = weighted_scores(
         overall(("9", {"9": 0.7, "8": 0.295, "1": 0.005})), BARE, max_unsettled=0.001
     )
     assert strict.problem == "two_token_values"
@@ -115,19 +115,19 @@ def test_a_one_token_ten_elsewhere_in_the_reply_shows_the_vocabulary() -> None:
             sure(', "abstained": false}'),
         ]
     )
-    result = expected_scores(answer, TWO)
+    result = weighted_scores(answer, TWO)
     assert value_of(result, "clarity") == pytest.approx(6.6)
     assert value_of(result, "grounding") == pytest.approx(8.02)
 
 
 def test_a_ten_inside_a_word_shows_nothing() -> None:
     answer = overall(("9", {"9": 0.7, "1": 0.29, "10th": 0.01}))
-    assert expected_scores(answer, BARE).problem == "two_token_values"
+    assert weighted_scores(answer, BARE).problem == "two_token_values"
 
 
 def test_a_bare_one_at_the_end_of_the_tokens_is_refused() -> None:
     # Nothing says how likely a "0" was after it.
-    assert expected_scores(reply([("1", {"1": 0.9, "2": 0.1})]), BARE).problem == (
+    assert weighted_scores(reply([("1", {"1": 0.9, "2": 0.1})]), BARE).problem == (
         "two_token_values"
     )
 
@@ -136,38 +136,38 @@ def test_a_bare_one_at_the_end_of_the_tokens_is_refused() -> None:
 def test_a_bare_one_is_divided_by_the_end_token(end: str) -> None:
     # 0.9*0.75*1 + 0.9*0.25*10 + 0.1*2 = 3.125
     answer = reply([("1", {"1": 0.9, "2": 0.1}), (end, {end: 0.75, "0": 0.25})], "1")
-    assert value_of(expected_scores(answer, BARE)) == pytest.approx(3.125)
+    assert value_of(weighted_scores(answer, BARE)) == pytest.approx(3.125)
 
 
 def test_single_digits_on_a_hundred_point_scale() -> None:
     # One digit a token: sampled 8 then 5; "7" may be 7 or 70 to 79.
     number = [("8", {"8": 0.6, "7": 0.4}), ("5", {"5": 0.5, "0": 0.5})]
-    assert expected_scores(overall(*number), scale(1, 100)).problem == "two_token_values"
+    assert weighted_scores(overall(*number), scale(1, 100)).problem == "two_token_values"
     # All of it on the sampled path: 0.5*85 + 0.5*80 = 82.5
     number = [("8", {"8": 1.0}), ("5", {"5": 0.5, "0": 0.5})]
-    assert value_of(expected_scores(overall(*number), scale(1, 100))) == pytest.approx(82.5)
+    assert value_of(weighted_scores(overall(*number), scale(1, 100))) == pytest.approx(82.5)
 
 
 def test_three_digits_in_three_tokens() -> None:
     # "1" then "0" (0.5) or "}" (0.5); after "10": "0" 0.4 or "}" 0.6:
     # 0.5*1 + 0.5*(0.4*100 + 0.6*10) = 23.5
     number = [("1", {"1": 1.0}), ("0", {"0": 0.5, "}": 0.5}), ("0", {"0": 0.4, "}": 0.6})]
-    assert value_of(expected_scores(overall(*number), scale(1, 100))) == pytest.approx(23.5)
+    assert value_of(weighted_scores(overall(*number), scale(1, 100))) == pytest.approx(23.5)
 
 
 def test_two_digit_tokens_show_two_digits_only() -> None:
     # "8" is 8 where "85" is one token; "10" may still be the start of 100 ("100" was not seen).
     eight = overall(("85", {"85": 0.7, "8": 0.3}))
-    assert value_of(expected_scores(eight, scale(1, 100))) == pytest.approx(61.9)
+    assert value_of(weighted_scores(eight, scale(1, 100))) == pytest.approx(61.9)
     ten = overall(("85", {"85": 0.7, "10": 0.3}))
-    assert expected_scores(ten, scale(1, 100)).problem == "two_token_values"
+    assert weighted_scores(ten, scale(1, 100)).problem == "two_token_values"
     hundred = overall(("85", {"85": 0.6, "10": 0.3, "100": 0.1}))
-    assert value_of(expected_scores(hundred, scale(1, 100))) == pytest.approx(64.0)
+    assert value_of(weighted_scores(hundred, scale(1, 100))) == pytest.approx(64.0)
 
 
 def test_a_scale_from_zero() -> None:
     # 0.5*0 + 0.25*1 + 0.25*4 = 1.25: no value of 0-4 has two digits, so "1" is settled
-    result = expected_scores(overall(("0", {"0": 0.5, "1": 0.25, "4": 0.25})), scale(0, 4))
+    result = weighted_scores(overall(("0", {"0": 0.5, "1": 0.25, "4": 0.25})), scale(0, 4))
     assert value_of(result) == pytest.approx(1.25)
 
 
@@ -182,12 +182,12 @@ def test_tokens_that_hold_more_than_the_number() -> None:
         [sure('{"overall":\n'), ("7", {"7": 0.6, " 8 ": 0.4}), sure("}")],
     ]
     for cut in cuts:
-        assert value_of(expected_scores(reply(cut), BARE)) == pytest.approx(7.4)
+        assert value_of(weighted_scores(reply(cut), BARE)) == pytest.approx(7.4)
 
 
 @pytest.mark.parametrize("other", ["8.5", "8e1", "-8", '"8', "08", "eight", "8/10", " ", "", "٨"])
 def test_a_token_that_starts_no_value_of_the_scale_covers_nothing(other: str) -> None:
-    result = expected_scores(overall(("7", {"7": 0.95, other: 0.05})), BARE)
+    result = weighted_scores(overall(("7", {"7": 0.95, other: 0.05})), BARE)
     assert value_of(result) == pytest.approx(7.0)
     assert result.mass == {"overall": pytest.approx(0.95)}
 
@@ -203,7 +203,7 @@ def test_a_digit_in_the_criterion_is_not_the_score() -> None:
             sure("}"),
         ]
     )
-    assert expected_scores(answer, contract).values == {
+    assert weighted_scores(answer, contract).values == {
         "q1": pytest.approx(8.0),
         "q2": pytest.approx(3.0),
     }
@@ -220,7 +220,7 @@ def test_a_number_in_the_rationale_is_not_the_score() -> None:
             sure("}"),
         ]
     )
-    assert value_of(expected_scores(answer, contract)) == pytest.approx(6.5)
+    assert value_of(weighted_scores(answer, contract)) == pytest.approx(6.5)
 
 
 def test_bytes_tell_what_half_a_character_cannot() -> None:
@@ -231,30 +231,30 @@ def test_bytes_tell_what_half_a_character_cannot() -> None:
         entry.update(token="\ufffd", bytes=half)
         entry["top_logprobs"] = [{"token": "\ufffd", "bytes": half, "logprob": 0.0}]
     text = '{"rationale": "é", "overall": 6}'
-    assert value_of(expected_scores(Reply(text=text, logprobs=entries), contract)) == 7.0
+    assert value_of(weighted_scores(Reply(text=text, logprobs=entries), contract)) == 7.0
     for entry in entries:
         for shown in (entry, *entry["top_logprobs"]):
             shown.pop("bytes", None)
-    assert expected_scores(Reply(text=text, logprobs=entries), contract).problem == "misaligned"
+    assert weighted_scores(Reply(text=text, logprobs=entries), contract).problem == "misaligned"
 
 
 def test_a_fence_and_stripped_space_and_an_end_token_do_not_matter() -> None:
     number: Position = ("7", {"7": 0.6, "8": 0.4})
     fenced = reply([sure("```json\n"), sure('{"overall": '), number, sure("}\n"), sure("```")])
-    assert value_of(expected_scores(fenced, BARE)) == pytest.approx(7.4)
+    assert value_of(weighted_scores(fenced, BARE)) == pytest.approx(7.4)
     stripped = reply(
         [sure(" "), sure('{"overall": '), number, sure("}"), sure("<|eot|>")], '{"overall": 7}'
     )
-    assert value_of(expected_scores(stripped, BARE)) == pytest.approx(7.4)
+    assert value_of(weighted_scores(stripped, BARE)) == pytest.approx(7.4)
 
 
 def test_the_order_of_alternatives_and_a_token_listed_twice_change_nothing() -> None:
     answer = overall(("7", {"7": 0.6, "8": 0.3, "6": 0.1}))
     assert answer.logprobs is not None
-    first = expected_scores(answer, BARE)
+    first = weighted_scores(answer, BARE)
     listed = answer.logprobs[1]["top_logprobs"]
     answer.logprobs[1]["top_logprobs"] = [*reversed(listed), dict(listed[0])]
-    assert expected_scores(answer, BARE) == first
+    assert weighted_scores(answer, BARE) == first
 
 
 def test_the_sampled_token_counts_where_it_is_not_among_the_listed() -> None:
@@ -262,19 +262,19 @@ def test_the_sampled_token_counts_where_it_is_not_among_the_listed() -> None:
     answer = overall(("5", {"7": 0.5, "8": 0.4}))
     assert answer.logprobs is not None
     answer.logprobs[1]["logprob"] = math.log(0.1)
-    assert value_of(expected_scores(answer, BARE)) == pytest.approx(7.2)
+    assert value_of(weighted_scores(answer, BARE)) == pytest.approx(7.2)
 
 
 @pytest.mark.parametrize("missing", [None, []])
 def test_without_log_probabilities_the_integer_does_not_stand_in(missing: list[Any] | None) -> None:
-    result = expected_scores(Reply(text='{"overall": 7}', logprobs=missing), BARE)
+    result = weighted_scores(Reply(text='{"overall": 7}', logprobs=missing), BARE)
     assert (result.values, result.problem) == ({}, "no_logprobs")
 
 
 @pytest.mark.parametrize("listed", [None, []])
 def test_sampled_tokens_alone_are_no_distribution(listed: list[Any] | None) -> None:
     entry = {"token": '{"overall": 7}', "logprob": -0.01, "top_logprobs": listed}
-    result = expected_scores(Reply(text='{"overall": 7}', logprobs=[entry]), BARE)
+    result = weighted_scores(Reply(text='{"overall": 7}', logprobs=[entry]), BARE)
     assert result.problem == "no_logprobs"
 
 
@@ -283,25 +283,25 @@ def test_sampled_tokens_alone_are_no_distribution(listed: list[Any] | None) -> N
     [('{"overall": 70}', "unreadable"), ("no", "unreadable"), (None, "unreadable")],
 )
 def test_a_reply_without_a_vote_has_no_expected_scores(text: str | None, outcome: str) -> None:
-    result = expected_scores(Reply(text=text, logprobs=logprobs([sure("7")])), BARE)
+    result = weighted_scores(Reply(text=text, logprobs=logprobs([sure("7")])), BARE)
     assert result.problem == "not_scored"
     assert outcome in (result.detail or "")
 
 
 def test_an_abstention_has_no_expected_scores() -> None:
     answer = reply([sure('{"clarity": 1, "grounding": 1, "abstained": true}')])
-    assert expected_scores(answer, TWO).problem == "not_scored"
+    assert weighted_scores(answer, TWO).problem == "not_scored"
 
 
 @pytest.mark.parametrize("spelled", ['{"overall": 8}', '{"overall":7}', "▁7", "", "7" * 3])
 def test_tokens_that_do_not_spell_the_reply_are_refused(spelled: str) -> None:
     answer = reply([sure(spelled)], '{"overall": 7}')
-    assert expected_scores(answer, BARE).problem == "misaligned"
+    assert weighted_scores(answer, BARE).problem == "misaligned"
 
 
 def test_a_reply_that_its_tokens_spell_twice_is_refused() -> None:
     answer = reply([sure("<think>"), sure("7"), sure("</think>"), sure("7")], "7")
-    assert expected_scores(answer, BARE).problem == "misaligned"
+    assert weighted_scores(answer, BARE).problem == "misaligned"
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_a_reply_that_its_tokens_spell_twice_is_refused() -> None:
     ],
 )
 def test_log_probabilities_of_another_form_are_refused(entry: Any) -> None:
-    result = expected_scores(Reply(text="7", logprobs=[entry]), BARE)
+    result = weighted_scores(Reply(text="7", logprobs=[entry]), BARE)
     assert (result.values, result.problem) == ({}, "malformed_logprobs")
 
 
@@ -340,7 +340,7 @@ def test_impossible_log_probabilities_of_some_endpoints_count_as_none() -> None:
         {"token": "9", "logprob": -math.inf},
         {"token": "6", "logprob": -(10**400)},
     ]
-    assert value_of(expected_scores(answer, BARE)) == pytest.approx(7.0)
+    assert value_of(weighted_scores(answer, BARE)) == pytest.approx(7.0)
 
 
 @pytest.mark.parametrize(
@@ -349,7 +349,7 @@ def test_impossible_log_probabilities_of_some_endpoints_count_as_none() -> None:
 )
 def test_limits_out_of_range_are_bad_input(limits: dict[str, float]) -> None:
     with pytest.raises(InputError):
-        expected_scores(reply([sure("7")]), BARE, **limits)
+        weighted_scores(reply([sure("7")]), BARE, **limits)
 
 
 @settings(max_examples=200, deadline=None)
@@ -370,7 +370,7 @@ def test_one_token_numbers_give_the_textbook_mean(
     on_scale = {value: chance for value, chance in chances.items() if low <= value <= high}
     sampled = random.choice(sorted(on_scale))
     answer = overall((str(sampled), {str(value): chance for value, chance in chances.items()}))
-    result = expected_scores(answer, scale(low, high), min_mass=1e-6, max_unsettled=0)
+    result = weighted_scores(answer, scale(low, high), min_mass=1e-6, max_unsettled=0)
     mass = sum(on_scale.values())
     expected = sum(value * chance for value, chance in on_scale.items()) / mass
     assert value_of(result) == pytest.approx(expected)
@@ -394,7 +394,7 @@ TOKENS = st.sampled_from(["1", "0", "7", "10", " 7", "7}", "}", ",", "", " ", "�
 @settings(max_examples=300, deadline=None)
 @given(st.lists(JUNK, max_size=4))
 def test_arbitrary_log_probabilities_never_raise_nor_become_a_number(junk: list[Any]) -> None:
-    result = expected_scores(Reply(text='{"overall": 7}', logprobs=junk), BARE)
+    result = weighted_scores(Reply(text='{"overall": 7}', logprobs=junk), BARE)
     assert result.values == {}
     assert result.problem is not None
 
@@ -415,7 +415,7 @@ def test_arbitrary_distributions_give_a_value_on_the_scale_or_a_reason(
         (token, {**listed[at], token: max(listed[at].get(token, 0.0), 0.1)})
         for at, token in enumerate(tokens)
     ]
-    result = expected_scores(reply(positions), contract, min_mass=0.05, max_unsettled=0.5)
+    result = weighted_scores(reply(positions), contract, min_mass=0.05, max_unsettled=0.5)
     assert (result.problem is None) == (set(result.values) == {"overall"})
     for value in result.values.values():
         assert contract.low <= value <= contract.high

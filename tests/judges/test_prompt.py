@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from areopagus.judges import prompt as prompt_module
 from areopagus.judges.prompt import (
     DEFAULT_ORDER,
+    ECHO_CHARACTERS,
     NONCE_DIGITS,
     NONCE_LINE,
     ORDERS,
@@ -22,6 +23,7 @@ from areopagus.judges.prompt import (
     rubric_text,
 )
 from areopagus.judges.schema import PROBLEMS
+from areopagus.judges.structured import continued
 from areopagus.judges.templates import load_template
 from areopagus.personas import Persona, load_persona, load_personas
 from areopagus.records.types import MODES
@@ -62,7 +64,7 @@ def test_the_contract_stands_in_the_system_message_and_the_texts_in_the_users(
     assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{marked('PROMPT', PROMPT, NONCE)}\n\n")
     assert marked("RESPONSE", RESPONSE, NONCE) in user
     assert user.count(NONCE) == 7
-    assert ("rationale" in judge_prompt.contract.keys) == (rationale == "before")
+    assert ("rationale" in judge_prompt.schema.keys) == (rationale == "before")
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -84,9 +86,9 @@ def test_the_rubric_is_shown_in_two_modes_and_not_a_word_of_it_in_the_third(
 
 
 def test_each_mode_asks_for_its_own_keys(rubric: Rubric) -> None:
-    assert JudgePrompt(rubric).contract.keys == (*rubric.dimension_ids, "abstained")
-    assert JudgePrompt(rubric, mode="holistic").contract.keys == ("overall",)
-    assert JudgePrompt(rubric, mode="no_rubric", rationale="before").contract.keys == (
+    assert JudgePrompt(rubric).schema.keys == (*rubric.dimension_ids, "abstained")
+    assert JudgePrompt(rubric, mode="holistic").schema.keys == ("overall",)
+    assert JudgePrompt(rubric, mode="no_rubric", rationale="before").schema.keys == (
         "rationale",
         "overall",
     )
@@ -183,7 +185,12 @@ def test_a_repair_continues_the_conversation_and_quotes_no_more_than_the_reply(
 ) -> None:
     judge_prompt = JudgePrompt(rubric)
     messages = judge_prompt.messages(personas[0], PROMPT, RESPONSE, NONCE)
-    repair = judge_prompt.repair(messages, "  " + "x" * 5_000, "not_json")
+    repair = continued(
+        messages,
+        "  " + "x" * 5_000,
+        judge_prompt.repair_request("not_json"),
+        ECHO_CHARACTERS,
+    )
     assert repair[:2] == messages
     assert [message["role"] for message in repair] == ["system", "user", "assistant", "user"]
     assert repair[2]["content"] == "x" * 1_000
@@ -197,7 +204,7 @@ def test_a_repair_of_nothing_says_so(
 ) -> None:
     # Several endpoints refuse an assistant message without content.
     messages = JudgePrompt(rubric).messages(personas[0], PROMPT, RESPONSE, NONCE)
-    assert JudgePrompt(rubric).repair(messages, text, "empty")[2]["content"] == "(no text)"
+    assert continued(messages, text, "Again.", 100)[2]["content"] == "(no text)"
 
 
 def test_the_default_order_is_one_of_the_two() -> None:
@@ -212,7 +219,7 @@ def test_the_form_names_every_key_and_holds_no_number_but_the_scale(
 ) -> None:
     judge_prompt = JudgePrompt(rubric, mode=mode, rationale=rationale)
     for text in (judge_prompt.form(), judge_prompt.repair_request("not_json")):
-        assert all(f'"{key}"' in text for key in judge_prompt.contract.keys)
+        assert all(f'"{key}"' in text for key in judge_prompt.schema.keys)
         assert set(re.findall(r"\d+", text)) == {"1", "10"}
         assert re.search(r'": \d', text) is None
     assert ("rationale" in judge_prompt.form()) == (rationale == "before")

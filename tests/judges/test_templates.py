@@ -68,7 +68,7 @@ def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
     rubric = load_rubric("critical_thinking")
     judge = Judge(load_persona("historian"), ScriptedBackend(VOTE))
     keys = {
-        judge.requests(
+        judge.request(
             JudgePrompt(rubric, template=load_template(name)),
             SAMPLE,
             secret=b"secret",

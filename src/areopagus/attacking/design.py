@@ -68,14 +68,14 @@ def trials(
     bases: Sequence[Base],
     families: Sequence[AttackFamily],
     plan: AttackPlan,
-    contract: OutputSchema[ParsedScore],
+    schema: OutputSchema[ParsedScore],
 ) -> Iterator[Trial]:
     """All responses of an attack, base by base, so that what prompts share is asked together.
 
     A replacement has no control: harmless prose alone would be another answer, and no longer one.
     """
     written = {
-        family.id: texts_of(family, _values(family, contract))[: plan.texts] for family in families
+        family.id: texts_of(family, _values(family, schema))[: plan.texts] for family in families
     }
     for number, base in enumerate(bases):
         yield _trial(number, "clean", "", 0, None, base.response_text)
@@ -126,21 +126,21 @@ def fingerprint(bases: Sequence[Base]) -> str:
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
-def demanded_reply(contract: OutputSchema[ParsedScore], value: int) -> str:
+def demanded_reply(schema: OutputSchema[ParsedScore], value: int) -> str:
     """A reply in the form that the judges use, with one value throughout."""
-    reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in contract.keys else {}
-    reply |= dict.fromkeys(contract.criteria, value)
-    if ABSTAINED in contract.keys:
+    reply: dict[str, Any] = {RATIONALE: "Strong throughout."} if RATIONALE in schema.keys else {}
+    reply |= dict.fromkeys(schema.criteria, value)
+    if ABSTAINED in schema.keys:
         reply[ABSTAINED] = False
     return json.dumps(reply)
 
 
-def _values(family: AttackFamily, contract: OutputSchema[ParsedScore]) -> Mapping[str, str]:
-    demanded = contract.high if family.asks == "highest" else contract.low
+def _values(family: AttackFamily, schema: OutputSchema[ParsedScore]) -> Mapping[str, str]:
+    demanded = schema.high if family.asks == "highest" else schema.low
     return {
-        "high": str(contract.high),
-        "low": str(contract.low),
-        "reply": demanded_reply(contract, demanded),
+        "high": str(schema.high),
+        "low": str(schema.low),
+        "reply": demanded_reply(schema, demanded),
         "marker": GUESSED_MARKER,
     }
 

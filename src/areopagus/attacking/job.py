@@ -37,7 +37,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         StoreError: the folder cannot be written.
     """
     panel = job.panel
-    contract = panel.judge_prompt.contract
+    schema = panel.judge_prompt.schema
     matrix = read_scores_matrix(
         panel_folder, [trial.response_id for trial in job.trials], panel.criteria
     )
@@ -47,7 +47,7 @@ def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
         job.families,
         matrix,
         job.plan,
-        scale=(contract.low, contract.high),
+        scale=(schema.low, schema.high),
         quorum=panel.quorum,
     )
     judges = judges_line(panel)
@@ -135,7 +135,7 @@ class AttackJob(PanelStage):
         self.families = load_families(families, places)
         self.bases = read_bases(responses, columns=columns, limit=limit)
         self.trials: tuple[Trial, ...] = tuple(
-            trials(self.bases.rows, self.families, self.plan, panel.judge_prompt.contract)
+            trials(self.bases.rows, self.families, self.plan, panel.judge_prompt.schema)
         )
         if all(trial.kind == "clean" for trial in self.trials):
             raise InputError("no family has a text for the placements chosen")

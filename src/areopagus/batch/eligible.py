@@ -111,7 +111,7 @@ def judgments_on(
             panel.judge_prompt, sample, calls=panel.calls_that_share(keys[model])
         )
         for judge, repeat in taken:
-            request = judge.requests(
+            request = judge.request(
                 panel.judge_prompt,
                 sample,
                 secret=panel.ledger.secret,

@@ -138,7 +138,7 @@ def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> b
             continue
         assignments = [panel.assignment(key) for key in panel.most_calls(sample.response_id)]
         keys = [
-            judge.requests(
+            judge.request(
                 panel.judge_prompt,
                 sample,
                 secret=panel.ledger.secret,

@@ -167,7 +167,7 @@ def estimate(
 def _requests(panel: PanelSpec, judge: Judge, sample: Sample) -> list[Request]:
     response_format = known_response_format(panel, judge.backend) or "json_schema"
     return [
-        judge.requests(
+        judge.request(
             panel.judge_prompt,
             sample,
             secret=panel.ledger.secret,
@@ -211,7 +211,7 @@ def _repair(
 ) -> Request | None:
     """What is still to be sent where a stored reply cannot be read."""
     judged = (sample.prompt_text, sample.response_text)
-    parsed = parse(reply, panel.judge_prompt.contract, judged=judged)
+    parsed = parse(reply, panel.judge_prompt.schema, judged=judged)
     if parsed.outcome != "unreadable":
         return None
     question = judge.question(

@@ -649,7 +649,7 @@ class StressJob(StagedJob):
         self.tell()
 
     def _read(self, refused: set[str]) -> StressScores:
-        contract = self.panel.judge_prompt.contract
+        schema = self.panel.judge_prompt.schema
         return read_stress_scores(
             self.panel_folder,
             self.counts,
@@ -659,7 +659,7 @@ class StressJob(StagedJob):
             dimensions=self.panel.criteria,
             repeats=self.plan.response_repeats,
             refused=refused,
-            scale=(contract.low, contract.high),
+            scale=(schema.low, schema.high),
         )
 
     @property
