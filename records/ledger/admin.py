@@ -12,8 +12,8 @@ from typing import Any
 
 from ...errors import InputError, InputFault, StoreError
 from ..types import Reply
-from .ledger import store_at
-from .store import UNANSWERED, StoreConnection, decode_reply, of_the_dead, stored_replies
+from .ledger import open_store
+from .store import Store
 
 _CALL_COLUMNS = (
     "key",
@@ -101,13 +101,13 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
-    with _reading(location) as (connection, _):
-        rows = connection.rows(
+    with _opened(location) as store:
+        rows = store.rows(
             "SELECT key, backend, endpoint, purpose, created_at, input_tokens, output_tokens,"
             " cost_usd, finish_reason, answered_by FROM calls ORDER BY id DESC LIMIT :most",
             most=limit,
         )
-        replies = _replies(connection, [row[0] for row in rows])
+        replies, _ = store.replies([row[0] for row in rows])
     return [StoredCall(*(*row, _text(replies.get(row[0])))) for row in rows]
 
 
@@ -123,20 +123,20 @@ def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
     wanted = prefix.lower()
     if not wanted or not set(wanted) <= set("0123456789abcdef"):
         raise InputError([InputFault(prefix, "must be the first hex digits of a key")])
-    with _reading(location) as (connection, place):
-        rows = connection.rows(
+    with _opened(location) as store:
+        rows = store.rows(
             f"SELECT {', '.join(_CALL_COLUMNS)}, request FROM calls"  # noqa: S608
             " WHERE key >= :first AND key < :beyond ORDER BY key LIMIT 2",
             first=wanted,
             beyond=f"{wanted}g",
         )
-        described = {request: _description(connection, place, request) for *_, request in rows}
-        replies = _replies(connection, [row[0] for row in rows])
+        described = {request: _description(store, request) for *_, request in rows}
+        replies, _ = store.replies([row[0] for row in rows])
     if len(rows) != 1:
         found = "no call" if not rows else "more than one call"
-        raise InputError([InputFault(place, f"holds {found} whose key begins with {prefix}")])
+        raise InputError([InputFault(store.place, f"holds {found} whose key begins with {prefix}")])
     *plain, request = rows[0]
-    reply = replies[plain[0]]
+    reply = replies.get(plain[0])
     return {
         **dict(zip(_CALL_COLUMNS, plain, strict=True)),
         "request": json.loads(described[request]),
@@ -150,22 +150,21 @@ def ledger_stats(location: str | Path | None) -> LedgerStats:
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
-    with _reading(location) as (connection, place):
-        totals = connection.rows(
+    with _opened(location) as store:
+        totals = store.rows(
             "SELECT backend, count(*), count(*) FILTER (WHERE purpose = 'repair'),"
             " coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
             " coalesce(sum(cost_usd), 0.0), count(*) FILTER (WHERE cost_usd IS NULL),"
             " sum(duplicates), sum(repeats) FROM calls GROUP BY backend ORDER BY backend"
         )
-        failures = connection.rows(
+        failures = store.rows(
             "SELECT backend, fault, count(*) FROM failures GROUP BY backend, fault"
             " ORDER BY backend, fault"
         )
-        unanswered = connection.rows(UNANSWERED)
-        abandoned = len(of_the_dead(connection, [number for (number,) in unanswered], None))
-        size = connection.size_bytes()
+        abandoned = store.abandoned()
+        size = store.size_bytes()
     return LedgerStats(
-        place,
+        store.place,
         size,
         tuple(_totals(row) for row in totals),
         tuple((backend, fault, number) for backend, fault, number in failures),
@@ -222,40 +221,33 @@ def prune(
     calls = f"FROM calls WHERE created_at < :newest AND {chosen}"
     failed = f"FROM failures WHERE failed_at < :newest AND {chosen}"
     values = {"newest": newest, "backend": backend}
-    with _reading(location) as (connection, _):
-        ((number, cost, unknown),) = connection.rows(
+    with _opened(location) as store:
+        ((number, cost, unknown),) = store.rows(
             "SELECT count(*), coalesce(sum(cost_usd), 0.0),"
             f" count(*) FILTER (WHERE cost_usd IS NULL) {calls}",
             **values,
         )
-        ((lost,),) = connection.rows(f"SELECT count(*) {failed}", **values)
+        ((lost,),) = store.rows(f"SELECT count(*) {failed}", **values)
     found = Pruning(0, 0.0, 0, lost) if failures_only else Pruning(number, cost, unknown, lost)
     if not dry_run:
         kinds = [failed] if failures_only else [calls, failed]
-        store_at(location).prune([f"DELETE {kind}" for kind in kinds], values)
+        with _opened(location, read_only=False) as store:
+            store.transaction(lambda: [store.rows(f"DELETE {kind}", **values) for kind in kinds])
+            store.give_back_space()
     return found
 
 
-def _description(connection: StoreConnection, place: str, request: str) -> str:
+def _description(store: Store, request: str) -> str:
     """What a call's row says of its request: the text itself in a ledger's first version."""
     if request.startswith("{"):
         return request
-    found = connection.rows("SELECT description FROM requests WHERE name = :name", name=request)
+    found = store.rows("SELECT description FROM requests WHERE name = :name", name=request)
     if not found:
-        raise StoreError(f"{place}: this ledger is damaged (a request's description is missing)")
+        raise StoreError(
+            f"{store.place}: this ledger is damaged (a request's description is missing)"
+        )
     ((text,),) = found
     return str(text)
-
-
-def _replies(connection: StoreConnection, keys: Sequence[str]) -> dict[str, Reply | None]:
-    """The stored replies of these calls; None for those that cannot be read."""
-    found: dict[str, Reply | None] = {}
-    for key, stored, expected in stored_replies(connection, keys):
-        try:
-            found[key] = decode_reply(key, stored, expected)
-        except ValueError:
-            found[key] = None
-    return found
 
 
 def _text(reply: Reply | None) -> str | None:
@@ -279,10 +271,9 @@ def _totals(row: Sequence[Any]) -> BackendTotals:
 
 
 @contextmanager
-def _reading(location: str | Path | None) -> Iterator[tuple[StoreConnection, str]]:
-    store = store_at(location)
-    connection = store.reader()
+def _opened(location: str | Path | None, *, read_only: bool = True) -> Iterator[Store]:
+    store = open_store(location, read_only=read_only)
     try:
-        yield connection, store.place
+        yield store
     finally:
-        connection.close()
+        store.close()

@@ -21,21 +21,9 @@ from typing import Any
 
 from ...errors import InputError, InputFault, StoreError
 from ..types import Reply
+from .encoding import checksum, encode_reply, encode_request, plain_text
 from .lookups import GatheredLookups
-from .store import (
-    SESSION_SHIFT,
-    UNANSWERED,
-    Store,
-    StoreConnection,
-    checksum,
-    decode_reply,
-    encode_reply,
-    encode_request,
-    of_the_dead,
-    opened_before_fork,
-    plain_text,
-    stored_replies,
-)
+from .store import SESSION_SHIFT, Store, opened_before_fork
 from .writer import LedgerWriter
 
 log = logging.getLogger("areopagus.ledger")
@@ -93,11 +81,12 @@ def default_path() -> Path:
     return home() / "ledger.sqlite"
 
 
-def store_at(location: str | Path | None) -> Store:
-    """The store that a file name or an address names; `default_path()` when left out.
+def open_store(location: str | Path | None, *, read_only: bool) -> Store:
+    """The store in a file or at an address; `default_path()` when left out.
 
     Raises:
         InputError: an address that is not of a PostgreSQL database, or has faults.
+        StoreError: it cannot be opened, or is no ledger of this version.
     """
     if isinstance(location, str) and "://" in location:
         scheme = location.split("://", 1)[0]
@@ -109,10 +98,11 @@ def store_at(location: str | Path | None) -> Store:
         from .address import PostgresAddress
         from .postgres import PostgresStore
 
-        return PostgresStore(PostgresAddress.parse(location))
+        return PostgresStore(PostgresAddress.parse(location), read_only=read_only)
     from .sqlite import SqliteStore
 
-    return SqliteStore(Path(location).expanduser() if location is not None else default_path())
+    path = Path(location).expanduser() if location is not None else default_path()
+    return SqliteStore(path, read_only=read_only)
 
 
 class Ledger:
@@ -124,25 +114,20 @@ class Ledger:
         secret: random bytes that all users of this ledger share; never exported.
     """
 
-    def __init__(
-        self, store: Store, reader: StoreConnection, writer: LedgerWriter | None, secret: bytes
-    ) -> None:
-        self.place = store.place
-        self.path = store.path
+    def __init__(self, reader: Store, writer: LedgerWriter | None, secret: bytes) -> None:
+        self.place = reader.place
+        self.path = reader.path
         self.secret = secret
         self._process = os.getpid()
         self._reader = reader
         self._reading = threading.Lock()
-        self._lookups = GatheredLookups(self.lookup, aside=store.path is None)
-        self._forms = GatheredLookups(self._learned, aside=store.path is None)
-        self._notes = GatheredLookups(self._noted, aside=store.path is None)
+        self._lookups = GatheredLookups(self.lookup, aside=self.path is None)
+        self._notes = GatheredLookups(self._noted, aside=self.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
         self._in_flight: dict[str, int] = {}
         self._unreadable: set[str] = set()
         self._descriptions: set[str] = set()
-        if writer is not None:
-            writer.start()
 
     @classmethod
     def open(cls, location: str | Path | None = None, *, read_only: bool = False) -> Ledger:
@@ -157,24 +142,24 @@ class Ledger:
             InputError: an address with faults, or of something else than PostgreSQL.
             StoreError: it cannot be opened, or is no ledger of this version.
         """
-        store = store_at(location)
-        writer = None if read_only else LedgerWriter(store)
+        # The one that writes comes first: it makes the ledger where there is none.
+        writer = None if read_only else LedgerWriter(open_store(location, read_only=False))
         try:
-            reader = store.reader()
+            reader = open_store(location, read_only=True)
             try:
                 found = reader.rows("SELECT value FROM meta WHERE name = 'secret'")
                 if not found:
                     raise StoreError(
-                        f"{store.place}: this ledger is damaged (its secret is missing)"
+                        f"{reader.place}: this ledger is damaged (its secret is missing)"
                     )
             except BaseException:
                 reader.close()
                 raise
-            return cls(store, reader, writer, bytes(found[0][0]))
         except BaseException:
             if writer is not None:
                 writer.close()
             raise
+        return cls(reader, writer, bytes(found[0][0]))
 
     @property
     def read_only(self) -> bool:
@@ -200,13 +185,9 @@ class Ledger:
         """
         self._refuse_if_parents()
         with self._reading:
-            rows = stored_replies(self._reader, keys)
-        found: dict[str, Reply] = {}
-        for key, stored, expected in rows:
-            try:
-                found[key] = decode_reply(key, stored, expected)
-            except ValueError as error:
-                self._tell_unreadable(key, error)
+            found, unreadable = self._reader.replies(keys)
+        for key, why in unreadable.items():
+            self._tell_unreadable(key, why)
         return found
 
     async def find(self, key: str) -> Reply | None:
@@ -373,15 +354,20 @@ class Ledger:
         Raises:
             StoreError: the ledger cannot be read.
         """
-        return self._learned([backend]).get(backend)
+        self._refuse_if_parents()
+        with self._reading:
+            found = self._reader.rows(
+                "SELECT rung FROM capabilities WHERE backend = :backend", backend=backend
+            )
+        return str(found[0][0]) if found else None
 
     async def find_capability(self, backend: str) -> str | None:
-        """The same from an event loop, which goes on while a server is asked, or waited for.
+        """The same from an event loop, which goes on while the ledger is asked, or waited for.
 
         Raises:
             StoreError: the ledger cannot be read.
         """
-        return await self._forms.find(backend)
+        return await asyncio.to_thread(self.capability, backend)
 
     async def set_capability(self, backend: str, rung: str) -> None:
         """Remembers the form of structured output that a backend takes.
@@ -394,10 +380,8 @@ class Ledger:
     def abandoned(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
         self._refuse_if_parents()
-        own = self._writer.session if self._writer is not None else None
         with self._reading:
-            rows = self._reader.rows(UNANSWERED)
-            return len(of_the_dead(self._reader, [number for (number,) in rows], own))
+            return self._reader.abandoned()
 
     def close(self) -> None:
         """Writes what is pending and closes the ledger; a second time does nothing."""
@@ -440,10 +424,10 @@ class Ledger:
         self._refuse_if_parents()
         with self._reading:
             rows = self._reader.rows_among("SELECT id, key FROM intents WHERE key", keys)
-            dead = of_the_dead(self._reader, [number for number, _ in rows], None)
+            dead = self._reader.dead([number for number, _ in rows])
         return {key: True for number, key in rows if number not in dead}
 
-    def _tell_unreadable(self, key: str, error: ValueError) -> None:
+    def _tell_unreadable(self, key: str, why: str) -> None:
         if key in self._unreadable:
             return
         self._unreadable.add(key)
@@ -451,16 +435,8 @@ class Ledger:
             "%s: the stored reply of call %s cannot be read (%s); it counts as not stored",
             self.place,
             key[:12],
-            error,
+            why,
         )
-
-    def _learned(self, backends: Sequence[str]) -> dict[str, str]:
-        self._refuse_if_parents()
-        with self._reading:
-            rows = self._reader.rows_among(
-                "SELECT backend, rung FROM capabilities WHERE backend", backends
-            )
-        return {str(backend): str(rung) for backend, rung in rows}
 
     def _refuse_if_parents(self) -> None:
         if self.is_parents:

@@ -11,31 +11,26 @@ through a pool that gives each client a connection of its own: advisory locks be
 When the server goes away, the writer connects again for a minute. A commit of which nobody knows
 whether it was done carries its number; it is done again only where that number is not there yet.
 
-The tables are those of the SQLite ledger (see `sqlite`), with these differences:
-
-    meta        also `application` and `version`, which mark the schema as a ledger
-    sessions    `batch`: number of the last commit of this session
+Beside what every ledger has (see `store`), `meta` holds `application` and `version`, which mark the
+schema as a ledger, and `sessions` has a column `batch`: number of the session's last commit.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import secrets
 import socket
 import time
 import zlib
-from base64 import b64encode
-from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from ...errors import StoreError
 from .address import PostgresAddress
 from .session import this_process
-from .store import SCHEMA_VERSION, SESSION_SHIFT
+from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Store
 
 OPERATION_TIMEOUT_S = 60.0
 """After this silence a server counts as gone."""
@@ -45,50 +40,7 @@ _MOST_ROWS, _MOST_BYTES = 256, 8_000_000
 # need not be known: as after 25P03 and 25P04 (its time was over), a new connection does it again.
 _GONE = ("08", "25P03", "25P04", "53300", "57014", "57P")
 _TRY_AGAIN = ("40001", "40P01")
-_TYPES = {
-    "id": "bigint",
-    "session": "bigint",
-    "begun_at": "float8",
-    "created_at": "float8",
-    "failed_at": "float8",
-    "learned_at": "float8",
-    "input_tokens": "bigint",
-    "output_tokens": "bigint",
-    "cost_usd": "float8",
-    "repeats": "bigint",
-    "status": "bigint",
-    "attempts": "bigint",
-    "may_be_billed": "bigint",
-    "checksum": "bigint",
-}
 APPLICATION = b"areopagus ledger"
-_TABLES = {"meta", "sessions", "intents", "calls", "failures", "capabilities"}
-_SINCE_2 = 'CREATE TABLE requests(name text COLLATE "C" PRIMARY KEY, description text NOT NULL)'
-_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum bigint"
-_SCHEMA = """
-CREATE TABLE meta(name text PRIMARY KEY, value bytea NOT NULL);
-CREATE TABLE sessions(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, host text NOT NULL, pid bigint NOT NULL,
-    process_started text NOT NULL, started_at float8 NOT NULL, heartbeat_at float8 NOT NULL,
-    ended_at float8, batch bigint NOT NULL DEFAULT 0);
-CREATE TABLE intents(
-    id bigint PRIMARY KEY, key text COLLATE "C" NOT NULL, backend text NOT NULL,
-    begun_at float8 NOT NULL);
-CREATE INDEX intents_by_key ON intents(key);
-CREATE TABLE calls(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text COLLATE "C" NOT NULL UNIQUE,
-    backend text NOT NULL, endpoint text NOT NULL, purpose text NOT NULL, session bigint NOT NULL,
-    created_at float8 NOT NULL, input_tokens bigint, output_tokens bigint, cost_usd float8,
-    finish_reason text, answered_by text, repeats bigint NOT NULL,
-    duplicates bigint NOT NULL DEFAULT 0, duplicate_cost_usd float8,
-    request text NOT NULL, reply bytea NOT NULL, checksum bigint);
-CREATE TABLE failures(
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, key text NOT NULL, backend text NOT NULL,
-    session bigint NOT NULL, failed_at float8 NOT NULL, fault text NOT NULL, detail text NOT NULL,
-    status bigint, attempts bigint NOT NULL, may_be_billed bigint NOT NULL);
-CREATE TABLE capabilities(
-    backend text PRIMARY KEY, rung text NOT NULL, learned_at float8 NOT NULL);
-"""
 RECONNECT_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
 _TURNS = 20
@@ -107,7 +59,6 @@ _HOLDERS = (
     " AND classid = CAST(:space AS oid)"
     " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
 )
-Outcome = TypeVar("Outcome")
 
 
 class ServerGoneError(Exception):
@@ -203,18 +154,18 @@ class Link:
             self.close()
             raise ServerGoneError(f"{error.__cause__ or error}") from None
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
-        """Inserts the rows, a few hundred a statement, as one JSON document each.
-
-        Args:
-            tail: the conflict clause, on the first column.
-        """
-        statement = _insertion(table, tuple(columns), tail)
-        for group in _without_repeats(rows) if tail else [list(rows)]:
-            for documents in _in_parts(columns, group):
-                self.run(statement, documents=documents)
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is run inside is done as a whole when this ends, or not at all."""
+        self.run("BEGIN")
+        try:
+            yield
+        except ServerGoneError:
+            raise
+        except BaseException:
+            self.run("ROLLBACK")
+            raise
+        self.run("COMMIT")
 
     def close(self) -> None:
         """Closes the connection, whatever state it is in."""
@@ -273,12 +224,11 @@ def _line_to(address: PostgresAddress) -> socket.socket:
 
 @lru_cache(maxsize=64)
 def _insertion(table: str, columns: tuple[str, ...], tail: str) -> str:
-    types = ", ".join(f"{name} {_TYPES.get(name, 'text')}" for name in columns)
-    taken = ", ".join("decode(reply, 'base64')" if name == "reply" else name for name in columns)
+    names = ", ".join(columns)
     # In one order everywhere: two processes that write the same keys wait for each other in line.
     return (
-        f"INSERT INTO {table}({', '.join(columns)}) SELECT {taken}"  # noqa: S608 - our own names
-        f" FROM json_to_recordset(CAST(:documents AS json)) AS given({types})"
+        f"INSERT INTO {table}({names}) SELECT {names}"  # noqa: S608 - our own names
+        f" FROM json_populate_recordset(CAST(NULL AS {table}), CAST(:documents AS json))"
         f" ORDER BY {columns[0]} {tail}"
     )
 
@@ -315,7 +265,7 @@ def _in_parts(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str
 def _plain(value: Any) -> Any:
     """The value as JSON has it and PostgreSQL takes it, which has no NUL in a text."""
     if isinstance(value, bytes):
-        return b64encode(value).decode("ascii")
+        return f"\\x{value.hex()}"
     if isinstance(value, str):
         return value.replace("\x00", "\\x00")
     if isinstance(value, float) and not math.isfinite(value):
@@ -323,153 +273,85 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def version_of(link: Link, address: PostgresAddress) -> int:
-    """The version of the schema's ledger; 0 where it is empty or missing.
+class PostgresStore(Store):
+    """A ledger in a schema of a server's database."""
 
-    Raises:
-        StoreError: it holds something else, a ledger of a newer version, or a damaged one.
-    """
-    tables = {
-        name
-        for (name,) in link.run(
-            "SELECT tablename FROM pg_tables WHERE schemaname = :name", name=address.schema
-        )
+    types = {  # noqa: RUF012
+        "id": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "session_id": "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "key": 'text COLLATE "C"',
+        "text": "text",
+        "bytes": "bytea",
+        "integer": "bigint",
+        "real": "float8",
+        "by_name": "",
     }
-    if not tables:
-        return 0
-    if "meta" not in tables:
-        raise StoreError(
-            f"{address.shown}: the schema {address.schema} holds tables that are no ledger, and "
-            "was left as it is: name another with ?schema="
-        )
-    meta = dict(link.run("SELECT name, value FROM meta"))
-    if meta.get("application") != APPLICATION:
-        raise StoreError(
-            f"{address.shown}: the schema {address.schema} is not a ledger and was left as it is: "
-            "name another with ?schema="
-        )
-    version = int(meta.get("version", b"0"))
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{address.shown}: this ledger was written by a newer version of areopagus (ledger "
-            f"version {version}, this one knows {SCHEMA_VERSION}) and was left as it is: upgrade "
-            "areopagus, or name another schema with ?schema="
-        )
-    if version < 1 or not tables >= (_TABLES if version == 1 else {*_TABLES, "requests"}):
-        raise StoreError(
-            f"{address.shown}: this ledger is damaged (tables are missing): put back a copy"
-        )
-    return version
+    among = "= ANY(:chosen)"
+    elsewhere = "name another schema with ?schema="
 
+    def __init__(self, address: PostgresAddress, *, read_only: bool) -> None:
+        """Connects; to write, schema and tables are made where there are none.
 
-def bring_up_to_date(link: Link, address: PostgresAddress) -> None:
-    """Makes schema and tables that are missing, once, whoever else is about to.
-
-    Raises:
-        StoreError: as `version_of`, or the database's encoding cannot hold every reply.
-    """
-    ((encoding,),) = link.run("SELECT current_setting('server_encoding')")
-    if encoding != "UTF8":
-        raise StoreError(
-            f"{address.shown}: the database's encoding is {encoding}, which cannot hold every "
-            "reply: make one with createdb --encoding=UTF8 --template=template0"
-        )
-    link.run("BEGIN")
-    try:
-        link.run("SELECT pg_advisory_xact_lock(hashtext('areopagus ledger'))")
-        version = version_of(link, address)  # another process may have been first
-        if version == 0:
-            known = link.run(
-                "SELECT 1 FROM pg_namespace WHERE nspname = :name", name=address.schema
-            )
-            if not known:
-                link.run(f"CREATE SCHEMA {address.schema_quoted}")
-                # Replies and the secret are nobody's business but the owner's.
-                link.run(f"REVOKE ALL ON SCHEMA {address.schema_quoted} FROM PUBLIC")
-            for statement in (_SINCE_2, *_SCHEMA.split(";\n")):
-                if statement.strip():
-                    link.run(statement)
-            for name, value in (
-                ("application", APPLICATION),
-                ("version", str(SCHEMA_VERSION).encode()),
-                ("secret", secrets.token_bytes(32)),
-                ("created_at", str(time.time()).encode()),
-            ):
-                link.run("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
-        else:
-            for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
-                if version < number:
-                    link.run(statement)
-            link.run(
-                "UPDATE meta SET value = :value WHERE name = 'version'",
-                value=str(SCHEMA_VERSION).encode(),
-            )
-        link.run("COMMIT")
-    except ServerGoneError:
-        raise
-    except BaseException:
-        link.run("ROLLBACK")
-        raise
-
-
-class PostgresStore:
-    """The ledger at this address."""
-
-    def __init__(self, address: PostgresAddress) -> None:
-        self.address = address
-
-    @property
-    def place(self) -> str:
-        """The address without its password."""
-        return self.address.shown
-
-    @property
-    def path(self) -> Path | None:
-        """None: it is on a server."""
-        return None
-
-    def reader(self) -> PostgresReader:
-        """Connects for looking."""
-        return PostgresReader(self.address)
-
-    def writer(self) -> PostgresWriter:
-        """Connects for writing, and makes the schema where there is none."""
-        return PostgresWriter(self.address)
-
-    def prune(self, statements: Sequence[str], values: dict[str, Any]) -> None:
-        """Does the deletions in one transaction; the server uses the space again by itself."""
-        writer = PostgresWriter(self.address)
-        try:
-            writer.transaction(lambda: [writer.rows(each, **values) for each in statements])
-        finally:
-            writer.end()
-
-
-class PostgresReader:
-    """See `StoreConnection`."""
-
-    read_only = True
-
-    def __init__(self, address: PostgresAddress) -> None:
+        Raises:
+            StoreError: nobody answers, the server says no, there is no ledger to look at, or the
+                schema holds something else.
+        """
+        self.place = address.shown
         self._address = address
+        self._read_only = read_only
+        self._batch = 0
         self._space = zlib.crc32(address.schema.encode()) & 0x7FFFFFFF
         try:
-            self._link = self._connected()
+            self._connect()
         except ServerGoneError as error:
             raise StoreError(
-                f"{address.shown}: nobody answers for the ledger ({error}): see whether the "
+                f"{self.place}: nobody answers for the ledger ({error}): see whether the "
                 "server runs and the address is right"
             ) from None
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
-        """The rows of a statement with named parameters."""
-        return self._patiently(lambda: self._link.run(statement, **values))
+        """See `Store.rows`."""
+        if self._read_only:
+            return self._patiently(lambda: self._link.run(statement, **values))
+        return self._link.run(statement, **values)  # it is the whole transaction that is redone
 
-    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
-        """The rows of a statement that ends with the column that must be among the chosen."""
-        if not chosen:
-            return []
-        return self.rows(f"{statement} = ANY(:chosen)", chosen=_array(chosen))
+    def transaction(self, work: Callable[[], Outcome]) -> Outcome:
+        """See `Store.transaction`."""
+        self._batch += 1
+        done: list[Outcome] = []
+
+        def commit() -> Outcome:
+            with self._link.transaction():
+                if self._claim():
+                    done[:] = [work()]
+                elif not done:
+                    raise StoreError(f"{self.place}: the ledger lost this session")
+            return done[0]
+
+        return self._patiently(commit)
+
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
+    ) -> None:
+        """Inserts the rows, a few hundred a statement, as one JSON document each.
+
+        The driver takes longer for each parameter than the server for a document of them.
+        """
+        statement = _insertion(table, tuple(columns), tail)
+        for group in _without_repeats(rows) if tail else [list(rows)]:
+            for documents in _in_parts(columns, group):
+                self._link.run(statement, documents=documents)
+
+    def array(self, values: Sequence[Any]) -> str:
+        """The values as PostgreSQL writes an array; the driver's own looks at every character."""
+        quoted = (str(v).replace("\\", "\\\\").replace('"', '\\"') for v in values)
+        return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """See `Store.notes_of_others`."""
+        self.rows(_LOCK_KEYS, space=~self._space, keys=self.array(keys))
+        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
+        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
 
     def living(self, sessions: Collection[int]) -> set[int]:
         """Told by the locks that living sessions hold."""
@@ -486,111 +368,11 @@ class PostgresReader:
         )
         return int(size)
 
-    def close(self) -> None:
-        """Closes the connection."""
-        self._link.close()
-
-    def _connected(self) -> Link:
-        link = Link(self._address, read_only=self.read_only)
-        try:
-            self._greet(link)
-        except BaseException:
-            link.close()
-            raise
-        return link
-
-    def _greet(self, link: Link) -> None:
-        """Looks whether there is a ledger that can be read."""
-        self.version = version_of(link, self._address)
-        if not self.version:
-            raise StoreError(
-                f"{self._address.shown}: there is no ledger here; the first run that makes a call "
-                "makes it"
-            )
-
-    def _patiently(self, work: Callable[[], Outcome]) -> Outcome:
-        """What the work returns; connects again for as long as `RECONNECT_S`."""
-        pause, turns = _FIRST_PAUSE_S, 0
-        given_up_at: float | None = None
-        connected = True
-        while True:
-            try:
-                if not connected:
-                    self._link = self._connected()
-                    connected = True
-                return work()
-            except TryAgainError as error:
-                turns += 1
-                if turns >= _TURNS:
-                    raise StoreError(f"{self._address.shown}: {error}") from None
-            except ServerGoneError as error:
-                connected = False
-                now = time.monotonic()
-                given_up_at = given_up_at or now + RECONNECT_S
-                if now >= given_up_at:
-                    raise StoreError(
-                        f"{self._address.shown}: the server went away and did not come back within "
-                        f"{RECONNECT_S:.0f} s ({error}); what was stored before is safe: see to it "
-                        "and give the same command again"
-                    ) from None
-                time.sleep(pause)
-                pause = min(_LONGEST_PAUSE_S, 2 * pause)
-
-
-class PostgresWriter(PostgresReader):
-    """See `WritingConnection`."""
-
-    read_only = False
-
-    def __init__(self, address: PostgresAddress) -> None:
-        self.session = 0
-        self._batch = 0
-        super().__init__(address)
-
-    def rows(self, statement: str, **values: Any) -> list[Any]:
-        """The rows of a statement; inside a transaction, so that it is the whole that is redone."""
-        return self._link.run(statement, **values)
-
-    def transaction(self, work: Callable[[], Outcome]) -> Outcome:
-        """What the work returns, when all that it wrote is on the server's disk."""
-        self._batch += 1
-        done: list[Outcome] = []
-
-        def commit() -> Outcome:
-            self._link.run("BEGIN")
-            try:
-                if self._claim():
-                    done[:] = [work()]
-                elif not done:
-                    raise StoreError(f"{self._address.shown}: the ledger lost this session")
-            except ServerGoneError:
-                raise
-            except BaseException:
-                self._link.run("ROLLBACK")
-                raise
-            self._link.run("COMMIT")
-            return done[0]
-
-        return self._patiently(commit)
-
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
-        """Inserts the rows."""
-        self._link.insert(table, columns, rows, tail=tail)
-
-    def change_among(self, statement: str, chosen: Sequence[Any]) -> None:
-        """A statement like that of `rows_among`, which changes rows or takes them away."""
-        self.rows_among(statement, sorted(chosen))
-
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """Number and key of the notes on these keys that other sessions made."""
-        self.rows(_LOCK_KEYS, space=~self._space, keys=_array(keys))
-        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
-        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
+    def give_back_space(self) -> None:
+        """Nothing: the server uses the space again by itself."""
 
     def beat(self) -> None:
-        """Keeps the session's lock over a time in which nothing is written."""
+        """See `Store.beat`; it keeps the session's lock while nothing is written."""
         try:
             self._link.run(
                 "UPDATE sessions SET heartbeat_at = extract(epoch FROM clock_timestamp())"
@@ -600,20 +382,64 @@ class PostgresWriter(PostgresReader):
         except (ServerGoneError, TryAgainError):
             with suppress(ServerGoneError, TryAgainError, StoreError):
                 # Else the next write connects, and waits for the server if it must.
-                self._link = self._connected()
+                self._connect()
 
-    def end(self) -> None:
-        """Marks the session as ended and closes the connection."""
-        with suppress(ServerGoneError, TryAgainError, StoreError):
-            self._link.run(
-                "UPDATE sessions SET ended_at = extract(epoch FROM clock_timestamp())"
-                " WHERE id = :session",
-                session=self.session,
-            )
-            # The server would let the lock go by itself, a moment after the connection is closed:
-            # whoever looks within that moment would take this session for a living one.
-            self._link.run("SELECT pg_advisory_unlock_all()")
+    def close(self, *, end_session: bool = True) -> None:
+        """See `Store.close`."""
+        if self.session and end_session:
+            with suppress(ServerGoneError, TryAgainError, StoreError):
+                self._link.run(
+                    "UPDATE sessions SET ended_at = extract(epoch FROM clock_timestamp())"
+                    " WHERE id = :session",
+                    session=self.session,
+                )
+                # The server would let the lock go by itself, a moment after the connection is
+                # closed: whoever looks within that moment would take this session for a living one.
+                self._link.run("SELECT pg_advisory_unlock_all()")
         self._link.close()
+
+    def _connect(self) -> None:
+        self._link = Link(self._address, read_only=self._read_only)
+        try:
+            self.version = self._found_version()
+            if not self._read_only:
+                self._get_ready_to_write()
+            elif not self.version:
+                raise StoreError(
+                    f"{self.place}: there is no ledger here; the first run that makes a call "
+                    "makes it"
+                )
+        except BaseException:
+            self._link.close()
+            raise
+
+    def _patiently(self, work: Callable[[], Outcome]) -> Outcome:
+        """What the work returns; connects again for as long as `RECONNECT_S`."""
+        pause, turns = _FIRST_PAUSE_S, 0
+        given_up_at: float | None = None
+        connected = True
+        while True:
+            try:
+                if not connected:
+                    self._connect()
+                    connected = True
+                return work()
+            except TryAgainError as error:
+                turns += 1
+                if turns >= _TURNS:
+                    raise StoreError(f"{self.place}: {error}") from None
+            except ServerGoneError as error:
+                connected = False
+                now = time.monotonic()
+                given_up_at = given_up_at or now + RECONNECT_S
+                if now >= given_up_at:
+                    raise StoreError(
+                        f"{self.place}: the server went away and did not come back within "
+                        f"{RECONNECT_S:.0f} s ({error}); what was stored before is safe: see to it "
+                        "and give the same command again"
+                    ) from None
+                time.sleep(pause)
+                pause = min(_LONGEST_PAUSE_S, 2 * pause)
 
     def _claim(self) -> bool:
         """Takes this commit's number; False where an earlier attempt was done after all.
@@ -625,42 +451,100 @@ class PostgresWriter(PostgresReader):
         known = self._link.run("SELECT batch FROM sessions WHERE id = :id", id=self.session)
         if not known:
             raise StoreError(
-                f"{self._address.shown}: the ledger no longer knows this session: it was put back "
+                f"{self.place}: the ledger no longer knows this session: it was put back "
                 "to an earlier state, and may lack replies that were stored"
             )
         return False
 
-    def _greet(self, link: Link) -> None:
-        """Makes the ledger where there is none, and takes the lock of this session."""
-        if version_of(link, self._address) < SCHEMA_VERSION:
-            bring_up_to_date(link, self._address)
-        self.version = SCHEMA_VERSION
+    def _found_version(self) -> int:
+        """The version of the schema's ledger; 0 where it is empty or missing.
+
+        Raises:
+            StoreError: it holds something else, or a ledger that cannot be used.
+        """
+        run, schema = self._link.run, self._address.schema
+        found = run("SELECT tablename FROM pg_tables WHERE schemaname = :name", name=schema)
+        tables = {name for (name,) in found}
+        if not tables:
+            return 0
+        if "meta" not in tables:
+            raise StoreError(
+                f"{self.place}: the schema {schema} holds tables that are no ledger, and was left "
+                f"as it is: {self.elsewhere}"
+            )
+        meta = dict(run("SELECT name, value FROM meta"))
+        if meta.get("application") != APPLICATION:
+            raise StoreError(
+                f"{self.place}: the schema {schema} is not a ledger and was left as it is: "
+                f"{self.elsewhere}"
+            )
+        version = int(meta.get("version", b"0"))
+        self.check_version(version, tables)
+        return version
+
+    def _get_ready_to_write(self) -> None:
+        """Makes or upgrades the tables, and takes the lock of this session."""
+        run = self._link.run
+        if self.version < SCHEMA_VERSION:
+            self._bring_up_to_date()
         if not self.session:
-            me = this_process()
-            ((self.session,),) = link.run(
+            ((self.session,),) = run(
                 "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
                 " SELECT :host, CAST(:pid AS bigint), :started, t, t"
                 " FROM (SELECT extract(epoch FROM clock_timestamp())) AS now(t) RETURNING id",
-                host=me.host,
-                pid=me.pid,
-                started=me.started,
+                **this_process()._asdict(),
             )
         else:
             # The server may not have noticed yet that this session's old connection is gone.
-            link.run(
+            run(
                 f"SELECT pg_terminate_backend(pid) {_HOLDERS} AND objid = CAST(:session AS oid)"
                 " AND pid <> pg_backend_pid()",
                 space=self._space,
                 session=self.session,
             )
-        link.run(
+        run(
             "SELECT pg_advisory_lock(CAST(:space AS int), CAST(:session AS int))",
             space=self._space,
             session=self.session,
         )
 
+    def _bring_up_to_date(self) -> None:
+        """Makes schema and tables that are missing, once, whoever else is about to.
 
-def _array(values: Sequence[Any]) -> str:
-    """The values as PostgreSQL writes an array; the driver's own goes through every character."""
-    quoted = (str(v).replace("\\", "\\\\").replace('"', '\\"') for v in values)
-    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+        Raises:
+            StoreError: as `_found_version`, or the database's encoding cannot hold every reply.
+        """
+        run, address = self._link.run, self._address
+        ((encoding,),) = run("SELECT current_setting('server_encoding')")
+        if encoding != "UTF8":
+            raise StoreError(
+                f"{self.place}: the database's encoding is {encoding}, which cannot hold every "
+                "reply: make one with createdb --encoding=UTF8 --template=template0"
+            )
+        with self._link.transaction():
+            run("SELECT pg_advisory_xact_lock(hashtext('areopagus ledger'))")
+            version = self._found_version()  # another process may have been first
+            if version == 0:
+                known = run("SELECT 1 FROM pg_namespace WHERE nspname = :name", name=address.schema)
+                if not known:
+                    run(f"CREATE SCHEMA {address.schema_quoted}")
+                    # Replies and the secret are nobody's business but the owner's.
+                    run(f"REVOKE ALL ON SCHEMA {address.schema_quoted} FROM PUBLIC")
+                self.make_tables()
+                run("ALTER TABLE sessions ADD COLUMN batch bigint NOT NULL DEFAULT 0")
+                run("CREATE INDEX intents_by_key ON intents(key)")
+            else:
+                self.upgrade_tables(version)
+            run(
+                "UPDATE meta SET value = :value WHERE name = 'version'",
+                value=str(SCHEMA_VERSION).encode(),
+            )
+        self.version = SCHEMA_VERSION
+
+    def first_meta(self) -> dict[str, Any]:
+        """See `Store.first_meta`."""
+        return {
+            "application": APPLICATION,
+            "version": str(SCHEMA_VERSION).encode(),
+            **super().first_meta(),
+        }

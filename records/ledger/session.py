@@ -12,8 +12,8 @@ import platform
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 _LINUX, _WINDOWS = (sys.platform.startswith(name) for name in ("linux", "win32"))
 
@@ -24,8 +24,7 @@ SILENCE_S = 600.0
 """After this silence a session whose process cannot be looked up counts as dead."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class Process(NamedTuple):
     """One process of one machine.
 
     Attributes:
@@ -40,43 +39,30 @@ class ProcessIdentity:
     started: str
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """A row of the ledger's `sessions` table; times are seconds since the epoch."""
-
-    id: int
-    process: ProcessIdentity
-    started_at: float
-    heartbeat_at: float
-    ended_at: float | None
-
-
-def this_process() -> ProcessIdentity:
-    """The identity of the running process."""
+def this_process() -> Process:
+    """The running process."""
     pid = os.getpid()
-    return ProcessIdentity(host=_host(), pid=pid, started=_start_of(pid) or "")
+    return Process(host=_host(), pid=pid, started=_start_of(pid) or "")
 
 
-def is_dead(session: Session, *, here: str | None = None, now: float | None = None) -> bool:
-    """Whether nobody will bring the outcome of this session's calls any more.
+def is_dead(process: Process, heartbeat_at: float) -> bool:
+    """Whether nobody will bring the outcome of the calls of a session that was not ended.
 
-    True when the session was closed, when its process is gone from this machine, or, where its
-    process cannot be looked up (another machine), after `SILENCE_S` without a heartbeat.
+    True when its process is gone from this machine, or, where it cannot be looked up (another
+    machine), after `SILENCE_S` without a heartbeat.
 
     Args:
-        here: host of the asking process; looked up when not given.
-        now: seconds since the epoch; the clock's when not given.
+        process: of the session.
+        heartbeat_at: when it last said that it is alive, in seconds since the epoch.
     """
-    if session.ended_at is not None:
-        return True
-    if session.process.host == (_host() if here is None else here):
-        alive = _is_running(session.process)
+    if process.host == _host():
+        alive = _is_running(process)
         if alive is not None:
             return not alive
-    return (time.time() if now is None else now) - session.heartbeat_at > SILENCE_S
+    return time.time() - heartbeat_at > SILENCE_S
 
 
-def _is_running(process: ProcessIdentity) -> bool | None:
+def _is_running(process: Process) -> bool | None:
     """Whether the process is there; None where the system does not say."""
     if _WINDOWS:
         return None  # os.kill(pid, 0) would end the process there

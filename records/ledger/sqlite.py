@@ -1,54 +1,27 @@
-"""The SQLite store of the ledger: tables, opening, connections, meaning of errors.
+"""A ledger in an SQLite file.
 
-    meta(name, value)              `secret`: 32 random bytes, made with the ledger, never exported
-    sessions(id, host, pid, process_started, started_at, heartbeat_at, ended_at)
-                                   one row for each opening for writing
-    intents(id, key, backend, begun_at)
-                                   calls in flight; the id holds the session in its upper half,
-                                   and is negative where the call was given up while it was sent
-    calls(id, key, backend, endpoint, purpose, session, created_at, input_tokens, output_tokens,
-          cost_usd, finish_reason, answered_by, repeats, duplicates, duplicate_cost_usd,
-          request, reply, checksum)
-                                   one row for each paid reply. `request` names a row of `requests`
-                                   (version 1: is its text). `reply` is the JSON of `Reply`,
-                                   deflated when above 2 kB; the columns from input_tokens to
-                                   answered_by repeat it, so that totals need not unpack it.
-                                   repeats: earlier attempts that a kill cut off and that may have
-                                   been paid too. duplicates: replies to the same key that another
-                                   process paid at the same time (the first one was kept), and
-                                   their cost, NULL where one of them had no known price.
-                                   checksum: CRC-32 of key and reply, NULL where the row was written
-                                   before version 3.
-    requests(name, description)    what is kept of requests beside their texts, as JSON: alike for
-                                   all calls of a persona, and as long as most replies
-    failures(id, key, backend, session, failed_at, fault, detail, status, attempts, may_be_billed)
-                                   attempts that brought no reply
-    capabilities(backend, rung, learned_at)
-                                   the response format that a backend takes, once learned (`rung`)
-
-`PRAGMA application_id` marks the file as a ledger, `PRAGMA user_version` is the schema's version.
-The journal is a write-ahead log and `synchronous` is FULL: a group commit costs one fsync for
-everything that was waiting, so what was paid survives a power cut too (see
-benchmarks/ledger_speed.py for both settings). WAL does not work on network file systems.
+`PRAGMA application_id` marks the file as a ledger, `PRAGMA user_version` is the version of its
+tables. The journal is a write-ahead log and `synchronous` is FULL: a group commit costs one fsync
+for everything that was waiting, so what was paid survives a power cut too (see
+benchmarks/ledger_speed.py). WAL does not work on network file systems.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakSet
 
 from ...errors import StoreError
-from .session import ProcessIdentity, Session, is_dead, this_process
-from .store import SCHEMA_VERSION, SESSION_SHIFT, opened_before_fork
+from .session import Process, is_dead, this_process
+from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Store, opened_before_fork
 
 APPLICATION_ID = 0x41524550  # "AREP"
 LOCK_TIMEOUT_S = 60.0
@@ -56,94 +29,232 @@ SYNCHRONOUS = "FULL"
 PAGE_BYTES = 2048
 """Each call writes a page of its own of the index, since keys are hashes: small ones cost less."""
 
-_ELSEWHERE = "or name another ledger with --ledger"
-
-_SINCE_2 = "CREATE TABLE requests(name TEXT PRIMARY KEY, description TEXT NOT NULL) WITHOUT ROWID"
-_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum INTEGER"
-_SCHEMA = f"""
-{_SINCE_2};
-CREATE TABLE meta(name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
-CREATE TABLE sessions(
-    id INTEGER PRIMARY KEY AUTOINCREMENT, host TEXT NOT NULL, pid INTEGER NOT NULL,
-    process_started TEXT NOT NULL, started_at REAL NOT NULL, heartbeat_at REAL NOT NULL,
-    ended_at REAL);
-CREATE TABLE intents(
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL, backend TEXT NOT NULL, begun_at REAL NOT NULL);
-CREATE TABLE calls(
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, backend TEXT NOT NULL,
-    endpoint TEXT NOT NULL, purpose TEXT NOT NULL, session INTEGER NOT NULL,
-    created_at REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost_usd REAL,
-    finish_reason TEXT, answered_by TEXT, repeats INTEGER NOT NULL,
-    duplicates INTEGER NOT NULL DEFAULT 0, duplicate_cost_usd REAL,
-    request TEXT NOT NULL, reply BLOB NOT NULL, checksum INTEGER);
-CREATE TABLE failures(
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL, backend TEXT NOT NULL, session INTEGER NOT NULL,
-    failed_at REAL NOT NULL, fault TEXT NOT NULL, detail TEXT NOT NULL, status INTEGER,
-    attempts INTEGER NOT NULL, may_be_billed INTEGER NOT NULL);
-CREATE TABLE capabilities(
-    backend TEXT PRIMARY KEY, rung TEXT NOT NULL, learned_at REAL NOT NULL) WITHOUT ROWID;
-"""
+_ELSEWHERE = "name another ledger with --ledger"
 
 
-def open_for_writing(path: Path) -> sqlite3.Connection:
-    """A connection to the ledger at `path`, which is created where there is none.
+class SqliteStore(Store):
+    """A ledger in a file."""
 
-    Raises:
-        StoreError: the file or folder cannot be written, or the file is no ledger of this version.
-            Nothing is changed then.
-    """
-    _create_file(path)
-    _refuse_folder(path)
-    try:
-        connection = _connect(path, "mode=rw")
-        try:
-            version = _version(connection, path)
-            connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
-            _use_write_ahead_log(connection, path)
-            connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
-            connection.execute("PRAGMA wal_autocheckpoint=4000")
-            if version < SCHEMA_VERSION:
-                _bring_up_to_date(connection, path)
-        except BaseException:
-            connection.close()
-            raise
-    except sqlite3.Error as error:
-        raise store_error(error, path) from error
-    return connection
+    types = {  # noqa: RUF012
+        "id": "INTEGER PRIMARY KEY",
+        "session_id": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "key": "TEXT",
+        "text": "TEXT",
+        "bytes": "BLOB",
+        "integer": "INTEGER",
+        "real": "REAL",
+        "by_name": " WITHOUT ROWID",
+    }
+    among = "IN (SELECT value FROM json_each(:chosen))"
+    elsewhere = _ELSEWHERE
+    path: Path
 
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        """Opens the file; to write, it is made where there is none.
 
-def open_for_reading(path: Path) -> sqlite3.Connection:
-    """A read-only connection, which takes no lock that a writer would wait for.
+        A store that only looks takes no lock that a writer would wait for.
 
-    Raises:
-        StoreError: there is no ledger, or it cannot be read.
-    """
-    if not path.exists():
-        raise StoreError(
-            f"{path}: there is no ledger here; the first run that makes a call makes it"
+        Raises:
+            StoreError: there is no ledger to look at, it cannot be read or written, or the file
+                holds something else. Nothing is changed then.
+        """
+        self.place, self.path = str(path), path
+        if not read_only:
+            _create_file(path)
+        elif not path.exists():
+            raise StoreError(
+                f"{path}: there is no ledger here; the first run that makes a call makes it"
+            )
+        if path.is_dir():
+            # What else is no ledger, SQLite finds out. The file is never opened beside SQLite, not
+            # even for a look at its first bytes: where a process closes a file, the system drops
+            # all locks that it holds on it, those of its other connections too. Another process
+            # that closes the ledger then takes itself for the last, and removes the log that this
+            # one goes on writing to.
+            raise StoreError(
+                f"{path}: must be a ledger file, and is a folder: name a file inside it"
+            )
+        with self._told():
+            self._connection = _look_only(path) if read_only else _connect(path, "mode=rw")
+            try:
+                self.version = self._found_version()
+                if not read_only:
+                    self._get_ready_to_write()
+                elif not self.version:
+                    raise StoreError(f"{path}: this file is empty and holds no ledger yet")
+            except BaseException:
+                self._connection.close()
+                raise
+
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        """See `Store.rows`."""
+        with self._told():
+            return self._connection.execute(statement, values).fetchall()
+
+    def transaction(self, work: Callable[[], Outcome]) -> Outcome:
+        """See `Store.transaction`."""
+        connection = self._connection
+        with self._told():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                outcome = work()
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+        return outcome
+
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
+    ) -> None:
+        """Inserts the rows in as few statements as possible.
+
+        The sqlite3 module gives up the interpreter's lock at every step of a statement, and beside
+        a busy event loop it waits up to a switch interval (5 ms) to get it back. One row a
+        statement would make a batch of thirty take a tenth of a second there.
+        """
+        start = 0
+        with self._told():
+            while start < len(rows):
+                size = min(64, 1 << ((len(rows) - start).bit_length() - 1))
+                part = rows[start : start + size]
+                self._connection.execute(
+                    _insertion(table, tuple(columns), size, tail),
+                    [value for row in part for value in row],
+                )
+                start += size
+
+    def array(self, values: Sequence[Any]) -> str:
+        """See `Store.array`."""
+        return json.dumps(list(values))
+
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """See `Store.notes_of_others`; a transaction that writes is the only one.
+
+        Notes have no index by key: each commit would write several pages of it, for a question
+        that the first and the last number answer where no other session has any.
+        """
+        ((least, most),) = self.rows(
+            "SELECT (SELECT min(id) FROM intents), (SELECT max(id) FROM intents)"
         )
-    _refuse_folder(path)
+        if least is None or {least >> SESSION_SHIFT, most >> SESSION_SHIFT} == {self.session}:
+            return []
+        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
+        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
+
+    def living(self, sessions: Collection[int]) -> set[int]:
+        """Told by the process of each, or where that is on another machine by its heartbeat."""
+        found = self.rows_among(
+            "SELECT id, host, pid, process_started, heartbeat_at FROM sessions"
+            " WHERE ended_at IS NULL AND id",
+            sorted(sessions),
+        )
+        return {
+            number
+            for number, host, pid, started, heartbeat_at in found
+            if not is_dead(Process(host, pid, started), heartbeat_at)
+        }
+
+    def size_bytes(self) -> int:
+        """The file with its log."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return sum(part.stat().st_size for part in (self.path, log) if part.exists())
+
+    def give_back_space(self) -> None:
+        """See `Store.give_back_space`."""
+        self.rows("VACUUM")
+
+    def beat(self) -> None:
+        """See `Store.beat`."""
+        self.rows(
+            "UPDATE sessions SET heartbeat_at = :now WHERE id = :id",
+            now=time.time(),
+            id=self.session,
+        )
+
+    def close(self, *, end_session: bool = True) -> None:
+        """See `Store.close`; without the mark, the session is told by its process."""
+        if self.session and end_session:
+            with suppress(sqlite3.Error):
+                self._connection.execute(
+                    "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self.session)
+                )
+        self._connection.close()
+
+    def _get_ready_to_write(self) -> None:
+        """Sets the file up, makes or upgrades the tables, and begins the session."""
+        connection = self._connection
+        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
+        _use_write_ahead_log(connection, self.path)
+        connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
+        connection.execute("PRAGMA wal_autocheckpoint=4000")
+        if self.version < SCHEMA_VERSION:
+            self.transaction(self._bring_up_to_date)
+        me, now = this_process(), time.time()
+        cursor = connection.execute(
+            "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
+            " VALUES (?, ?, ?, ?, ?)",
+            (*me, now, now),
+        )
+        self.session = int(cursor.lastrowid or 0)
+
+    def _bring_up_to_date(self) -> None:
+        version = self._found_version()  # another process may have been first
+        if version == 0:
+            self.make_tables()
+            self.rows(f"PRAGMA application_id={APPLICATION_ID}")
+        else:
+            self.upgrade_tables(version)
+        self.rows(f"PRAGMA user_version={SCHEMA_VERSION}")
+        self.version = SCHEMA_VERSION
+
+    def _found_version(self) -> int:
+        """The ledger's version, 0 while it is empty.
+
+        Raises:
+            StoreError: the file holds something else, or a ledger that cannot be used.
+        """
+        application, version, tables = _marks(self._connection)
+        if not tables and not application and not version:
+            return 0
+        if application != APPLICATION_ID:
+            raise StoreError(
+                f"{self.path}: this SQLite database is not a ledger and was left as it is: "
+                "name another file with --ledger"
+            )
+        self.check_version(version, tables)
+        return version
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise store_error(error, self.path) from error
+
+
+@lru_cache(maxsize=64)
+def _insertion(table: str, columns: tuple[str, ...], size: int, tail: str) -> str:
+    row = f"({','.join('?' * len(columns))})"
+    return f"INSERT INTO {table}({', '.join(columns)}) VALUES {','.join([row] * size)} {tail}"  # noqa: S608 - names of our own
+
+
+def _look_only(path: Path) -> sqlite3.Connection:
     log = path.with_name(path.name + "-wal")
     try:
+        connection = _connect(path, "mode=ro")
         try:
-            connection = _connect(path, "mode=ro")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            # In a folder that cannot be written SQLite has no place for its shared memory. With no
-            # log beside it, the file is complete in itself and nobody writes on it.
-            if log.exists() and log.stat().st_size:
-                raise
-            connection = _connect(path, "mode=ro&immutable=1")
-        try:
-            if not _version(connection, path):
-                raise StoreError(f"{path}: this file is empty and holds no ledger yet")
         except BaseException:
             connection.close()
             raise
-    except sqlite3.Error as error:
-        raise store_error(error, path) from error
-    except OSError as error:
-        raise StoreError(f"{path}: the ledger cannot be read ({error.strerror})") from error
+    except sqlite3.OperationalError:
+        # In a folder that cannot be written SQLite has no place for its shared memory. With no
+        # log beside it, the file is complete in itself and nobody writes on it.
+        if log.exists() and log.stat().st_size:
+            raise
+        connection = _connect(path, "mode=ro&immutable=1")
     return connection
 
 
@@ -225,42 +336,6 @@ def _create_file(path: Path) -> None:
         ) from error
 
 
-def _refuse_folder(path: Path) -> None:
-    """Raises StoreError for a folder.
-
-    What else is no ledger, SQLite finds out. The file is never opened beside SQLite, not even for
-    a look at its first bytes: where a process closes a file, the system drops all locks that it
-    holds on it, those of its other connections too. Another process that closes the ledger then
-    takes itself for the last, and removes the log that this one goes on writing to.
-    """
-    if path.is_dir():
-        raise StoreError(f"{path}: must be a ledger file, and is a folder: name a file inside it")
-
-
-def _version(connection: sqlite3.Connection, path: Path) -> int:
-    """The ledger's version, 0 while it is empty; refuses what is not a ledger that can be used."""
-    application, version, tables = _marks(connection)
-    if not tables and not application and not version:
-        return 0
-    if application != APPLICATION_ID:
-        raise StoreError(
-            f"{path}: this SQLite database is not a ledger and was left as it is: "
-            "name another file with --ledger"
-        )
-    if version > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path}: this ledger was written by a newer version of areopagus (ledger version "
-            f"{version}, this one knows {SCHEMA_VERSION}) and was left as it is: "
-            f"upgrade areopagus, {_ELSEWHERE}"
-        )
-    needed = {"meta", "sessions", "intents", "calls", "failures"}
-    if version > 1:
-        needed.add("requests")
-    if version < 1 or not needed <= tables:
-        raise StoreError(f"{path}: this ledger is damaged (tables are missing): {_repair(path)}")
-    return version
-
-
 def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
     """Whose database it is, its version and its tables, all of one moment.
 
@@ -298,24 +373,6 @@ def _use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _bring_up_to_date(connection: sqlite3.Connection, path: Path) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    version = _version(connection, path)  # another process may have been first
-    if version == 0:
-        for statement in _SCHEMA.split(";\n"):
-            if statement.strip():
-                connection.execute(statement)
-        made = [("secret", secrets.token_bytes(32)), ("created_at", time.time())]
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", made)
-        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-    else:
-        for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
-            if version < number:
-                connection.execute(statement)
-    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
-    connection.execute("COMMIT")
-
-
 def _is_lock(error: sqlite3.Error) -> bool:
     return _code(error).startswith(("SQLITE_BUSY", "SQLITE_LOCKED"))
 
@@ -325,9 +382,8 @@ def _code(error: sqlite3.Error) -> str:
 
 
 def _repair(path: Path) -> str:
-    return (
-        f'put back a copy, or save what can be read with `sqlite3 "{path}" .recover`, {_ELSEWHERE}'
-    )
+    save = f'save what can be read with `sqlite3 "{path}" .recover`'
+    return f"put back a copy, {save}, or {_ELSEWHERE}"
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
@@ -341,7 +397,9 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     if code.startswith("SQLITE_FULL"):
         reason = "the disk is full; what was stored before is safe: free some space and go on"
     elif code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
-        reason = f"the ledger or its folder cannot be written: change its permissions, {_ELSEWHERE}"
+        reason = (
+            f"the ledger or its folder cannot be written: change its permissions, or {_ELSEWHERE}"
+        )
     elif code.startswith("SQLITE_NOTADB"):
         reason = (
             "this file is no ledger (it is not an SQLite database, or its beginning is damaged) "
@@ -350,11 +408,13 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     elif code.startswith("SQLITE_CORRUPT"):
         reason = f"the ledger is damaged ({error}) and was left as it is: {_repair(path)}"
     elif code.startswith("SQLITE_CANTOPEN"):
-        reason = f"the ledger cannot be opened: see to the permissions of its folder, {_ELSEWHERE}"
+        reason = (
+            f"the ledger cannot be opened: see to the permissions of its folder, or {_ELSEWHERE}"
+        )
     elif code.startswith("SQLITE_IOERR"):
         reason = (
             "the ledger could not be written or read (a quota, a limit on file size or a failing "
-            f"disk: {code}); what was stored before is safe: see to the disk, {_ELSEWHERE}"
+            f"disk: {code}); what was stored before is safe: see to the disk, or {_ELSEWHERE}"
         )
     else:
         reason = f"the ledger failed: {error} {code}".rstrip()
@@ -364,220 +424,23 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
 def _holders(path: Path) -> str:
     """Who may hold the lock, as far as the ledger knows."""
     try:
-        reader = open_for_reading(path)
+        store = SqliteStore(path, read_only=True)
         try:
-            live = [
-                session
-                for session in read_sessions(reader, only_open=True)
-                if session.process.pid != os.getpid() and not is_dead(session)
-            ]
+            found = store.rows(
+                "SELECT host, pid, process_started, heartbeat_at FROM sessions"
+                " WHERE ended_at IS NULL"
+            )
         finally:
-            reader.close()
-    except (StoreError, sqlite3.Error):
+            store.close()
+    except StoreError:
         return ""
-    if not live:
+    named = [
+        f"process {pid} on {host.split('/')[0]}"
+        for host, pid, started, heartbeat_at in found
+        if pid != os.getpid() and not is_dead(Process(host, pid, started), heartbeat_at)
+    ]
+    if not named:
         return (
             " (no other run is registered: look for a database tool or a backup that has it open)"
         )
-    named = (f"process {item.process.pid} on {item.process.host.split('/')[0]}" for item in live)
     return f" (open runs: {', '.join(named)})"
-
-
-def read_sessions(
-    connection: sqlite3.Connection, ids: Sequence[int] | None = None, *, only_open: bool = False
-) -> list[Session]:
-    """The sessions with these ids, or all; `only_open` leaves out those that were closed."""
-    found = connection.execute(
-        "SELECT id, host, pid, process_started, started_at, heartbeat_at, ended_at FROM sessions"
-        " WHERE (?1 IS NULL OR id IN (SELECT value FROM json_each(?1)))"
-        " AND (?2 = 0 OR ended_at IS NULL)",
-        (None if ids is None else json.dumps(list(ids)), int(only_open)),
-    ).fetchall()
-    return [
-        Session(row[0], ProcessIdentity(host=row[1], pid=row[2], started=row[3]), *row[4:])
-        for row in found
-    ]
-
-
-_MOST_MARKS = 500
-
-Outcome = TypeVar("Outcome")
-
-
-class SqliteStore:
-    """The ledger in this file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def place(self) -> str:
-        """The file's name."""
-        return str(self._path)
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
-
-    def reader(self) -> SqliteReader:
-        """Opens the file for looking; no writer waits for it."""
-        return SqliteReader(self._path, open_for_reading(self._path))
-
-    def writer(self) -> SqliteWriter:
-        """Opens the file for writing, and makes it where there is none."""
-        return SqliteWriter(self._path, open_for_writing(self._path))
-
-    def prune(self, statements: Sequence[str], values: dict[str, Any]) -> None:
-        """Does the deletions in one transaction and gives the space back."""
-        connection = open_for_writing(self._path)
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in statements:
-                connection.execute(statement, values)
-            connection.execute("COMMIT")
-            connection.execute("VACUUM")
-        except sqlite3.Error as error:
-            raise store_error(error, self._path) from error
-        finally:
-            connection.close()
-
-
-class SqliteReader:
-    """See `StoreConnection`."""
-
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self._path = path
-        self._connection = connection
-        ((self.version,),) = self.rows("PRAGMA user_version")
-
-    def rows(self, statement: str, **values: Any) -> list[Any]:
-        """The rows of a statement with named parameters."""
-        with self._told():
-            return self._connection.execute(statement, values).fetchall()
-
-    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
-        """The rows of a statement that ends with the column that must be among the chosen."""
-        found: list[Any] = []
-        with self._told():
-            for start in range(0, len(chosen), _MOST_MARKS):
-                part = chosen[start : start + _MOST_MARKS]
-                marks = ",".join("?" * len(part))
-                found += self._connection.execute(f"{statement} IN ({marks})", part).fetchall()
-        return found
-
-    def living(self, sessions: Collection[int]) -> set[int]:
-        """Told by the process of each, or where that is on another machine by its heartbeat."""
-        with self._told():
-            known = read_sessions(self._connection, sorted(sessions))
-        return {session.id for session in known if not is_dead(session)}
-
-    def size_bytes(self) -> int:
-        """The file with its log."""
-        log = self._path.with_name(f"{self._path.name}-wal")
-        return sum(part.stat().st_size for part in (self._path, log) if part.exists())
-
-    def close(self) -> None:
-        """Closes the connection."""
-        self._connection.close()
-
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise store_error(error, self._path) from error
-
-
-class SqliteWriter(SqliteReader):
-    """See `WritingConnection`."""
-
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        super().__init__(path, connection)
-        me, now = this_process(), time.time()
-        try:
-            cursor = connection.execute(
-                "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (me.host, me.pid, me.started, now, now),
-            )
-        except sqlite3.Error as error:
-            connection.close()
-            raise store_error(error, path) from error
-        self.session = int(cursor.lastrowid or 0)
-
-    def transaction(self, work: Callable[[], Outcome]) -> Outcome:
-        """What the work returns, when all that it wrote is on disk."""
-        connection = self._connection
-        with self._told():
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                outcome = work()
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        return outcome
-
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
-        """Inserts the rows in as few statements as possible.
-
-        The sqlite3 module gives up the interpreter's lock at every step of a statement, and beside
-        a busy event loop it waits up to a switch interval (5 ms) to get it back. One row a
-        statement would make a batch of thirty take a tenth of a second there.
-        """
-        start = 0
-        with self._told():
-            while start < len(rows):
-                size = min(64, 1 << ((len(rows) - start).bit_length() - 1))
-                part = rows[start : start + size]
-                self._connection.execute(
-                    _insertion(table, tuple(columns), size, tail),
-                    [value for row in part for value in row],
-                )
-                start += size
-
-    def change_among(self, statement: str, chosen: Sequence[Any]) -> None:
-        """A statement like that of `rows_among`, which changes rows or takes them away."""
-        self.rows_among(statement, chosen)
-
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """Number and key of the notes on these keys that other sessions made.
-
-        Notes have no index by key: each commit would write several pages of it, for a question
-        that the first and the last number answer where no other session has any.
-        """
-        ((least, most),) = self.rows(
-            "SELECT (SELECT min(id) FROM intents), (SELECT max(id) FROM intents)"
-        )
-        if least is None or {least >> SESSION_SHIFT, most >> SESSION_SHIFT} == {self.session}:
-            return []
-        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
-        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
-
-    def beat(self) -> None:
-        """Says that the session is alive."""
-        with self._told():
-            self._connection.execute(
-                "UPDATE sessions SET heartbeat_at = ? WHERE id = ?", (time.time(), self.session)
-            )
-
-    def end(self) -> None:
-        """Marks the session as ended and closes the file."""
-        try:
-            self._connection.execute(
-                "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self.session)
-            )
-        except sqlite3.Error:
-            pass  # the session is told from a live one by its process all the same
-        finally:
-            self._connection.close()
-
-
-@lru_cache(maxsize=64)
-def _insertion(table: str, columns: tuple[str, ...], size: int, tail: str) -> str:
-    row = f"({','.join('?' * len(columns))})"
-    return f"INSERT INTO {table}({', '.join(columns)}) VALUES {','.join([row] * size)} {tail}"  # noqa: S608 - names of our own

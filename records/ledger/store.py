@@ -1,23 +1,45 @@
-"""The protocols of a ledger's store (SQLite or PostgreSQL), and the statements that both share.
+"""The tables of a ledger, and what is done with them whichever database holds them (`Store`).
 
-How pending calls are noted, committed in groups and told from abandoned ones is written once, on
-top of these protocols; a store brings its connections and what its dialect does differently.
-Statements use named parameters (`:name`) and the SQL that both have.
+meta(name, value)              `secret`: 32 random bytes, made with the ledger, never exported
+sessions(id, host, pid, process_started, started_at, heartbeat_at, ended_at)
+                               one row for each opening for writing
+intents(id, key, backend, begun_at)
+                               calls in flight ("notes"); the id holds the session in its upper
+                               half, and is negative where the call was given up while it was
+                               sent
+calls(id, key, backend, endpoint, purpose, session, created_at, input_tokens, output_tokens,
+      cost_usd, finish_reason, answered_by, repeats, duplicates, duplicate_cost_usd,
+      request, reply, checksum)
+                               one row for each paid reply. `request` names a row of `requests`
+                               (version 1: is its text). `reply` is the JSON of `Reply`,
+                               deflated when above 2 kB; the columns from input_tokens to
+                               answered_by repeat it, so that totals need not unpack it.
+                               repeats: earlier attempts that a kill cut off and that may have
+                               been paid too. duplicates: replies to the same key that another
+                               process paid at the same time (the first one was kept), and
+                               their cost, NULL where one of them had no known price.
+                               checksum: CRC-32 of key and reply, NULL where the row was written
+                               before version 3.
+requests(name, description)    what is kept of requests beside their texts, as JSON: alike for
+                               all calls of a persona, and as long as most replies
+failures(id, key, backend, session, failed_at, fault, detail, status, attempts, may_be_billed)
+                               attempts that brought no reply
+capabilities(backend, rung, learned_at)
+                               the response format that a backend takes, once learned (`rung`)
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import zlib
+import secrets
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ...errors import StoreError
-from ..types import Reply, Usage
+from ..types import Reply
+from .encoding import decode_reply
 
 Outcome = TypeVar("Outcome")
 
@@ -30,105 +52,35 @@ SESSION_SHIFT = 32
 """A note's number holds the session that made it in its upper half. The note of a call that was
 given up while it was sent gets the negative of its number: of no session that lives."""
 
+TABLES = frozenset({"meta", "sessions", "intents", "calls", "failures"})
+"""Those that every version has."""
 
-class StoreConnection(Protocol):
-    """A connection that looks. Used by one thread at a time; every failure is a `StoreError`.
-
-    Attributes:
-        version: of the ledger's tables, when it was opened.
-    """
-
-    version: int
-
-    def rows(self, statement: str, **values: Any) -> list[Any]:
-        """The rows of a statement with named parameters."""
-        ...
-
-    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
-        """The rows of a statement that ends with the column that must be among the chosen."""
-        ...
-
-    def living(self, sessions: Collection[int]) -> set[int]:
-        """Those of these sessions that may still bring the outcome of a call they began."""
-        ...
-
-    def size_bytes(self) -> int:
-        """What the ledger takes on disk."""
-        ...
-
-    def close(self) -> None:
-        """Closes the connection."""
-        ...
-
-
-class WritingConnection(StoreConnection, Protocol):
-    """A connection that writes, under a session of its own.
-
-    Attributes:
-        session: number of the session, from 1 to 2**31.
-    """
-
-    session: int
-
-    def transaction(self, work: Callable[[], Outcome]) -> Outcome:
-        """What the work returns, when all that it wrote is durable.
-
-        The work may be done twice, where the first attempt left nothing behind; it is never in
-        the ledger twice.
-        """
-        ...
-
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
-        """Inserts the rows; `tail` is the conflict clause."""
-        ...
-
-    def change_among(self, statement: str, chosen: Sequence[Any]) -> None:
-        """A statement like that of `rows_among`, which changes rows or takes them away."""
-        ...
-
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """Number and key of the notes on these keys that other sessions made.
-
-        Until the transaction ends, nobody else gets an answer to this about the same keys.
-        """
-        ...
-
-    def beat(self) -> None:
-        """Says that the session is alive."""
-        ...
-
-    def end(self) -> None:
-        """Marks the session as ended, where that is possible, and closes the connection."""
-        ...
-
-
-class Store(Protocol):
-    """Where a ledger is kept.
-
-    Attributes:
-        place: its file or address, as it may be shown: without a password.
-        path: its file; None where it is on a server.
-    """
-
-    @property
-    def place(self) -> str: ...
-
-    @property
-    def path(self) -> Path | None: ...
-
-    def reader(self) -> StoreConnection:
-        """Opens the ledger for looking. Raises StoreError where there is none."""
-        ...
-
-    def writer(self) -> WritingConnection:
-        """Opens the ledger for writing, and makes it where there is none."""
-        ...
-
-    def prune(self, statements: Sequence[str], values: dict[str, Any]) -> None:
-        """Does the deletions in one transaction and gives the space back."""
-        ...
+_SINCE_2 = "CREATE TABLE requests(name {key} PRIMARY KEY, description {text} NOT NULL){by_name}"
+_SINCE_3 = "ALTER TABLE calls ADD COLUMN checksum {integer}"
+_SCHEMA = f"""
+{_SINCE_2};
+CREATE TABLE meta(name {{text}} PRIMARY KEY, value {{bytes}} NOT NULL){{by_name}};
+CREATE TABLE sessions(
+    id {{session_id}}, host {{text}} NOT NULL, pid {{integer}} NOT NULL,
+    process_started {{text}} NOT NULL, started_at {{real}} NOT NULL, heartbeat_at {{real}} NOT NULL,
+    ended_at {{real}});
+CREATE TABLE intents(
+    id {{integer}} PRIMARY KEY, key {{key}} NOT NULL, backend {{text}} NOT NULL,
+    begun_at {{real}} NOT NULL);
+CREATE TABLE calls(
+    id {{id}}, key {{key}} NOT NULL UNIQUE, backend {{text}} NOT NULL,
+    endpoint {{text}} NOT NULL, purpose {{text}} NOT NULL, session {{integer}} NOT NULL,
+    created_at {{real}} NOT NULL, input_tokens {{integer}}, output_tokens {{integer}},
+    cost_usd {{real}}, finish_reason {{text}}, answered_by {{text}}, repeats {{integer}} NOT NULL,
+    duplicates {{integer}} NOT NULL DEFAULT 0, duplicate_cost_usd {{real}},
+    request {{text}} NOT NULL, reply {{bytes}} NOT NULL, checksum {{integer}});
+CREATE TABLE failures(
+    id {{id}}, key {{text}} NOT NULL, backend {{text}} NOT NULL, session {{integer}} NOT NULL,
+    failed_at {{real}} NOT NULL, fault {{text}} NOT NULL, detail {{text}} NOT NULL,
+    status {{integer}}, attempts {{integer}} NOT NULL, may_be_billed {{integer}} NOT NULL);
+CREATE TABLE capabilities(
+    backend {{text}} PRIMARY KEY, rung {{text}} NOT NULL, learned_at {{real}} NOT NULL){{by_name}}
+"""
 
 
 def opened_before_fork(place: str) -> StoreError:
@@ -140,84 +92,207 @@ def opened_before_fork(place: str) -> StoreError:
     )
 
 
-DEFLATE_ABOVE_BYTES = 2048
+class Store(ABC):
+    """A ledger that is open in a database; for one thread at a time.
 
-_encode_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_REPLY_FIELDS = tuple(field.name for field in fields(Reply) if field.name not in ("text", "usage"))
-_USAGE_FIELDS = tuple(field.name for field in fields(Usage))
+    A subclass is one kind of database. Statements use named parameters (`:name`) and the SQL that
+    all of them have. Every failure is a `StoreError`.
 
-
-def encode_reply(reply: Reply) -> bytes:
-    """The reply as UTF-8 JSON without its empty fields, deflated when above 2 kB.
-
-    A lone surrogate, which a hostile endpoint can send, goes through unchanged.
+    Attributes:
+        place: its file or address, as it may be shown: without a password.
+        path: its file; None where it is on a server.
+        version: of the tables, when they were opened.
+        session: number of this session, from 1 to 2**31; 0 where it was opened for reading.
     """
-    values: dict[str, Any] = {"text": reply.text}
-    for name in _REPLY_FIELDS:
-        value = getattr(reply, name)
-        if value is not None:
-            values[name] = value
-    usage = reply.usage
-    values["usage"] = {
-        name: value for name in _USAGE_FIELDS if (value := getattr(usage, name)) is not None
-    }
-    packed = _encode_json(values).encode("utf-8", "surrogatepass")
-    return zlib.compress(packed, 6) if len(packed) > DEFLATE_ABOVE_BYTES else packed
+
+    types: ClassVar[Mapping[str, str]]
+    """What the columns of the tables are called in this kind of database."""
+    among: ClassVar[str]
+    """The condition that a column is one of `:chosen`."""
+    elsewhere: ClassVar[str]
+    """How a user names another ledger."""
+
+    place: str
+    path: Path | None = None
+    version: int = 0
+    session: int = 0
+
+    # What each kind of database does in its own way
+
+    @abstractmethod
+    def rows(self, statement: str, **values: Any) -> list[Any]:
+        """The rows of a statement; none where it has none."""
+
+    @abstractmethod
+    def transaction(self, work: Callable[[], Outcome]) -> Outcome:
+        """What the work returns, when all that it wrote is durable.
+
+        The work may be done twice, where the first attempt left nothing behind; it is never in
+        the ledger twice.
+        """
+
+    @abstractmethod
+    def insert(
+        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
+    ) -> None:
+        """Inserts the rows; `tail` is the conflict clause, on the first column."""
+
+    @abstractmethod
+    def array(self, values: Sequence[Any]) -> str:
+        """Values as `:chosen` takes them."""
+
+    @abstractmethod
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """Number and key of the notes on these keys that other sessions made.
+
+        Until the transaction ends, nobody else gets an answer to this about the same keys.
+        """
+
+    @abstractmethod
+    def living(self, sessions: Collection[int]) -> set[int]:
+        """Those of these sessions that may still bring the outcome of a call they began."""
+
+    @abstractmethod
+    def size_bytes(self) -> int:
+        """What the ledger takes on disk."""
+
+    @abstractmethod
+    def give_back_space(self) -> None:
+        """Gives back to the system what rows took that are gone."""
+
+    @abstractmethod
+    def beat(self) -> None:
+        """Says that the session is alive."""
+
+    @abstractmethod
+    def close(self, *, end_session: bool = True) -> None:
+        """Closes the connection, and marks the session as ended where that is possible."""
+
+    # What is the same in all of them
+
+    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
+        """The rows of a statement that ends with the column that must be among the chosen."""
+        if not chosen:
+            return []
+        return self.rows(f"{statement} {self.among}", chosen=self.array(chosen))
+
+    def replies(self, keys: Sequence[str]) -> tuple[dict[str, Reply], dict[str, str]]:
+        """The stored replies of these calls, and why others that are stored cannot be read."""
+        sums = "checksum" if self.version >= 3 else "NULL"
+        found: dict[str, Reply] = {}
+        unreadable: dict[str, str] = {}
+        for key, stored, expected in self.rows_among(
+            f"SELECT key, reply, {sums} FROM calls WHERE key",  # noqa: S608
+            keys,
+        ):
+            try:
+                found[key] = decode_reply(key, stored, expected)
+            except ValueError as error:
+                unreadable[key] = str(error)
+        return found, unreadable
+
+    def dead(self, numbers: Sequence[int]) -> list[int]:
+        """Those of these notes whose session is over, so that nobody will bring an outcome."""
+        owners = {number >> SESSION_SHIFT for number in numbers}
+        if not owners:
+            return []
+        living = self.living(owners)
+        return [number for number in numbers if number >> SESSION_SHIFT not in living]
+
+    def abandoned(self) -> int:
+        """Calls that were in flight when their process ended, and that nobody has a reply to."""
+        found = self.rows("SELECT id FROM intents WHERE key NOT IN (SELECT key FROM calls)")
+        return len(self.dead([number for (number,) in found]))
+
+    def write(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
+        """Writes rows in one transaction; a result for each row, by kind.
+
+        Args:
+            batch: rows by kind, which is a name of `KINDS`.
+        """
+        return self.transaction(
+            lambda: {kind: KINDS[kind](self, batch[kind]) for kind in KINDS if kind in batch}
+        )
+
+    def make_tables(self) -> None:
+        """Makes the tables, within a transaction."""
+        for statement in _SCHEMA.split(";\n"):
+            self.rows(statement.format(**self.types))
+        for name, value in self.first_meta().items():
+            self.rows("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
+
+    def first_meta(self) -> dict[str, Any]:
+        """What `meta` holds in a new ledger."""
+        return {"secret": secrets.token_bytes(32), "created_at": str(time.time()).encode()}
+
+    def upgrade_tables(self, version: int) -> None:
+        """Brings tables of an earlier version up to date, within a transaction."""
+        for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
+            if version < number:
+                self.rows(statement.format(**self.types))
+
+    def check_version(self, version: int, tables: Collection[str]) -> None:
+        """Raises StoreError for a ledger of a newer version, and one that lacks tables."""
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.place}: this ledger was written by a newer version of areopagus (ledger "
+                f"version {version}, this one knows {SCHEMA_VERSION}) and was left as it is: "
+                f"upgrade areopagus, or {self.elsewhere}"
+            )
+        needed = TABLES if version == 1 else TABLES | {"requests"}
+        if version < 1 or not needed <= set(tables):
+            raise StoreError(
+                f"{self.place}: this ledger is damaged (tables are missing): put back a copy, or "
+                f"{self.elsewhere}"
+            )
 
 
-def checksum(key: str, stored: bytes) -> int:
-    """CRC-32 of a call's key and its stored reply, from 0 to 2**32 - 1."""
-    return zlib.crc32(stored, zlib.crc32(key.encode()))
+def _describe(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+    # In one order, so that writers who describe the same at once do not wait for each other.
+    columns = ("name", "description")
+    store.insert("requests", columns, sorted(rows), tail="ON CONFLICT(name) DO NOTHING")
+    return [None] * len(rows)
 
 
-def decode_reply(key: str, stored: bytes, expected: int | None) -> Reply:
-    """The reverse of `encode_reply`.
+def _forget_unreadable(store: Store, keys: Sequence[Any]) -> Sequence[Any]:
+    """Takes the calls away whose replies cannot be read, unless somebody has put them right."""
+    _, unreadable = store.replies(keys)
+    store.rows_among("DELETE FROM calls WHERE key", sorted(unreadable))
+    return [None] * len(keys)
 
-    Args:
-        key: the call's key.
-        stored: what the ledger holds.
-        expected: its checksum; None where it was stored before there were any.
 
-    Raises:
-        ValueError: it is not what was once stored.
+def _abandon(store: Store, numbers: Sequence[Any]) -> Sequence[Any]:
+    store.rows_among("UPDATE intents SET id = -id WHERE id", sorted(numbers))
+    return [None] * len(numbers)
+
+
+def _begin(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+    """Notes the calls.
+
+    Returns:
+        For each row, the notes on its key that killed processes, or calls that were given up, have
+        left. None where nothing was noted, because the row is a claim and the call is answered, or
+        in flight in another session that lives.
     """
-    try:
-        if expected is not None and checksum(key, stored) != expected:
-            raise ValueError("its checksum is wrong")
-        packed = stored if stored[:1] == b"{" else zlib.decompress(stored)
-        reply = Reply.from_json(json.loads(packed))
-    except (zlib.error, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError("it is no stored reply") from error
-    if not isinstance(reply.text, str | None) or not isinstance(reply.cost_usd, float | int | None):
-        raise ValueError("it is no stored reply")
-    return reply
+    others: dict[str, list[int]] = {}
+    for number, key in store.notes_of_others(list({row[1] for row in rows})):
+        others.setdefault(key, []).append(number)
+    dead = set(store.dead([number for ids in others.values() for number in ids]))
+    taken = {key for key, ids in others.items() if not dead.issuperset(ids)}
+    claimed = list({row[1] for row in rows if row[-1]} - taken)
+    taken |= {key for (key,) in store.rows_among("SELECT key FROM calls WHERE key", claimed)}
+    noted: list[Any] = []
+    results: list[tuple[int, ...] | None] = []
+    for *note, is_claim in rows:
+        key = note[1]
+        if is_claim and key in taken:
+            results.append(None)
+        else:
+            noted.append(note)
+            results.append(tuple(number for number in others.get(key, ()) if number in dead))
+    store.insert("intents", ("id", "key", "backend", "begun_at"), noted)
+    return results
 
-
-def stored_replies(connection: StoreConnection, keys: Sequence[str]) -> list[Any]:
-    """Key, stored reply and checksum of those of these calls that the ledger holds."""
-    sums = "checksum" if connection.version >= 3 else "NULL"
-    return connection.rows_among(f"SELECT key, reply, {sums} FROM calls WHERE key", keys)  # noqa: S608
-
-
-def encode_request(request: Mapping[str, Any]) -> tuple[str, str]:
-    """A name for the request's metadata, and these as compact JSON text that a database takes."""
-    text = plain_text(_encode_json(dict(request)))
-    return _name_of(text), text
-
-
-@lru_cache(maxsize=1024)
-def _name_of(text: str) -> str:
-    """Half of a SHA-256 in hex digits: no JSON object begins so, and none is named like another."""
-    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
-
-
-def plain_text(text: str) -> str:
-    r"""The text as a database takes it: lone surrogates written out as \udXXX."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-UNANSWERED = "SELECT id FROM intents WHERE key NOT IN (SELECT key FROM calls)"
-"""Notes of calls that nobody has a reply to."""
 
 _CALL_COLUMNS = (
     "key",
@@ -236,6 +311,21 @@ _CALL_COLUMNS = (
     "reply",
     "checksum",
 )
+
+
+def _finish(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+    store.insert(
+        "calls",
+        _CALL_COLUMNS,
+        [row for row, _ in rows],
+        # The first reply is the one that others may have built on.
+        tail="ON CONFLICT(key) DO UPDATE SET duplicates = calls.duplicates + 1,"
+        " duplicate_cost_usd = CASE WHEN calls.duplicates = 0 THEN excluded.cost_usd"
+        " ELSE calls.duplicate_cost_usd + excluded.cost_usd END",
+    )
+    return _end(store, rows)
+
+
 _FAILURE_COLUMNS = (
     "key",
     "backend",
@@ -249,95 +339,19 @@ _FAILURE_COLUMNS = (
 )
 
 
-def apply(
-    connection: WritingConnection, batch: Mapping[str, Sequence[Any]]
-) -> dict[str, Sequence[Any]]:
-    """Writes the rows of every kind; a result for each row, by kind."""
-    return {kind: write(connection, batch[kind]) for kind, write in _KINDS.items() if kind in batch}
+def _fail(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+    store.insert("failures", _FAILURE_COLUMNS, [row for row, _ in rows if row is not None])
+    return _end(store, rows)
 
 
-def of_the_dead(connection: StoreConnection, numbers: Sequence[int], own: int | None) -> list[int]:
-    """Those of these notes whose session is over and that nobody will bring an outcome for."""
-    owners = {number >> SESSION_SHIFT for number in numbers} - {own}
-    if not owners:
-        return []
-    dead = owners - connection.living(owners)
-    return [number for number in numbers if number >> SESSION_SHIFT in dead]
-
-
-def _describe(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    # In one order, so that writers who describe the same at once do not wait for each other.
-    columns = ("name", "description")
-    connection.insert("requests", columns, sorted(rows), tail="ON CONFLICT(name) DO NOTHING")
+def _end(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+    ended = sorted(number for _, numbers in rows for number in numbers)
+    store.rows_among("DELETE FROM intents WHERE id", ended)
     return [None] * len(rows)
 
 
-def _forget_unreadable(connection: WritingConnection, keys: Sequence[Any]) -> Sequence[Any]:
-    """Takes the calls away whose replies cannot be read, unless somebody has put them right."""
-    lost: list[str] = []
-    for key, stored, expected in stored_replies(connection, keys):
-        try:
-            decode_reply(key, stored, expected)
-        except ValueError:
-            lost.append(key)
-    connection.change_among("DELETE FROM calls WHERE key", lost)
-    return [None] * len(keys)
-
-
-def _abandon(connection: WritingConnection, numbers: Sequence[Any]) -> Sequence[Any]:
-    connection.change_among("UPDATE intents SET id = -id WHERE id", numbers)
-    return [None] * len(numbers)
-
-
-def _begin(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    """Notes the calls.
-
-    Returns:
-        For each row, the notes on its key that killed processes, or calls that were given up, have
-        left. None where nothing was noted, because the row is a claim and the call is answered, or
-        in flight in another session that lives.
-    """
-    others: dict[str, list[int]] = {}
-    for number, key in connection.notes_of_others(list({row[1] for row in rows})):
-        others.setdefault(key, []).append(number)
-    numbers = [number for ids in others.values() for number in ids]
-    dead = set(of_the_dead(connection, numbers, connection.session))
-    taken = {key for key, ids in others.items() if not dead.issuperset(ids)}
-    claimed = list({row[1] for row in rows if row[-1]} - taken)
-    taken |= {key for (key,) in connection.rows_among("SELECT key FROM calls WHERE key", claimed)}
-    noted: list[Any] = []
-    results: list[tuple[int, ...] | None] = []
-    for *note, is_claim in rows:
-        key = note[1]
-        if is_claim and key in taken:
-            results.append(None)
-        else:
-            noted.append(note)
-            results.append(tuple(number for number in others.get(key, ()) if number in dead))
-    connection.insert("intents", ("id", "key", "backend", "begun_at"), noted)
-    return results
-
-
-def _finish(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    connection.insert(
-        "calls",
-        _CALL_COLUMNS,
-        [row for row, _ in rows],
-        # The first reply is the one that others may have built on.
-        tail="ON CONFLICT(key) DO UPDATE SET duplicates = calls.duplicates + 1,"
-        " duplicate_cost_usd = CASE WHEN calls.duplicates = 0 THEN excluded.cost_usd"
-        " ELSE calls.duplicate_cost_usd + excluded.cost_usd END",
-    )
-    return _end(connection, rows)
-
-
-def _fail(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    connection.insert("failures", _FAILURE_COLUMNS, [row for row, _ in rows if row is not None])
-    return _end(connection, rows)
-
-
-def _learn(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    connection.insert(
+def _learn(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+    store.insert(
         "capabilities",
         ("backend", "rung", "learned_at"),
         rows,
@@ -347,13 +361,7 @@ def _learn(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
     return [None] * len(rows)
 
 
-def _end(connection: WritingConnection, rows: Sequence[Any]) -> Sequence[Any]:
-    ended = [number for _, numbers in rows for number in numbers]
-    connection.change_among("DELETE FROM intents WHERE id", ended)
-    return [None] * len(rows)
-
-
-_KINDS: dict[str, Callable[[WritingConnection, Sequence[Any]], Sequence[Any]]] = {
+KINDS: dict[str, Callable[[Store, Sequence[Any]], Sequence[Any]]] = {
     "forget": _forget_unreadable,
     "abandon": _abandon,
     "describe": _describe,
@@ -362,3 +370,4 @@ _KINDS: dict[str, Callable[[WritingConnection, Sequence[Any]], Sequence[Any]]] =
     "fail": _fail,
     "capability": _learn,
 }
+"""What can be written, in the order in which a batch is."""

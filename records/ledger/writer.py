@@ -12,7 +12,7 @@ from typing import Any
 
 from ...errors import StoreError
 from .session import HEARTBEAT_S
-from .store import Store, apply
+from .store import Store
 
 APART_S = 0.05
 """From one commit to the next where nobody is held up. Answers that come one by one would else be
@@ -32,7 +32,7 @@ class _Waiting:
 
 
 class LedgerWriter:
-    """Owns the connection that writes; commits all that is pending at once.
+    """Owns the store that writes; commits all that is pending at once.
 
     While one commit runs, the next batch gathers, and for `APART_S` after it began unless somebody
     cannot go on without what is waiting. After an error that cannot pass, such as a full disk,
@@ -40,21 +40,17 @@ class LedgerWriter:
     """
 
     def __init__(self, store: Store) -> None:
-        self._place = store.place
-        self._connection = store.writer()
+        self._store = store
         self._condition = threading.Condition()
         self._queue: list[_Waiting] = []
         self._hurried = False
         self._idle = False
         self._closing = False
         self._broken: StoreError | None = None
-        self.session = self._connection.session
+        self.session = store.session
         self._thread = threading.Thread(
             target=self._run, name=f"areopagus-ledger-{self.session}", daemon=True
         )
-
-    def start(self) -> None:
-        """Starts the thread."""
         self._thread.start()
 
     def write(self, kind: str, row: Any, *, soon: bool = False) -> asyncio.Future[Any]:
@@ -63,7 +59,7 @@ class LedgerWriter:
         A caller that is cancelled while it waits does not take the row with it.
 
         Args:
-            kind: what the row is; see `store.apply`.
+            kind: what the row is; see `store.KINDS`.
             row: its values.
             soon: whether something is held up until it is committed.
 
@@ -88,25 +84,21 @@ class LedgerWriter:
                 self._condition.notify()
 
     def close(self) -> None:
-        """Writes what is pending, marks the session ended, and closes the connection."""
+        """Writes what is pending, marks the session as ended, and closes the store."""
         with self._condition:
             if self._closing:
                 return
             self._closing = True
             self._condition.notify()
-        if self._thread.is_alive():
-            self._thread.join()
-        if self._broken is None:
-            self._connection.end()
-        else:
-            self._connection.close()
+        self._thread.join()
+        self._store.close(end_session=self._broken is None)
 
     def _hand_over(self, waiting: _Waiting, *, soon: bool = False) -> None:
         with self._condition:
             if self._broken is not None:
                 raise self._broken
             if self._closing:
-                raise StoreError(f"{self._place}: the ledger is closed")
+                raise StoreError(f"{self._store.place}: the ledger is closed")
             self._queue.append(waiting)
             if self._idle or (soon and not self._hurried):
                 self._condition.notify()
@@ -139,13 +131,14 @@ class LedgerWriter:
             try:
                 if time.monotonic() - heartbeat >= HEARTBEAT_S:
                     heartbeat = time.monotonic()
-                    self._connection.beat()
+                    self._store.beat()
                 if batch:
                     self._commit(batch)
             except StoreError as error:
                 self._break(batch, error)
             except BaseException as error:
-                self._break(batch, StoreError(f"{self._place}: the ledger failed: {error!r}"))
+                place = self._store.place
+                self._break(batch, StoreError(f"{place}: the ledger failed: {error!r}"))
             self._tell(batch)
 
     def _commit(self, batch: Sequence[_Waiting]) -> None:
@@ -153,7 +146,7 @@ class LedgerWriter:
         for waiting in batch:
             by_kind.setdefault(waiting.kind, []).append(waiting)
         rows = {kind: [waiting.row for waiting in group] for kind, group in by_kind.items()}
-        results = self._connection.transaction(lambda: apply(self._connection, rows))
+        results = self._store.write(rows)
         for kind, group in by_kind.items():
             for waiting, result in zip(group, results[kind], strict=True):
                 waiting.result = result

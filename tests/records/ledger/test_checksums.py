@@ -14,8 +14,8 @@ import pytest
 from areopagus import Panel
 from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger.admin import recent_calls, whole_call
-from areopagus.records.ledger.ledger import store_at
-from areopagus.records.ledger.store import checksum, decode_reply
+from areopagus.records.ledger.encoding import checksum, decode_reply
+from areopagus.records.ledger.ledger import open_store
 from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
 
@@ -45,7 +45,7 @@ async def pay(ledger: Ledger, number: int, text: str) -> None:
 
 
 def stored(place: Place, number: int) -> bytes:
-    reader = store_at(place).reader()
+    reader = open_store(place, read_only=True)
     try:
         ((found,),) = reader.rows("SELECT reply FROM calls WHERE key = :key", key=key(number))
     finally:
@@ -56,15 +56,15 @@ def stored(place: Place, number: int) -> bytes:
 def damage(place: Place, number: int, change: Damage) -> None:
     changed = change(stored(place, number)).hex()
     value = f"x'{changed}'" if isinstance(place, Path) else f"decode('{changed}', 'hex')"
-    writer = store_at(place).writer()
+    writer = open_store(place, read_only=False)
     writer.rows(f"UPDATE calls SET reply = {value} WHERE key = :key", key=key(number))
-    writer.end()
+    writer.close()
 
 
 def without_checksums(place: Place) -> None:
-    writer = store_at(place).writer()
+    writer = open_store(place, read_only=False)
     writer.rows("UPDATE calls SET checksum = NULL")
-    writer.end()
+    writer.close()
 
 
 def _one_bit(reply: bytes) -> bytes:
@@ -154,10 +154,10 @@ async def test_a_value_of_another_type_in_a_file_is_no_reply(tmp_path: Path) -> 
         for number in (1, 2, 3):
             await pay(ledger, number, "yes")
     without_checksums(path)
-    writer = store_at(path).writer()
+    writer = open_store(path, read_only=False)
     writer.rows("UPDATE calls SET reply = 7 WHERE key = :key", key=key(1))
     writer.rows("UPDATE calls SET reply = 'words' WHERE key = :key", key=key(2))
-    writer.end()
+    writer.close()
     with Ledger.open(path) as ledger:
         assert set(ledger.lookup([key(1), key(2), key(3)])) == {key(3)}
 
@@ -191,10 +191,10 @@ async def test_a_run_asks_again_for_the_one_vote_that_was_damaged(tmp_path: Path
 
     before = await scored()
     asked = len(backend.requests)
-    writer = store_at(path).writer()
+    writer = open_store(path, read_only=False)
     ((lost,),) = writer.rows("SELECT min(key) FROM calls")
     writer.rows("UPDATE calls SET reply = x'00' WHERE key = :key", key=lost)
-    writer.end()
+    writer.close()
     assert await scored() == before
     assert len(backend.requests) == asked + 1
     assert await scored() == before

@@ -23,8 +23,8 @@ import pytest
 from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
 from areopagus.records.ledger.admin import ledger_stats, prune, recent_calls, whole_call
-from areopagus.records.ledger.ledger import store_at
-from areopagus.records.ledger.sqlite import _version, open_for_writing
+from areopagus.records.ledger.ledger import open_store
+from areopagus.records.ledger.sqlite import _marks
 from areopagus.records.ledger.store import SCHEMA_VERSION
 from areopagus.records.types import Reply, Usage
 
@@ -485,7 +485,7 @@ def test_four_processes_write_one_ledger_at_once(place: Place) -> None:
 def test_a_ledger_that_another_process_is_making_is_no_strangers_database(path: Path) -> None:
     path.parent.mkdir()
     path.touch()
-    maker = threading.Thread(target=lambda: open_for_writing(path).close())
+    maker = threading.Thread(target=lambda: Ledger.open(path).close())
 
     class Slow:
         """A connection between whose looks the other makes the ledger, if it can."""
@@ -506,17 +506,17 @@ def test_a_ledger_that_another_process_is_making_is_no_strangers_database(path: 
             return found
 
     with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as inner:
-        assert _version(Slow(inner), path) == 0  # type: ignore[arg-type]
+        assert _marks(Slow(inner)) == (0, 0, set())  # type: ignore[arg-type]
         maker.join()
-        assert _version(inner, path) == SCHEMA_VERSION
+        assert _marks(inner)[1] == SCHEMA_VERSION
 
 
 def _rows(place: Place, statement: str) -> list[Any]:
-    writer = store_at(place).writer()
+    writer = open_store(place, read_only=False)
     try:
         return [tuple(row) for row in writer.rows(statement)]
     finally:
-        writer.end()
+        writer.close()
 
 
 def _made_by(version: int, place: Place) -> None:
@@ -530,10 +530,10 @@ def _made_by(version: int, place: Place) -> None:
         if isinstance(place, Path)
         else f"UPDATE meta SET value = '{version}' WHERE name = 'version'"
     )
-    writer = store_at(place).writer()
+    writer = open_store(place, read_only=False)
     for statement in statements:
         writer.rows(statement)
-    writer.end()
+    writer.close()
 
 
 async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None:
@@ -648,7 +648,7 @@ async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> No
         await first.begin(key(1), backend="b")
         await second.begin(key(1), backend="b")
         await first.begin(key(2), backend="b")
-        writers = [ledger._writer._connection for ledger in (first, second)]  # type: ignore[union-attr]
+        writers = [ledger._writer._store for ledger in (first, second)]  # type: ignore[union-attr]
         asked = [key(1), key(2), key(3)]
         found = [sorted(row[1] for row in writer.notes_of_others(asked)) for writer in writers]
         assert found == [[key(1)], [key(1), key(2)]]

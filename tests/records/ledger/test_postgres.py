@@ -29,6 +29,7 @@ from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger import postgres as ledger_postgres
 from areopagus.records.ledger.address import PostgresAddress, without_password
 from areopagus.records.ledger.admin import ledger_stats
+from areopagus.records.ledger.ledger import open_store
 from areopagus.records.ledger.postgres import Link, ServerGoneError, told
 from areopagus.records.types import Reply
 from areopagus.testing import ScriptedBackend
@@ -52,11 +53,11 @@ def address(postgres: PostgresServer, request: pytest.FixtureRequest) -> str:
 
 
 def run(address: str, statement: str) -> list[Any]:
-    writer = ledger_postgres.PostgresStore(PostgresAddress.parse(address)).writer()
+    writer = open_store(address, read_only=False)
     try:
         return list(writer.rows(statement))
     finally:
-        writer.end()
+        writer.close()
 
 
 def test_many_that_open_a_new_ledger_at_once_make_one(address: str) -> None:
