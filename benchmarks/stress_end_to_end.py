@@ -9,6 +9,7 @@ was called. The estimator layer by itself, over thousands of studies: simulate_s
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
@@ -20,7 +21,9 @@ import numpy as np
 from areopagus import Panel
 from areopagus.stressing import StressPlan, stress
 from areopagus.testing import ProviderServer
-from areopagus.testing.stress_world import FRAMINGS, StressWorld
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "stress"))
+from stress_world import FRAMINGS, StressWorld
 
 PLANTED = {
     "empirical_i": {"conceptual_clarity": 0.8},

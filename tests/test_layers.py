@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
+import pytest
 from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def _loggers() -> Iterator[None]:
+    """The linter sets logging up for itself, and switches off all loggers that there are."""
+    loggers = [each for each in logging.Logger.manager.loggerDict.values() if _is_on(each)]
+    yield
+    for each in loggers:
+        each.disabled = False  # type: ignore[union-attr]
+
+
+def _is_on(logger: object) -> bool:
+    return isinstance(logger, logging.Logger) and not logger.disabled
 
 
 def test_every_layer_knows_only_those_below_it() -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from processes import Command, areopagus, until
+from stress_world import StressWorld
 
 from areopagus.testing import ProviderServer
-from areopagus.testing.stress_world import StressWorld
 
 WORLD = StressWorld({"emotion_agree": {"pluralistic_engagement": 2.0}}, n_prompts=6)
 

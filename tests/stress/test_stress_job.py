@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stress_world import FRAMINGS, StressWorld
 
 from areopagus import Panel
 from areopagus.errors import InputError
@@ -17,7 +18,6 @@ from areopagus.rubrics import load_rubric
 from areopagus.stressing import StressJob, StressPlan, StressRun, stress
 from areopagus.stressing.job import estimate_stages
 from areopagus.testing import Fault, ProviderServer, ScriptedJudge, ServedReply, ServedRequest
-from areopagus.testing.stress_world import FRAMINGS, StressWorld
 
 PERSONAS = ["historian"]
 DIMENSIONS = [dimension.id for dimension in load_rubric("critical_thinking").dimensions]

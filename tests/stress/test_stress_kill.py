@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from after_a_kill import settled, stored, stored_twice
 from processes import Command, until
+from stress_world import StressWorld
 from test_stress_command import COMMAND, write_models, write_prompts
 
 from areopagus.stressing import StressRun
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
-from areopagus.testing.stress_world import StressWorld
 
 IN_FLIGHT = 8
 # Whose calls are counted, and between which shares of them the process is killed: in each of the

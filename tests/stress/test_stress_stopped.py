@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stress_world import StressWorld
 from test_stress_command import areopagus, write_prompts
 
 from areopagus import Panel
@@ -14,7 +15,6 @@ from areopagus.stressing import StressJob, StressRun, stress
 from areopagus.stressing.job import estimate_stages
 from areopagus.stressing.page_again import stress_page_of
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
-from areopagus.testing.stress_world import StressWorld
 
 WORLD = StressWorld(n_prompts=2, judge_sd=0.0)
 PRICE = "    max_tokens: 300\n    prices: {input: 1.0, output: 2.0}\n"

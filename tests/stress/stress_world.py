@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any
 
-from .exchange import ScriptedJudge, ServedReply, ServedRequest
-from .scripted import draw, per_model
+from areopagus.testing import ScriptedJudge, ServedReply, ServedRequest, per_model
+from areopagus.testing.scripted import draw
 
 FRAMINGS = ("empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree")
 
