@@ -183,7 +183,9 @@ def run(
     """Calls a second, seconds before the first call, and seconds in all."""
     from areopagus import Panel
     from areopagus.engines import RayEngine
-    from areopagus.experiment.score import ScoreJob, run_job
+    from areopagus.experiment.config import ScoreConfig
+    from areopagus.experiment.job import run_job
+    from areopagus.experiment.score import ScoreJob
     from areopagus.records.readers.responses import ResponseSource
 
     model = {
@@ -204,7 +206,8 @@ def run(
     watching = threading.Thread(target=watch)
     with tempfile.TemporaryDirectory() as folder, Panel(model, ledger=ledger) as panel:
         watching.start()
-        job = ScoreJob(panel.spec, ResponseSource(rows(responses)), out=folder, engine=engine)
+        config = ScoreConfig(out=folder)
+        job = ScoreJob(panel.spec, ResponseSource(rows(responses)), config, engine=engine)
         done = run_job(job)
         over.set()
         watching.join()

@@ -14,7 +14,7 @@ from pydantic import ValidationError as FieldError
 
 from ...catalogue import SUFFIXES, FoundDocument, folder_entries, list_documents
 from ...errors import SHOWN_FAULTS, InputError, InputFault
-from ...experiment.backends import faults_of
+from ...experiment.config import faults_of
 from ...yaml_files import read_document, read_documents
 
 PACKAGE = "areopagus.audits.hidden_bias"

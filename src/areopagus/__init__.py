@@ -23,7 +23,7 @@ _HOME = {
     "PanelSpec": ".graphs.panel_spec",
     "Persona": ".personas",
     "Prices": ".judges.models.backend",
-    "Progress": ".experiment.score",
+    "Progress": ".experiment.job",
     "PromptRun": ".prompting",
     "ProviderError": ".errors",
     "RescoreRun": ".attacking",

@@ -15,9 +15,9 @@ from .errors import InputError as InputError
 from .errors import InputFault as InputFault
 from .errors import ProviderError as ProviderError
 from .errors import StoreError as StoreError
+from .experiment.job import Progress as Progress
 from .experiment.respond import arespond as arespond
 from .experiment.respond import respond as respond
-from .experiment.score import Progress as Progress
 from .experiment.session import Session as Session
 from .graphs.panel_spec import PanelSpec as PanelSpec
 from .judges.models.backend import BackendSpec as BackendSpec

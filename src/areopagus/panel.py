@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from pydantic import ValidationError
 
-from .async_runner import run_async, run_stoppable, run_sync
+from .async_runner import run_async, run_sync
 from .errors import InputError, InputFault
-from .experiment.backends import Model, faults_of, sorted_models
-from .experiment.config import JobOptions, job_of, rule_of
-from .experiment.session import SingleScores, sample_from
+from .experiment.backends import Model, sorted_models
+from .experiment.config import faults_of
+from .experiment.single import SingleScores, sample_from
 from .graphs.panel_spec import PanelSpec, judge_id
 from .judges.factory import backend_of
 from .judges.judge import Judge
@@ -26,15 +26,21 @@ from .judges.templates import JudgeTemplate, list_templates, load_template
 from .personas import Persona, list_personas, load_personas
 from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import Rubric, list_rubrics, load_rubric
+from .scoring import (
+    PromptScoreOptions,
+    ScoreOptions,
+    prompt_score_job,
+    score_estimate,
+    score_job,
+)
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
-    from .experiment.ask import Track
     from .experiment.dry_run import Estimate
     from .experiment.engine import Engine
-    from .experiment.respond import RespondResult
-    from .experiment.score import Progress, ScoreJob
+    from .experiment.job import Progress
+    from .experiment.score import ScoreJob
     from .experiment.session import Session
     from .records.ledger import Ledger
     from .run import Run
@@ -123,11 +129,11 @@ class Panel:
             anchors=anchors,
             template=words,
         )
-        seated = load_personas(personas, persona_folders)
+        whole = load_personas(personas, persona_folders)
         judges = [
             Judge(persona, backend, backend.spec.score_mode or score_mode)
             for backend in backends
-            for persona in seated
+            for persona in whole
         ]
         self.spec = PanelSpec(
             judges={judge_id(judge): judge for judge in judges},
@@ -189,10 +195,10 @@ class Panel:
             personas=len(self.personas),
             models=len(self.backends),
         )
-        seated = copy.copy(self)
+        planned = copy.copy(self)
         spec = panel_by_plan(self.spec, plan, seed=seed)
-        seated.spec = replace(spec, open_ledger=lambda: seated.ledger)
-        return seated
+        planned.spec = replace(spec, open_ledger=lambda: planned.ledger)
+        return planned
 
     @property
     def backends(self) -> tuple[Backend, ...]:
@@ -309,7 +315,7 @@ class Panel:
             StoreError: the ledger or the folder cannot be written.
             RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
         """
-        from .experiment.score import run_job
+        from .experiment.job import run_job
 
         return run_job(
             self.job(
@@ -331,7 +337,7 @@ class Panel:
         )
 
     async def ascore_many(
-        self, source: Any, out: str | Path | None = None, **options: Unpack[JobOptions]
+        self, source: Any, out: str | Path | None = None, **options: Unpack[ScoreOptions]
     ) -> Run:
         """The asynchronous twin of `score_many`, with its options."""
         return await run_async(self.job(source, out, **options).run())
@@ -356,15 +362,17 @@ class Panel:
         Raises:
             InputError: a cap that is no amount of money.
         """
+        from .experiment.config import SessionConfig
         from .experiment.session import Session
 
-        return Session(self.spec, out, max_cost=max_cost, tags=tags)
+        config = SessionConfig.checked(out=out, max_cost=max_cost, tags=tags or {})
+        return Session(self.spec, config)
 
     def job(
-        self, source: Any, out: str | Path | None = None, **options: Unpack[JobOptions]
+        self, source: Any, out: str | Path | None = None, **options: Unpack[ScoreOptions]
     ) -> ScoreJob:
         """A checked job, for callers that want to hold its handle; options as of `score_many`."""
-        return job_of(self.spec, source, out, **options)
+        return score_job(self.spec, source, out, **options)
 
     def estimate(
         self,
@@ -380,12 +388,16 @@ class Panel:
 
         The options are those of `score_many`.
         """
-        from .experiment.dry_run import estimate
-        from .records.readers.responses import ResponseSource
-
         self.prepare()
-        rule = rule_of(precision, judges_per_response, order_seed)
-        return estimate(self.spec, ResponseSource(source, columns=columns, limit=limit), rule=rule)
+        return score_estimate(
+            self.spec,
+            source,
+            columns=columns,
+            limit=limit,
+            precision=precision,
+            judges_per_response=judges_per_response,
+            order_seed=order_seed,
+        )
 
     def messages(
         self, persona: str, prompt: str, response: str, *, nonce: str = "0" * 16
@@ -463,12 +475,7 @@ def score_prompts(
     out: str | Path | None = None,
     *,
     panel: Panel | None = None,
-    track: Track | None = None,
-    effort: str | None = None,
-    words: int | None = None,
-    response_repeats: int = 1,
-    on_answers: Callable[[RespondResult], None] | None = None,
-    **options: Unpack[JobOptions],
+    **options: Unpack[PromptScoreOptions],
 ) -> Run:
     """Has every target answer every prompt, and the panel score the answers.
 
@@ -479,34 +486,24 @@ def score_prompts(
         out: the run folder, with the answers in it; `runs/NAME-xxxxxxxx` when left out. The same
             call goes on where an earlier one stopped.
         panel: who judges; the embedded baseline when left out.
-        track, effort, words: how the targets are asked; see `RespondJob`.
-        response_repeats: answers to each prompt, as separate responses.
-        on_answers: called on every change while the targets answer.
-        options: see `Panel.score_many`; `columns` and `limit` are those of the prompts, and
-            `max_cost` is for answers and judgments together.
+        options: `track`, `effort`, `words`: how the targets are asked, see `respond`;
+            `response_repeats`: answers to each prompt, as separate responses; and those of
+            `Panel.score_many`: `columns` and `limit` are of the prompts, `max_cost` is for answers
+            and judgments together, and `on_progress` hears of the stages respond and score.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
         RunInterrupted: a KeyboardInterrupt came; the tables are written, `.run` holds them.
     """
-    from .experiment.score_prompts import PromptScoreJob
+    from .experiment.job import run_job
 
     whole = panel or Panel()
     try:
-        job = PromptScoreJob(
-            whole.spec, prompts, targets, out, track=track, effort=effort, words=words,
-            response_repeats=response_repeats, on_answers=on_answers, **options,
-        )  # fmt: skip
-        run, was_interrupted = run_stoppable(job)
+        return run_job(prompt_score_job(whole.spec, prompts, targets, out, **options))
     finally:
         if panel is None:
             whole.close()
-    if was_interrupted:
-        from .run import RunInterrupted
-
-        raise RunInterrupted(run)
-    return run
 
 
 async def ascore_prompts(
@@ -515,12 +512,10 @@ async def ascore_prompts(
     out: str | Path | None = None,
     *,
     panel: Panel,
-    **options: Any,
+    **options: Unpack[PromptScoreOptions],
 ) -> Run:
     """The asynchronous twin of `score_prompts`, with its options; the panel is the caller's."""
-    from .experiment.score_prompts import PromptScoreJob
-
-    return await run_async(PromptScoreJob(panel.spec, prompts, targets, out, **options).run())
+    return await run_async(prompt_score_job(panel.spec, prompts, targets, out, **options).run())
 
 
 def _hidden_files(

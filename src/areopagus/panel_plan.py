@@ -207,7 +207,7 @@ def panel_by_plan(panel: PanelSpec, plan: PanelPlan, *, seed: int = 0) -> PanelS
         )
     personas = {persona.id for persona in _drawn(panel.personas, plan.personas, seed)}
     models = {backend.spec.name for backend in panel.backends[: plan.models]}
-    seated = replace(
+    planned = replace(
         panel,
         judges={
             name: judge
@@ -218,11 +218,11 @@ def panel_by_plan(panel: PanelSpec, plan: PanelPlan, *, seed: int = 0) -> PanelS
         notes={**panel.notes, "plan": plan},
     )
     notices = list(plan.sentences())
-    who = ", ".join(persona.id for persona in seated.personas)
-    where = ", ".join(backend.spec.name for backend in seated.backends)
-    notices.append(f"seated: {who}; on {where}")
-    notices += _differences(plan, seated)
-    return replace(seated, notices=(*panel.notices, *notices))
+    who = ", ".join(persona.id for persona in planned.personas)
+    where = ", ".join(backend.spec.name for backend in planned.backends)
+    notices.append(f"judges of the plan: {who}; on {where}")
+    notices += _differences(plan, planned)
+    return replace(planned, notices=(*panel.notices, *notices))
 
 
 def _cannot_be_met(

@@ -163,13 +163,13 @@ class Run:
 
 
 class RunInterrupted(KeyboardInterrupt):
-    """The run was stopped by hand; everything paid for is in the ledger, the tables are written.
+    """A job was stopped by hand; everything paid for is in the ledger, its results are written.
 
     Attributes:
-        run: the run as it stands, with the judgments not asked counted as such.
+        run: the run as it stands, with what was not asked counted as such.
     """
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Any) -> None:
         super().__init__(f"interrupted; run the same command again to go on ({run.path})")
         self.run = run
 

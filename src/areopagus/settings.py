@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from .experiment.config import Option
 from .judges.models.backend import OFFLINE_MODEL, BackendSpec
 from .judges.prompt import DEFAULT_ORDER, Order, Rationale
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
@@ -30,18 +31,33 @@ class PanelSettings(BaseModel):
         description="names or files; all built-in ones and those of persona_folders if left out",
     )
     persona_folders: tuple[Name, ...] = ()
-    rubric: Name = "critical_thinking"
-    mode: Mode = "dimensions"
-    order: Order = DEFAULT_ORDER
-    rationale: Rationale = "none"
-    anchors: bool = Field(default=True, description="whether judges read the rubric's anchors")
-    template: Name = Field(
-        default=DEFAULT_TEMPLATE, description="wording of the judges' messages: a name or a file"
+    rubric: Annotated[Name, Option("NAME|FILE")] = Field(
+        default="critical_thinking", description="What is judged by."
     )
-    repeats: int = Field(default=1, ge=1, le=1000)
-    score_mode: ScoreMode = "integer"
+    mode: Mode = Field(
+        default="dimensions",
+        description="A score on each dimension, one integer with the rubric shown, or without it.",
+    )
+    order: Order = Field(
+        default=DEFAULT_ORDER, description="Where the persona stands in the messages."
+    )
+    rationale: Rationale = Field(
+        default="none", description="Whether judges give reasons before their scores."
+    )
+    anchors: bool = Field(default=True, description="Show judges the rubric's anchors.")
+    template: Annotated[Name, Option("NAME|FILE")] = Field(
+        default=DEFAULT_TEMPLATE, description="Wording of the judges' messages."
+    )
+    repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each judge.")
+    score_mode: ScoreMode = Field(
+        default="integer",
+        description="The integer that a judge writes, or the mean over its log-probabilities.",
+    )
     quorum: float = Field(
-        default=2 / 3, gt=0, le=1, description="share of planned judgments that must be scored"
+        default=2 / 3,
+        gt=0,
+        le=1,
+        description="Share of planned judgments that must be scored. Default: 2/3.",
     )
 
     @model_validator(mode="after")

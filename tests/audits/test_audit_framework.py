@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from areopagus import InputError
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, AuditRun, aaudit, audit
-from areopagus.auditing.job import estimate_stages
 from areopagus.auditing.planned import plan_items
 from areopagus.audits import AuditItem, AuditOptions, audit_names, find_audit
 from areopagus.audits.registry import folder_of
@@ -57,7 +56,7 @@ def judges(server: ProviderServer, n: int = 3) -> list[dict[str, Any]]:
 
 def estimated(job: AuditJob) -> dict[str, tuple[int, int]]:
     try:
-        return {item.backend: (item.calls, item.most_calls) for item in estimate_stages(job)}
+        return {item.backend: (item.calls, item.most_calls) for item in job.estimate().stages}
     finally:
         run_sync(job.close())
 

@@ -26,7 +26,6 @@ from areopagus.aggregation import benjamini_hochberg, hall_interval, holm
 from areopagus.aggregation.clustered_proportion import clustered_proportion
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.job import estimate_stages
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.answers import Answers, grouped
 from areopagus.audits.hidden_bias.audit import read_scored
@@ -642,7 +641,7 @@ def test_the_dry_run_counts_every_asking(tmp_path: Path) -> None:
     job = AuditJob("hidden-bias", targets="openai/gpt-4o-mini", out=tmp_path / "run",
                    ledger=tmp_path / "l.sqlite", sample=2)  # fmt: skip
     try:
-        (stage,) = estimate_stages(job)
+        (stage,) = job.estimate().stages
     finally:
         run_sync(job.close())
     assert (stage.planned, stage.calls) == (1_000, 1_000)

@@ -25,7 +25,6 @@ from statsmodels.stats.weightstats import ttost_paired
 from areopagus import InputError
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.job import estimate_stages
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.audit import material_of
 from areopagus.audits.samaritan.brittleness import beyond_reasking, brittleness_cells
@@ -859,7 +858,7 @@ def test_the_dry_run_counts_every_prompt(tmp_path: Path) -> None:
         options={"group": ["race"]}, out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
     )  # fmt: skip
     try:
-        found = {item.backend: (item.planned, item.calls) for item in estimate_stages(job)}
+        found = {item.backend: (item.planned, item.calls) for item in job.estimate().stages}
     finally:
         run_sync(job.close())
     assert found["openai/gpt-4o-mini"] == (108 * 4 * 6, 108 * 4 * 6)

@@ -22,7 +22,6 @@ from areopagus import InputError
 from areopagus.aggregation.label_agreement import label_agreement
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.job import estimate_stages
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows
 from areopagus.audits.silverspoon.answers import read_answer, wrong_prompt, wrong_question
 from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james
@@ -873,7 +872,7 @@ def test_the_dry_run_counts_eight_thousand_prompts(tmp_path: Path) -> None:
         out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
     )  # fmt: skip
     try:
-        found = [(item.backend, item.calls) for item in estimate_stages(job)]
+        found = [(item.backend, item.calls) for item in job.estimate().stages]
     finally:
         run_sync(job.close())
     assert found == [("openai/gpt-4o-mini", 8_000)]

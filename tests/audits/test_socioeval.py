@@ -15,7 +15,6 @@ from processes import killed_at
 from areopagus import InputError
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
-from areopagus.auditing.job import estimate_stages
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.categories import CATEGORIES, classify_question
 from areopagus.audits.socioeval.estimate import estimate
@@ -414,7 +413,7 @@ def test_the_dry_run_counts_every_prompt_and_both_judges(tmp_path: Path) -> None
     try:
         found = {
             item.backend: (item.planned, item.calls, item.most_calls)
-            for item in estimate_stages(job)
+            for item in job.estimate().stages
         }
     finally:
         run_sync(job.close())

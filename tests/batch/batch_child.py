@@ -7,7 +7,8 @@ from pathlib import Path
 
 from areopagus import Panel
 from areopagus.batch import BatchSettings
-from areopagus.experiment.score import ScoreJob, run_job
+from areopagus.experiment.job import run_job
+from areopagus.experiment.score import ScoreJob
 
 
 def score(folder: Path, key: str) -> None:

@@ -15,7 +15,7 @@ from areopagus import Panel
 from areopagus.batch import BatchProgress, BatchSettings
 from areopagus.cli.main import main
 from areopagus.cli.progress import ProgressLine
-from areopagus.experiment.score import run_job
+from areopagus.experiment.job import run_job
 
 Outcome = tuple[object, str, str]
 Call = Callable[..., Outcome]

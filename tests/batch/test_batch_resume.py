@@ -13,7 +13,7 @@ from processes import forked, killed, until
 
 from areopagus import InputError, Panel, Run
 from areopagus.batch import open_batches
-from areopagus.experiment.score import run_job
+from areopagus.experiment.job import run_job
 
 
 def test_a_second_run_submits_nothing(tmp_path: Path, personas: list[str]) -> None:

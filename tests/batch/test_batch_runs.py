@@ -14,7 +14,7 @@ from batch_server import BatchServer
 from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings
 from areopagus.engines import LocalEngine
-from areopagus.experiment.score import run_job
+from areopagus.experiment.job import run_job
 from areopagus.records.run_tables import read_judgments
 from areopagus.testing import constant
 

@@ -20,7 +20,9 @@ from areopagus.engines import ray as ray_engine
 from areopagus.engines.ray import demand_token
 from areopagus.engines.worker import check_node, plan_of
 from areopagus.errors import InputError, StoreError
-from areopagus.experiment.score import ScoreJob, run_job
+from areopagus.experiment.config import ScoreConfig
+from areopagus.experiment.job import run_job
+from areopagus.experiment.score import ScoreJob
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.ledger.admin import ledger_stats
@@ -64,7 +66,8 @@ def address(server: PostgresServer) -> str:
 def score(
     panel: Panel, out: Path, number: int, engine: RayEngine | None, cap: float | None = None
 ) -> Run:
-    job = ScoreJob(panel.spec, ResponseSource(rows(number)), out=out, engine=engine, max_cost=cap)
+    config = ScoreConfig(out=out, max_cost=cap)
+    job = ScoreJob(panel.spec, ResponseSource(rows(number)), config, engine=engine)
     return run_job(job)
 
 
@@ -224,9 +227,8 @@ def test_a_stop_reaches_the_nodes_and_what_is_in_flight_is_kept(
     cluster.keep(2)
     with ProviderServer(api_key=KEY, delay_s=0.1) as provider:
         with Panel(model(provider), ledger=address) as panel:
-            job = ScoreJob(
-                panel.spec, ResponseSource(rows(60)), out=tmp_path / "run", engine=on(cluster)
-            )
+            config = ScoreConfig(out=tmp_path / "run")
+            job = ScoreJob(panel.spec, ResponseSource(rows(60)), config, engine=on(cluster))
 
             def stop_it() -> None:
                 while provider.counts.answered < 60:

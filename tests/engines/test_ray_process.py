@@ -17,15 +17,14 @@ from loopback_cluster import HEAD, KEY, KEY_VARIABLE, LoopbackCluster, model
 from postgres_server import PostgresServer
 
 from areopagus import Panel, Run
-from areopagus.async_runner import run_sync
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
 from areopagus.engines.ray import demand_token
 from areopagus.engines.worker import Worker, cut, plan_of, score_shard
 from areopagus.errors import InputError
-from areopagus.experiment.score import ScoreJob, run_job
-from areopagus.judges.models.budget import Budget
-from areopagus.judges.models.client import Client
+from areopagus.experiment.config import ScoreConfig
+from areopagus.experiment.job import run_job
+from areopagus.experiment.score import ScoreJob
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.readers.responses import ResponseSource
@@ -127,11 +126,11 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
     with ProviderServer(api_key=KEY) as provider:
         with Panel(model(provider, **priced), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
-            job = ScoreJob(
-                panel.spec, ResponseSource(rows(30)), out=tmp_path / "run", engine=engine
-            )
-            budget = Budget(cap=0.08, spent=0.03)  # by batches, say
-            run = run_sync(job.run(Client(panel.ledger, budget=budget)))
+            config = ScoreConfig(out=tmp_path / "run", max_cost=0.08)
+            job = ScoreJob(panel.spec, ResponseSource(rows(30)), config, engine=engine)
+            budget = job._budget
+            budget.spent = 0.03  # by batches, say
+            run = run_job(job)
         assert provider.counts.total > 0
     assert run.state == "budget"
     assert 0.05 < budget.spent + budget.possibly_spent <= 0.08
@@ -153,9 +152,8 @@ def test_a_defect_in_a_task_is_no_lost_cluster(
         address = without_password(server.address("ray_defect"))
         with Panel(model(provider), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
-            job = ScoreJob(
-                panel.spec, ResponseSource(rows(10)), out=tmp_path / "run", engine=engine
-            )
+            config = ScoreConfig(out=tmp_path / "run")
+            job = ScoreJob(panel.spec, ResponseSource(rows(10)), config, engine=engine)
             with pytest.raises(RuntimeError, match="ZeroDivisionError: asked with") as caught:
                 run_job(job)
     told = "\n".join([str(caught.value), *caught.value.__notes__])

@@ -163,7 +163,7 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_decisions(tmp_path: Path) -> 
             precision=0.4,
             on_progress=lambda progress: job.stop() if progress.sent >= 60 else None,
         )
-        from areopagus.experiment.score import run_job
+        from areopagus.experiment.job import run_job
 
         cut = run_job(job)
         assert cut.state == "interrupted"
@@ -304,7 +304,7 @@ class _Keyed:
 async def test_with_a_checkpointer_the_rule_is_the_same(panel: Panel) -> None:
     from langgraph.checkpoint.memory import InMemorySaver
 
-    from areopagus.experiment.session import sample_from
+    from areopagus.experiment.single import sample_from
 
     ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5))
     sample = sample_from("Why?", "Because of this and that.", "r", "p", "w")

@@ -18,7 +18,7 @@ from areopagus.calibration.panel_scores import panel_of_run
 from areopagus.cli.main import main
 from areopagus.cli.progress import ProgressLine
 from areopagus.engines.worker import plan_of
-from areopagus.experiment.score import Progress
+from areopagus.experiment.job import Progress
 from areopagus.graphs.stopping import StoppingRule
 from areopagus.precision import (
     PrecisionTally,

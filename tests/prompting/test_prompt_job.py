@@ -21,7 +21,6 @@ from areopagus.prompting import (
     sample_prompts,
     write_sample,
 )
-from areopagus.prompting.job import estimate_stages
 from areopagus.prompting.page import prompt_page_of, write_prompt_page
 from areopagus.records.readers.responses import PromptSource
 from areopagus.testing import ProviderServer, ServedReply
@@ -47,7 +46,7 @@ class Bench:
 
     def estimate(self, names: tuple[str, ...] = MODELS, **more: Any) -> int:
         job = PromptJob(self.world.scenarios(), **self.options(names, **more))
-        return sum(item.calls for item in estimate_stages(job))
+        return job.estimate().calls
 
 
 Play = Callable[..., Bench]

@@ -20,7 +20,6 @@ from prompt_world import MODELS, PromptWorld, draw, model
 from areopagus.errors import InputError
 from areopagus.prompting import PromptJob, PromptPlan, construct_prompts
 from areopagus.prompting.embedding import packed, unpacked
-from areopagus.prompting.job import estimate_stages
 from areopagus.prompting.map import Embedded, map_figures
 from areopagus.prompting.projection import hull_area, laid_out, projected
 from areopagus.testing import ProviderServer
@@ -87,7 +86,7 @@ def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_pat
             "out": tmp_path / "run",
         }
         job = PromptJob(world.scenarios(), **options)
-        planned = {item.stage: item.calls for item in estimate_stages(job)}
+        planned = {item.stage: item.calls for item in job.estimate().stages}
         run = construct_prompts(world.scenarios(), **options)
         assert planned["embed"] == len(embedder.texts) == 3 + 45
         stage = run.record["stages"]["embed"]

@@ -16,7 +16,6 @@ from areopagus import Panel
 from areopagus.errors import InputError
 from areopagus.rubrics import load_rubric
 from areopagus.stressing import StressJob, StressPlan, StressRun, stress
-from areopagus.stressing.job import estimate_stages
 from areopagus.testing import Fault, ProviderServer, ScriptedJudge, ServedReply, ServedRequest
 
 PERSONAS = ["historian"]
@@ -148,7 +147,7 @@ def test_a_dry_run_sends_nothing_and_counts_what_will_be_sent(bench: Bench) -> N
         with bench.panel() as panel:
             options = bench.options()
             options["targets"] = options.pop("target")
-            found = estimate_stages(StressJob(panel.spec, options.pop("prompts"), **options))
+            found = StressJob(panel.spec, options.pop("prompts"), **options).estimate().stages
         calls: dict[str, int] = {}
         for item in found:
             calls[item.stage] = calls.get(item.stage, 0) + item.calls

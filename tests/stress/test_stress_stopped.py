@@ -12,7 +12,6 @@ from test_stress_command import areopagus, write_prompts
 
 from areopagus import Panel
 from areopagus.stressing import StressJob, StressRun, stress
-from areopagus.stressing.job import estimate_stages
 from areopagus.stressing.page_again import stress_page_of
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
@@ -135,13 +134,13 @@ def test_the_most_of_a_dry_run_holds_repairs_and_second_reviews(tmp_path: Path) 
                 panel, WORLD.prompts(), targets=[model("target")], rewriters=writers,
                 rewrite_only=True, out=tmp_path / "run",
             )  # fmt: skip
-            found = estimate_stages(job)
+            found = job.estimate().stages
             assert server.counts.total == 0
             run = stress(
                 WORLD.prompts(), panel=panel, target=[model("target")], rewriters=writers,
                 rewrite_only=True, out=tmp_path / "run",
             )  # fmt: skip
-            again = estimate_stages(job)
+            again = job.estimate().stages
         assert run.exit_code == 0
         sent, spent = server.counts.total, run.record["sessions"][-1]["spent_usd"]
     calls, most = sum(i.calls for i in found), sum(i.most_calls for i in found)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from areopagus.experiment.job import CapStop
+from areopagus.experiment.cost_cap import CapStop
 from areopagus.reports.stress_figures import draw_delta_heatmap, draw_scorecard
 from areopagus.stressing import StressPlan
 from areopagus.stressing.measure import StressFigures, measure

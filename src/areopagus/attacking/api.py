@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..async_runner import run_async, run_stoppable
-from ..experiment.job import StageProgress
+from ..async_runner import run_async
+from ..experiment.job import Progress, run_job
 from ..panel import Panel
 from .job import AttackJob
 from .plan import AttackPlan
@@ -27,7 +27,7 @@ def attack(
     out: str | Path | None = None,
     resume: bool = False,
     max_cost: float | None = None,
-    on_progress: Callable[[StageProgress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> AttackRun:
     """Runs an injection corpus against a panel and measures how far it moves scores.
 
@@ -52,26 +52,24 @@ def attack(
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
-        KeyboardInterrupt: after an interrupt, when what is paid for is stored; the same call goes
-            on.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
+            goes on.
     """
-    seated = panel or Panel()
+    whole = panel or Panel()
     try:
         job = AttackJob(
-            seated.spec, responses, families=families, corpus=corpus, plan=plan, columns=columns,
+            whole.spec, responses, families=families, corpus=corpus, plan=plan, columns=columns,
             limit=limit, out=out, resume=resume, max_cost=max_cost, on_progress=on_progress,
         )  # fmt: skip
-        run: AttackRun = _finished(job)
+        return run_job(job)
     finally:
         if panel is None:
-            seated.close()
-    return run
+            whole.close()
 
 
 async def aattack(responses: Any = None, *, panel: Panel, **options: Any) -> AttackRun:
     """The asynchronous twin of `attack`; the panel is the caller's."""
-    run: AttackRun = await run_async(AttackJob(panel.spec, responses, **options).run())
-    return run
+    return await run_async(AttackJob(panel.spec, responses, **options).run())
 
 
 def rescore(
@@ -84,7 +82,7 @@ def rescore(
     out: str | Path | None = None,
     resume: bool = False,
     max_cost: float | None = None,
-    on_progress: Callable[[StageProgress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> RescoreRun:
     """Scores flagged responses once more with the flagged passages taken out, and compares.
 
@@ -98,29 +96,20 @@ def rescore(
         columns, limit, out, resume, max_cost, on_progress: as in `attack`.
 
     Raises:
-        InputError, StoreError, KeyboardInterrupt: as in `attack`.
+        InputError, StoreError, RunInterrupted: as in `attack`.
     """
-    seated = panel or Panel()
+    whole = panel or Panel()
     try:
         job = RescoreJob(
-            seated.spec, responses, threshold=threshold, columns=columns, limit=limit, out=out,
+            whole.spec, responses, threshold=threshold, columns=columns, limit=limit, out=out,
             resume=resume, max_cost=max_cost, on_progress=on_progress,
         )  # fmt: skip
-        run: RescoreRun = _finished(job)
+        return run_job(job)
     finally:
         if panel is None:
-            seated.close()
-    return run
+            whole.close()
 
 
 async def arescore(responses: Any, *, panel: Panel, **options: Any) -> RescoreRun:
     """The asynchronous twin of `rescore`; the panel is the caller's."""
-    run: RescoreRun = await run_async(RescoreJob(panel.spec, responses, **options).run())
-    return run
-
-
-def _finished(job: AttackJob | RescoreJob) -> Any:
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
-    return run
+    return await run_async(RescoreJob(panel.spec, responses, **options).run())

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..experiment.job import StageProgress
-from ..experiment.score import default_folder
+from ..experiment.config import InputConfig
+from ..experiment.job import Progress
 from ..number import units
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 from .bases import read_bases
@@ -104,7 +104,7 @@ def write_text(path: Path, text: str) -> None:
         part.write_text(text + "\n", encoding="utf-8")
 
 
-class AttackJob(PanelStage):
+class AttackJob(PanelStage[AttackRun]):
     """An injection corpus against a panel; see `attack`."""
 
     kind = "attack"
@@ -122,13 +122,16 @@ class AttackJob(PanelStage):
         out: str | Path | None = None,
         resume: bool = False,
         max_cost: float | None = None,
-        on_progress: Callable[[StageProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Checks everything that can be checked offline; the folder is opened when it is run.
 
         Raises:
             InputError: everything wrong with the input, before anything is spent.
         """
+        config = InputConfig.checked(
+            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
+        )
         self.panel = panel
         self.plan = plan or AttackPlan()
         places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
@@ -139,7 +142,7 @@ class AttackJob(PanelStage):
         )
         if all(trial.kind == "clean" for trial in self.trials):
             raise InputError("no family has a text for the placements chosen")
-        self.notices = (*panel.notices, *self.bases.notices)
+        self._notices = (*panel.notices, *self.bases.notices)
         identity: dict[str, Any] = {
             "kind": self.kind,
             "responses_sha256": fingerprint(self.bases.rows),
@@ -149,12 +152,16 @@ class AttackJob(PanelStage):
         }
         name = f"attack-{Path(self.bases.name).stem}" if responses is not None else "attack"
         super().__init__(
-            out=out or default_folder(name, identity),
+            config,
             identity=identity,
-            resume=resume,
-            max_cost=max_cost,
+            name=name,
             on_progress=on_progress,
         )
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return self._notices
 
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every response of the attack."""

@@ -15,8 +15,8 @@ import numpy as np
 
 from ..calibration.page_parts import finite
 from ..errors import InputError, InputFault
-from ..experiment.job import StageProgress
-from ..experiment.score import default_folder
+from ..experiment.config import InputConfig
+from ..experiment.job import Progress
 from ..graphs.screening import screen
 from ..number import Number, as_json, said, undefined, units
 from ..rebuilt import rebuilt
@@ -248,7 +248,7 @@ class RescoreFigures:
     responses: tuple[Rescored, ...]
 
 
-class RescoreJob(PanelStage):
+class RescoreJob(PanelStage[RescoreRun]):
     """A rescoring; see `rescore`."""
 
     kind = "rescore"
@@ -264,7 +264,7 @@ class RescoreJob(PanelStage):
         out: str | Path | None = None,
         resume: bool = False,
         max_cost: float | None = None,
-        on_progress: Callable[[StageProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Reads the responses, and keeps those with a hit.
 
@@ -273,6 +273,9 @@ class RescoreJob(PanelStage):
         """
         if not (math.isfinite(threshold) and threshold > 0):
             raise InputError(f"threshold: must be points above 0, got {threshold}")
+        config = InputConfig.checked(
+            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
+        )
         self.panel = panel
         self.threshold = threshold
         self.flagged: list[tuple[Sample, Neutralised]] = []
@@ -287,7 +290,7 @@ class RescoreJob(PanelStage):
                 if copy.is_changed:
                     self.flagged.append((row, copy))
         self.name, self.n_responses = summary.name, summary.n_responses
-        self.notices = (*panel.notices, *summary.notices)
+        self._notices = (*panel.notices, *summary.notices)
         identity: dict[str, Any] = {
             "kind": self.kind,
             "responses_sha256": summary.fingerprint,
@@ -296,12 +299,16 @@ class RescoreJob(PanelStage):
             "panel": panel.identity(),
         }
         super().__init__(
-            out=out or default_folder(f"rescore-{Path(self.name).stem}", identity),
+            config,
             identity=identity,
-            resume=resume,
-            max_cost=max_cost,
+            name=f"rescore-{Path(self.name).stem}",
             on_progress=on_progress,
         )
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return self._notices
 
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every flagged response as it came, and its copy."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..experiment.backends import all_paid, prepare_all, require_access
-from ..experiment.dry_run import Estimate, estimate
-from ..experiment.job import StagedJob
-from ..experiment.score import ScoreJob
+from ..experiment.backends import all_paid, require_access
+from ..experiment.dry_run import Estimate, estimate_scoring
+from ..experiment.job import Job
+from ..experiment.score import score_within
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..records.readers.responses import ResponseSource
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
     from ..records.ledger import Ledger
 
+Outcome = TypeVar("Outcome")
 
-class PanelStage(StagedJob):
+
+class PanelStage(Job[Outcome]):
     """A job whose one stage is a scoring job on responses that it makes."""
 
     stages: tuple[str, ...] = ("score",)
     panel: PanelSpec
-    notices: tuple[str, ...] = ()
-    _over_budget = False
 
     @abstractmethod
     def response_rows(self) -> Iterator[dict[str, Any]]:
@@ -40,14 +40,15 @@ class PanelStage(StagedJob):
         return self.panel.ledger
 
     @property
-    def is_demonstration(self) -> bool:
-        """Whether an embedded stand-in is among the judges."""
-        return self.panel.is_demonstration
+    def backends(self) -> tuple[Backend, ...]:
+        """The judges."""
+        return self.panel.backends
 
-    def estimate(self) -> Estimate:
-        """Calls, tokens and cost, without sending anything."""
-        prepare_all(self.panel.backends)
-        return estimate(self.panel, ResponseSource(self.response_rows()))
+    async def rehearse(self) -> Estimate:
+        """Calls, tokens and cost of judging the responses, where there are any."""
+        if next(self.response_rows(), None) is None:
+            return Estimate((), ("No response has a hit of a detector: nobody would be asked.",))
+        return estimate_scoring(self.panel, ResponseSource(self.response_rows()))
 
     async def require_access(self, client: Client) -> None:
         """Raises what keeps a backend from being asked, unless nothing is wanted of it."""
@@ -59,37 +60,7 @@ class PanelStage(StagedJob):
 
     async def run_stages(self, client: Client) -> Path | None:
         """The folder of the panel's tables; None where there was nothing to score."""
-        if next(self.response_rows(), None) is None:
-            self.outcome["score"] = {"responses": 0, "n_planned": 0, "counts": {}, "faults": {}}
-            return None
-        job = ScoreJob(
-            self.panel,
-            ResponseSource(self.response_rows()),
-            out=self.path / PANEL_FOLDER,
-            is_stage=True,
-            on_progress=lambda progress: self._tell_scored(progress.done),
-        )
-        self.begin("score", total=job.progress.total, unit="responses")
-        run = await job.run(client)
-        self.outcome["score"] = {
-            "responses": job.progress.total,
-            "n_planned": run.n_planned,
-            "counts": run.counts,
-            "faults": run.record["faults"],
-        }
-        self._over_budget = run.state == "budget"
-        return self.path / PANEL_FOLDER
-
-    def stopped_by_budget(self) -> bool:
-        """Whether the cost cap left something out."""
-        return self._over_budget
-
-    async def close(self) -> None:
-        """Nothing of its own: the panel is the caller's."""
-
-    def _tell_scored(self, done: int) -> None:
-        self.progress.done = done
-        self.tell()
+        return await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
 
 
 def _sample(row: dict[str, Any]) -> Sample:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..async_runner import run_async, run_stoppable
+from ..async_runner import run_async
 from ..audits.definition import Audit
-from ..experiment.job import StageProgress
+from ..experiment.job import Progress, run_job
 from .job import AuditJob
 from .run import AuditRun
 
@@ -35,7 +35,7 @@ def audit(
     resume: bool = False,
     ledger: str | Path | Ledger | None = None,
     max_cost: float | None = None,
-    on_progress: Callable[[StageProgress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> AuditRun:
     """Audits models for a bias, by one of the built-in audits or one of your own.
 
@@ -72,8 +72,8 @@ def audit(
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
-        KeyboardInterrupt: after an interrupt, when what is paid for is stored; the same call goes
-            on.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
+            goes on.
     """
     if panel is not None:
         judges = judges if judges is not None else judging_models(panel)
@@ -83,11 +83,7 @@ def audit(
         repeats=repeats, limit=limit, sample=sample, seed=seed, effort=effort, columns=columns,
         out=out, resume=resume, ledger=ledger, max_cost=max_cost, on_progress=on_progress,
     )  # fmt: skip
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
-    found: AuditRun = run
-    return found
+    return run_job(job)
 
 
 async def aaudit(name: str | Path | Audit[Any], **options: Any) -> AuditRun:
@@ -98,8 +94,7 @@ async def aaudit(name: str | Path | Audit[Any], **options: Any) -> AuditRun:
     if panel is not None:
         options.setdefault("judges", judging_models(panel))
         options.setdefault("ledger", panel.ledger)
-    run: AuditRun = await run_async(AuditJob(name, **options).run())
-    return run
+    return await run_async(AuditJob(name, **options).run())
 
 
 def judging_models(panel: Panel) -> list[Any]:

@@ -145,7 +145,7 @@ def construct_concepts(sources: Any, **options: Any) -> ConstructionRun:
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
-        KeyboardInterrupt: after an interrupt, when what is paid for is stored.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored.
     """
     return constructed(concept_job(sources, **options))
 

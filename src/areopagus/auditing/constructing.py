@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..async_runner import ordered_map, run_async, run_stoppable
+from ..async_runner import ordered_map, run_async
 from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, target_backend
-from ..experiment.backends import prepare_all, require_access, settings_of, sorted_models
-from ..experiment.job import StagedJob, StageProgress
-from ..experiment.score import default_folder
+from ..experiment.backends import settings_of, sorted_models
+from ..experiment.config import JobConfig
+from ..experiment.dry_run import Estimate, StageEstimate, plus
+from ..experiment.job import Job, Progress, run_job
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot
@@ -31,23 +32,6 @@ if TYPE_CHECKING:
     from ..records.ledger import Ledger
 
 _LEAST_AT_ONCE = 4
-
-
-@dataclass(frozen=True, slots=True)
-class ConstructionEstimate:
-    """What a construction would call and cost.
-
-    Attributes:
-        units: how many.
-        calls: likely; `most_calls` if everything has to be written and asked for twice.
-        likely_usd, most_usd: None = price unknown.
-    """
-
-    units: int
-    calls: int
-    most_calls: int
-    likely_usd: float | None
-    most_usd: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +47,7 @@ class ConstructionRun:
         n_troubled: units that came to nothing or lack a reply.
         spending: calls and money of this session.
         lines: the counts in words.
+        made: what the table holds.
     """
 
     path: Path
@@ -73,6 +58,7 @@ class ConstructionRun:
     n_troubled: int
     spending: UsageSnapshot
     lines: tuple[str, ...]
+    made: str
 
     @property
     def exit_code(self) -> int:
@@ -88,7 +74,7 @@ class ConstructionRun:
                 yield json.loads(line)
 
 
-class ConstructionJob(StagedJob):
+class ConstructionJob(Job[ConstructionRun]):
     """Units in, a table out."""
 
     stages = ("construct",)
@@ -101,7 +87,7 @@ class ConstructionJob(StagedJob):
         resume: bool = False,
         ledger: str | Path | Ledger | None = None,
         max_cost: float | None = None,
-        on_progress: Callable[[StageProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Takes what is to be made, which has checked itself, and where to.
 
@@ -116,47 +102,40 @@ class ConstructionJob(StagedJob):
             **construction.identity(),
         }
         super().__init__(
-            out=out or default_folder(construction.name, identity),
+            JobConfig.checked(out=out, resume=resume, max_cost=max_cost),
             identity=identity,
-            resume=resume,
-            max_cost=max_cost,
+            name=construction.name,
+            ledger=ledger,
             on_progress=on_progress,
         )
-        self._given_ledger = ledger
-        self._ledger: Ledger | None = None
         self._counts: Counter[str] = Counter()
-        self._over_budget = False
 
     @property
-    def ledger(self) -> Ledger:
-        """The store of calls; opened when first used."""
-        if self._ledger is None:
-            from ..records.ledger import Ledger
+    def backends(self) -> tuple[Backend, ...]:
+        """Who writes and who checks."""
+        return self.construction.backends
 
-            given = self._given_ledger
-            self._ledger = given if isinstance(given, Ledger) else Ledger.open(given)
-        return self._ledger
+    @property
+    def owned_backends(self) -> tuple[Backend, ...]:
+        """The same."""
+        return self.backends
 
-    def estimate(self) -> ConstructionEstimate:
-        """Calls and cost if nothing is stored; sends nothing.
-
-        Raises:
-            InputError: unknown providers, and parameters that a model does not take.
-        """
-        prepare_all(self.construction.backends)
-        kinds = self.construction.planned()
-        return ConstructionEstimate(
-            len(self.construction.units),
-            sum(one.likely for one in kinds),
-            2 * sum(one.most for one in kinds),
-            _total([one.likely_usd() for one in kinds]),
-            _total([one.most_usd() for one in kinds]),
+    async def rehearse(self) -> Estimate:
+        """Calls and cost if nothing is stored: what is asked next depends on the replies."""
+        stages: dict[str, StageEstimate] = {}
+        for kind in self.construction.planned():
+            name = kind.backend.spec.name
+            stage = stages.setdefault(name, StageEstimate("construct", name))
+            stage.planned = len(self.construction.units)
+            stage.calls += kind.likely
+            stage.likely_usd = plus(stage.likely_usd, kind.likely_usd())
+            # Every reply may be asked for a second time.
+            stage.add_most(2 * kind.most, kind.most_usd())
+        assumption = (
+            f"Planned: {self.construction.unit}. Nothing is assumed to be stored. At most: "
+            "everything has to be written and asked for twice. Reasoning is not in what is likely."
         )
-
-    async def require_access(self, client: Client) -> None:
-        """Raises what keeps a backend from being asked."""
-        capped = client.budget.cap is not None
-        await require_access(self.construction.backends, lambda _: False, capped=capped)
+        return Estimate(tuple(stages.values()), (assumption,))
 
     async def run_stages(self, client: Client) -> int:
         """How many units came to nothing; one that fails leaves the others standing, counted."""
@@ -182,7 +161,7 @@ class ConstructionJob(StagedJob):
                     line = json.dumps(outcome.record, ensure_ascii=False)
                     outcomes.write(writable(line) + "\n")
                     self._counts.update(outcome.counts)
-                    self._over_budget |= outcome.is_over_budget
+                    self.over_budget |= outcome.is_over_budget
                     self.step(is_troubled=outcome.is_troubled)
         self.outcome["construct"] = {
             making.unit: len(making.units),
@@ -192,36 +171,24 @@ class ConstructionJob(StagedJob):
 
     def finished(self, result: int) -> ConstructionRun:
         """The run; its files are written by then."""
-        assert self._client is not None  # noqa: S101 - it has run
         making, counts = self.construction, dict(self._counts)
         return ConstructionRun(
             path=self.path,
             table=self.path / making.table,
             outcomes=self.path / making.outcomes,
-            state=self._state(self._client),
+            state=self.state,
             counts=counts,
             n_troubled=result,
-            spending=self._client.spending(),
+            spending=self.spending,
             lines=tuple(making.lines(counts)),
+            made=making.made,
         )
-
-    def stopped_by_budget(self) -> bool:
-        """Whether the cost cap left something out."""
-        return self._over_budget
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of a construction."""
         making = self.construction
         models = [backend.spec.name for backend in making.backends]
         return {**making.describe(), making.unit: len(making.units), "models": models}
-
-    async def close(self) -> None:
-        """Closes the models, and the ledger where it was opened here."""
-        for backend in self.construction.backends:
-            await backend.close()
-        if self._ledger is not None and self._ledger is not self._given_ledger:
-            self._ledger.close()
-            self._ledger = None
 
     def _sweep(self) -> None:
         """Removes the half-written tables that a killed process left; the folder is locked."""
@@ -236,19 +203,14 @@ def constructed(job: ConstructionJob) -> ConstructionRun:
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
-        KeyboardInterrupt: after an interrupt, when what is paid for is stored.
+        RunInterrupted: after an interrupt, when what is paid for is stored.
     """
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
-    found: ConstructionRun = run
-    return found
+    return run_job(job)
 
 
 async def aconstructed(job: ConstructionJob) -> ConstructionRun:
     """The asynchronous twin of `constructed`."""
-    run: ConstructionRun = await run_async(job.run())
-    return run
+    return await run_async(job.run())
 
 
 def writing_backends(
@@ -277,8 +239,3 @@ def writing_backends(
         raise InputError(faults)
     protocol = Protocol(max_tokens=max_tokens, effort=effort)
     return tuple(target_backend(spec, given.get(at), protocol) for at, spec in enumerate(specs))
-
-
-def _total(costs: Sequence[float | None]) -> float | None:
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if len(known) == len(costs) else None

@@ -30,9 +30,10 @@ from ..audits.definition import ANSWER_STATUSES, Audit, AuditItem, Reading
 from ..audits.registry import find_audit, folder_of
 from ..errors import InputError
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, read_answer
-from ..experiment.backends import prepare_all, require_access
-from ..experiment.job import CapStop, StagedJob, StageProgress, cap_notices
-from ..experiment.score import default_folder
+from ..experiment.config import InputConfig
+from ..experiment.cost_cap import CapStop, cap_notices
+from ..experiment.dry_run import Estimate, StageEstimate
+from ..experiment.job import Job, Progress
 from ..graphs.adjudication import (
     SLOTS,
     JudgeQuestion,
@@ -244,49 +245,7 @@ _SAMPLE = 50
 _WORDS_TO_TOKENS = 4 / 3
 
 
-@dataclass(slots=True)
-class StageEstimate:
-    """One backend's part in one stage.
-
-    Attributes:
-        planned: answers wanted of it, or answers to be judged by it.
-        stored: of these, first replies that the ledger holds.
-        calls: calls to send, as far as can be known; repairs apart.
-        most_calls: calls if every answer not known yet needs judges, every two judges differ and
-            every reply has to be repaired.
-        likely_usd, most_usd: cost of `calls` at likely lengths, and of `most_calls` at their
-            worst; None = price unknown.
-    """
-
-    stage: str
-    backend: str
-    planned: int = 0
-    stored: int = 0
-    calls: int = 0
-    most_calls: int = 0
-    likely_usd: float | None = 0.0
-    most_usd: float | None = 0.0
-
-
-def estimate_stages(job: AuditJob) -> list[StageEstimate]:
-    """Calls and cost of every stage and backend.
-
-    Raises:
-        InputError: unknown providers, and parameters that a model does not take.
-    """
-    prepare_all((*job.targets, *job.judges))
-    return _Rehearsal(job).run()
-
-
-def calls_left(job: AuditJob) -> dict[str, int]:
-    """Backend to the calls that the ledger cannot answer."""
-    left: dict[str, int] = {}
-    for item in _Rehearsal(job).run():
-        left[item.backend] = left.get(item.backend, 0) + item.most_calls
-    return left
-
-
-class _Rehearsal:
+class _DryRun:
     def __init__(self, job: AuditJob) -> None:
         self.job = job
         self.ask = {b.spec.name: StageEstimate("ask", b.spec.name) for b in job.targets}
@@ -294,8 +253,8 @@ class _Rehearsal:
         self.rates = {b.spec.name: self._rate(b) for b in (*job.targets, *job.judges)}
         self.counted: set[str] = set()
 
-    def run(self) -> list[StageEstimate]:
-        """Goes through everything planned."""
+    def stages(self) -> list[StageEstimate]:
+        """Every stage and backend, after going through everything planned."""
         job = self.job
         if job.supplied is not None:
             for item, repeat in job.plan.askings():
@@ -590,7 +549,7 @@ _ASKED_FILE = f".{ANSWERS_FILE}.asked"
 _PARTS = (ANSWERS_FILE, VOTES_FILE, AUDIT_FILE, TEXT_FILE)
 
 
-class AuditJob(StagedJob):
+class AuditJob(Job[AuditRun]):
     """An audit of models that are asked, or of answers that are supplied."""
 
     kind = "audit"
@@ -613,13 +572,16 @@ class AuditJob(StagedJob):
         resume: bool = False,
         ledger: str | Path | Ledger | None = None,
         max_cost: float | None = None,
-        on_progress: Callable[[StageProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Checks everything that can be checked offline; see `areopagus.audit`.
 
         Raises:
             InputError: everything wrong with the input, before anything is spent.
         """
+        config = InputConfig.checked(
+            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
+        )
         self.audit = find_audit(audit)
         self.options = read_options(self.audit, options or {})
         self.seed = seed
@@ -663,32 +625,31 @@ class AuditJob(StagedJob):
         self.stages = ("read" if self.supplied else "ask", *(["classify"] * bool(self.judges)))
         try:
             super().__init__(
-                out=out or default_folder(f"audit-{self.audit.name}", identity),
+                config,
                 identity=identity,
-                resume=resume,
-                max_cost=max_cost,
+                name=f"audit-{self.audit.name}",
+                ledger=ledger,
                 on_progress=on_progress,
             )
         except BaseException:
             if self.supplied is not None:
                 self.supplied.close()
             raise
-        self._given_ledger = ledger
-        self._ledger: Ledger | None = ledger if isinstance(ledger, Ledger) else None
         self._statuses: Counter[str] = Counter()
         self._rulings: Counter[str] = Counter()
         self._votes: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
-        self._over_budget = False
         self._unasked = self._unheard = 0
 
     @property
-    def ledger(self) -> Ledger:
-        """The store of calls; opened when first used."""
-        if self._ledger is None:
-            given = self._given_ledger
-            self._ledger = given if isinstance(given, Ledger) else Ledger.open(given)
-        return self._ledger
+    def backends(self) -> tuple[Backend, ...]:
+        """The models under test, and the judges."""
+        return (*self.targets, *self.judges)
+
+    @property
+    def owned_backends(self) -> tuple[Backend, ...]:
+        """The same."""
+        return self.backends
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -739,19 +700,17 @@ class AuditJob(StagedJob):
             found.append("two judges are one model: their agreement is no independent one")
         return tuple(found)
 
-    async def require_access(self, client: Client) -> None:
-        """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
-
-        backends = (*self.targets, *self.judges)
-        capped = client.budget.cap is not None
-        try:
-            await require_access(backends, lambda _: False, capped=capped)
-        except InputError:
-            # What the ledger holds needs no endpoint; only now is it worth while to look.
-            left = calls_left(self)
-            await require_access(
-                backends, lambda backend: not left.get(backend.spec.name), capped=capped
-            )
+    async def rehearse(self) -> Estimate:
+        """Calls and cost of every stage and backend."""
+        stages = tuple(_DryRun(self).stages())
+        if not self.judges:
+            return Estimate(stages)
+        differ = "every two judges differ, and " if len(self.judges) > 2 else ""
+        assumption = (
+            f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
+            "judge has to be repaired."
+        )
+        return Estimate(stages, (assumption,))
 
     async def run_stages(self, client: Client) -> AnswersTable:
         """Asks, reads, classifies; every planned asking is a row of the table at the end."""
@@ -794,7 +753,7 @@ class AuditJob(StagedJob):
                         self._faults[answer.fault] += 1
                     if answer.status == "not_asked":
                         self._unasked += 1
-                        self._over_budget |= answer.reason == "budget"
+                        self.over_budget |= answer.reason == "budget"
                     if self.judges:
                         self.step(is_troubled=answer.status in ("failed", "empty"))
                     else:
@@ -831,17 +790,13 @@ class AuditJob(StagedJob):
             self._votes[vote.status] += 1
         if any(vote.status == "not_asked" and vote.detail == "budget" for vote in ruling.votes):
             self._unheard += 1
-            self._over_budget = True
-
-    def stopped_by_budget(self) -> bool:
-        """Whether the cost cap left something out, in any stage."""
-        return self._over_budget
+            self.over_budget = True
 
     @property
     def cap_stop(self) -> CapStop | None:
         """What the cost cap left out; None where it left out nothing."""
         cap = self._budget.cap
-        if not self._over_budget or cap is None:
+        if not self.over_budget or cap is None:
             return None
         unheard = f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
         asked = self.n_askings - self._unasked
@@ -878,14 +833,10 @@ class AuditJob(StagedJob):
         }
 
     async def close(self) -> None:
-        """Closes what the job has opened."""
+        """Closes supplied answers too."""
         if self.supplied is not None:
             self.supplied.close()
-        for backend in (*self.targets, *self.judges):
-            await backend.close()
-        if self._ledger is not None and not isinstance(self._given_ledger, Ledger):
-            self._ledger.close()
-            self._ledger = None
+        await super().close()
 
 
 def _identity(spec: BackendSpec) -> tuple[str, str]:

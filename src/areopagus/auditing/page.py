@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..audits.registry import audit_names, find_audit
 from ..errors import InputError, InputFault
-from ..experiment.job import cap_notices
+from ..experiment.cost_cap import cap_notices
 from ..number import as_json, units
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section

@@ -56,8 +56,9 @@ class BatchEngine:
         self._folder: Path | None = None
 
     def bind(self, source: ResponseSource, folder: Path) -> None:
-        """Says whose responses these are and where the run's records lie."""
+        """See `Engine.bind`."""
         self._source, self._folder = source, folder
+        self._inner.bind(source, folder)
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool

@@ -490,7 +490,9 @@ def batch_costs(
         found: what `Panel.estimate` says of the job.
         discount: see `BatchSettings`.
     """
-    tokens = {item.name: (item.input_tokens, item.output_tokens) for item in found.backends}
+    tokens = {
+        item.backend: (item.input_tokens or 0, item.output_tokens or 0) for item in found.stages
+    }
     costs: dict[str, float | None] = {}
     for backend in panel.backends:
         name = backend.spec.name

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .options import columns_from, models_from, target_options
+from .options import (
+    chosen,
+    click_options,
+    dry_run_options,
+    effort_option,
+    input_options,
+    json_option,
+    ledger_option,
+    models_from,
+    seed_option,
+    target_options,
+)
 
 if TYPE_CHECKING:
     from ..auditing import AuditJob
@@ -30,24 +41,13 @@ _OPTIONS = (
         "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True,
         help="Rounds of asking.",
     ),
-    click.option("--limit", type=click.IntRange(min=1), help="Only the first so many prompts."),
     click.option("--sample", type=click.IntRange(min=1), help="So many units, drawn by --seed."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of the sample."),
-    click.option("--effort", metavar="LEVEL", help="Reasoning effort of the targets."),
-    click.option(
-        "--column", "columns", multiple=True, metavar="OURS=THEIRS",
-        help="Another name for a column of --responses.",
-    ),
-    click.option("--out", metavar="DIR", help="Folder. Default: runs/audit-NAME-xxxxxxxx."),
-    click.option("--json", "json_file", metavar="FILE", help="Write every number there too."),
-    click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
-    click.option(
-        "--max-cost", type=click.FloatRange(min=0), metavar="USD",
-        help="Stop asking before this much is spent, over all stages.",
-    ),
-    click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."),
-    click.option("--resume", is_flag=True, help="Demand that the folder exists already."),
-    click.option("--quiet", "-q", is_flag=True, help="No progress line, no report."),
+    seed_option,
+    effort_option,
+    input_options,
+    json_option,
+    ledger_option,
+    dry_run_options,
 )  # fmt: skip
 
 
@@ -103,12 +103,8 @@ def audit(ctx: click.Context, *, only_list: bool) -> int | None:
 
 
 def _command(definition: Audit[Any]) -> click.Command:
-    from ..auditing.options import click_options
-
     def run(**given: Any) -> int:
-        own = {name: given.pop(name) for name in definition.options_model.model_fields}
-        chosen = {name: value for name, value in own.items() if value not in (None, ())}
-        return _audit(definition, chosen, **given)
+        return _audit(definition, chosen(given, definition.options_model.model_fields), **given)
 
     about = f"{definition.title}.\n\nFinds out {definition.about}."
     if definition.source:
@@ -136,50 +132,29 @@ def _audit(
     judges: tuple[str, ...],
     judges_file: str | None,
     write_prompts: str | None,
-    columns: tuple[str, ...],
     json_file: str | None,
     dry_run: bool,
     quiet: bool,
     **options: Any,
 ) -> int:
-    from ..async_runner import run_sync
     from ..auditing import AuditJob
     from ..auditing.run import AUDIT_FILE
-    from .jobs import run_staged
-    from .progress import StageLine
+    from .jobs import Manner, carry_out
 
-    with StageLine(quiet=quiet or dry_run or write_prompts is not None) as line:
-        job = AuditJob(
+    def prepare(on_progress: Any = None) -> AuditJob:
+        return AuditJob(
             definition,
             targets=models_from(targets, targets_file),
             judges=models_from(judges, judges_file),
             options=own,
-            columns=columns_from(columns),
-            on_progress=line.update,
+            on_progress=on_progress,
             **options,
         )
-        try:
-            if write_prompts is not None:
-                return _write_prompts(job, Path(write_prompts))
-            if not quiet:
-                _announce(job)
-            if dry_run:
-                return _show_estimate(job)
-            return run_staged(job, json_file, AUDIT_FILE, quiet=quiet)
-        finally:
-            run_sync(job.close())
 
-
-def _announce(job: AuditJob) -> None:
-    from .display import WIDTH, show_notices
-
-    show_notices(job.notices, width=WIDTH)
-    if job.is_demonstration:
-        click.echo(
-            "DEMONSTRATION: the embedded stand-in answers. It is no language model; name models\n"
-            "with --target.",
-            err=True,
-        )
+    if write_prompts is not None:
+        return _write_prompts(prepare(), Path(write_prompts))
+    manner = Manner(dry_run, quiet, name_with="--target", json_file=json_file, numbers=AUDIT_FILE)
+    return carry_out(lambda line: prepare(line.update), manner)
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
@@ -212,55 +187,4 @@ def _write_prompts(job: AuditJob, path: Path) -> int:
         )
         if fewest != most:
             click.echo("  What is asked more often than planned is left out.")
-    return 0
-
-
-def _show_estimate(job: AuditJob) -> int:
-    from ..auditing.job import estimate_stages
-    from ..number import units
-    from .display import WIDTH, console, dollars, table, visible
-
-    found = estimate_stages(job)
-    out = console()
-    if not found:
-        out.print("Dry run: nothing is sent, nobody is to be asked")
-        return 0
-    head = ["stage", "backend", "planned", "stored", "calls", "at most", "likely", "at most $"]
-    cells = [
-        [
-            item.stage,
-            item.backend,
-            f"{item.planned:,}",
-            f"{item.stored:,}",
-            f"{item.calls:,}",
-            f"{item.most_calls:,}",
-            dollars(item.likely_usd),
-            dollars(item.most_usd),
-        ]
-        for item in found
-    ]
-    # Figures stand whole; what they leave of the line is for the name, which is known anyway.
-    taken = sum(max(len(row[at]) for row in [head, *cells]) + 2 for at in range(8) if at != 1)
-    rows = table("Dry run: nothing is sent", head, left=2)
-    for row in cells:
-        row[1] = visible(row[1], width=max(WIDTH - taken, 8))
-        rows.add_row(*row)
-    out.print(rows)
-    calls, most_calls = sum(item.calls for item in found), sum(item.most_calls for item in found)
-    priced = [item for item in found if item.most_calls]
-    unknown = sorted({item.backend for item in priced if item.most_usd is None})
-    if unknown:
-        out.print(f"{units(calls, 'call')}. Price unknown: {visible(', '.join(unknown))}")
-    else:
-        likely = dollars(sum(item.likely_usd or 0 for item in priced))
-        most = dollars(sum(item.most_usd or 0 for item in priced))
-        out.print(
-            f"{units(calls, 'call')}, at most {most_calls:,}: {likely} likely, at most {most}"
-        )
-    if job.judges:
-        out.print(
-            '[dim]Answers not there yet are assumed to need judges; "at most": '
-            + ("every two judges\ndiffer, and " if len(job.judges) > 2 else "")
-            + "every reply of a judge has to be repaired.[/dim]"
-        )
     return 0

@@ -1,4 +1,4 @@
-"""What commands that make material for audits share: options, dry run, interrupt, report."""
+"""`areopagus scenarios` and `areopagus concept-pairs`: material for audits, written by models."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..experiment.job import STOPPED_BY_CAP
-from .display import printable
-from .jobs import writing_cost
-from .options import columns_from, models_from
-from .results import echo_cost
+from ..experiment.config import InputConfig
+from .options import (
+    config_options,
+    dry_run_options,
+    effort_option,
+    folder_options,
+    ledger_option,
+    models_from,
+)
 
 if TYPE_CHECKING:
     from ..auditing.constructing import ConstructionJob, ConstructionRun
@@ -21,27 +25,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def model_options(about: str) -> Callable[[Command], Command]:
-    """The options that name who writes; `about` is the help of --model."""
-    return _with(
-        click.option("--model", "-m", "models", multiple=True, metavar="MODEL", help=about),
-        click.option("--models-file", metavar="FILE", help="YAML with models and settings."),
-    )
+    """Adds the options that name who writes; `about` is the help of --model."""
+
+    def added(command: Command) -> Command:
+        file = click.option("--models-file", metavar="FILE", help="YAML with models and settings.")
+        named = click.option("--model", "-m", "models", multiple=True, metavar="MODEL", help=about)
+        return named(file(command))
+
+    return added
 
 
-def run_options(kind: str) -> Callable[[Command], Command]:
-    """The options of the run; `kind` begins the name of the folder."""
-    return _with(
-        click.option("--effort", metavar="LEVEL", help="Reasoning effort of the models."),
-        click.option("--out", metavar="DIR", help=f"Folder. Default: runs/{kind}-xxxxxxxx."),
-        click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
-        click.option(
-            "--max-cost", type=click.FloatRange(min=0), metavar="USD",
-            help="Stop asking before this much is spent.",
-        ),
-        click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."),
-        click.option("--resume", is_flag=True, help="Demand that the folder exists already."),
-        click.option("--quiet", "-q", is_flag=True, help="No progress line, no report."),
-    )  # fmt: skip
+def _run_options(command: Command) -> Command:
+    return effort_option(folder_options(ledger_option(dry_run_options(command))))
 
 
 def construct(
@@ -60,54 +55,24 @@ def construct(
         models, models_file, dry_run, quiet: as given to the command.
         **options: the others.
     """
-    from ..async_runner import run_stoppable
-    from .jobs import interrupted
-    from .progress import StageLine
+    from .jobs import Manner, carry_out
 
-    with StageLine(quiet=quiet or dry_run) as line:
-        job = prepare(models=models_from(models, models_file), on_progress=line.update, **options)
-        if dry_run:
-            return _show_estimate(job)
-        run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        return interrupted()
-    if not quiet:
-        _show(run, job.construction.made)
-    code: int = run.exit_code
-    return code
+    named = models_from(models, models_file)
+    manner = Manner(dry_run, quiet, price_file="--models-file", show=_show)
+    return carry_out(lambda line: prepare(models=named, on_progress=line.update, **options), manner)
 
 
-def _show(run: ConstructionRun, made: str) -> None:
+def _show(run: ConstructionRun) -> None:
+    from ..experiment.cost_cap import STOPPED_BY_CAP
+    from .display import printable
+    from .results import echo_cost
+
     for text in run.lines:
         click.echo(printable(text))
     echo_cost(run.spending.to_json())
     if run.state == "budget":
         click.echo(STOPPED_BY_CAP)
-    click.echo(f"{made}: {printable(str(run.table))}")
-
-
-def _show_estimate(job: ConstructionJob) -> int:
-    from ..async_runner import run_sync
-
-    try:
-        found = job.estimate()
-    finally:
-        run_sync(job.close())
-    click.echo(
-        f"Dry run: nothing is sent. {found.units:,} {job.construction.unit}, {found.calls:,} "
-        f"calls, at most {found.most_calls:,}"
-    )
-    click.echo(writing_cost(found.likely_usd, found.most_usd, file="--models-file"))
-    return 0
-
-
-def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
-    def add(command: Command) -> Command:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return add
+    click.echo(f"{run.made}: {printable(str(run.table))}")
 
 
 @click.command(name="scenarios", context_settings={"max_content_width": 80})
@@ -128,7 +93,7 @@ def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command
     "--similarity", type=click.FloatRange(0, 1), default=0.8, show_default=True,
     help="Least share of words that a wording keeps.",
 )  # fmt: skip
-@run_options("scenarios")
+@_run_options
 def scenarios(**options: Any) -> int:
     """Have a model write scenarios for `audit silverspoon`.
 
@@ -145,12 +110,9 @@ def scenarios(**options: Any) -> int:
 @click.command(name="concept-pairs", context_settings={"max_content_width": 80})
 @click.argument("sources", metavar="SOURCES")
 @model_options("Who writes; given twice, the second checks the concept pairs.")
-@click.option(
-    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many sources.")
-@run_options("concepts-NAME")
-def concept_pairs(sources: str, *, columns: tuple[str, ...], **options: Any) -> int:
+@config_options(InputConfig, only=("columns", "limit"))
+@_run_options
+def concept_pairs(sources: str, **options: Any) -> int:
     """Make concept pairs for `audit hidden-bias` from sources.
 
     SOURCES needs scenario_id and scenario_text: sentences or test items that hold a stereotype.
@@ -160,4 +122,4 @@ def concept_pairs(sources: str, *, columns: tuple[str, ...], **options: Any) -> 
     """
     from ..auditing.concept_pairs import concept_job
 
-    return construct(concept_job, sources=sources, columns=columns_from(columns), **options)
+    return construct(concept_job, sources=sources, **options)

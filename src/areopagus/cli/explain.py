@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InputError, InputFault
+from .options import column_option
 
 if TYPE_CHECKING:
     from ..records.types import Sample
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 @click.argument("response_id")
 @click.option("--persona", default="sociologist", metavar="NAME|FILE", show_default=True)
 @click.option("--rubric", default="critical_thinking", metavar="NAME|FILE", show_default=True)
-@click.option("--column", "columns", multiple=True, metavar="OURS=THEIRS")
+@column_option
 def explain(
-    responses: str, response_id: str, *, persona: str, rubric: str, columns: tuple[str, ...]
+    responses: str, response_id: str, *, persona: str, rubric: str, columns: dict[str, str]
 ) -> None:
     """Show how offline/lexical comes to its scores for one response of a file.
 
@@ -31,9 +32,8 @@ def explain(
     from ..personas import load_persona
     from ..rubrics import load_rubric
     from .display import console, table, visible
-    from .options import columns_from
 
-    row = _find(responses, response_id, columns_from(columns))
+    row = _find(responses, response_id, columns)
     judge, chosen = load_persona(persona), load_rubric(rubric)
     features = measure(row.prompt_text, row.response_text)
     scores = score(

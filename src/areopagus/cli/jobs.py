@@ -1,196 +1,199 @@
-"""What the commands of long jobs share: dry runs, interruption, stages."""
+"""Carries out a job for a command: notices, dry run or run, interruption, results, exit code."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..experiment.dry_run import plus
-from ..experiment.job import STOPPED_BY_CAP
-from .display import console, dollars, printable, same_command, table, visible
+from ..experiment.cost_cap import STOPPED_BY_CAP
+from .display import WIDTH, console, dollars, printable, same_command, show_notices, table, visible
+from .progress import ProgressLine
 from .results import echo_cost, write_numbers
 
 if TYPE_CHECKING:
-    from ..async_runner import Stoppable
     from ..experiment.dry_run import Estimate
-    from ..experiment.respond import RespondEstimate
+    from ..experiment.job import Job
 
 
-def show_answers_estimate(found: RespondEstimate) -> None:
-    """Calls to target models and a cost range; an unknown price stays unknown."""
-    out = console()
-    out.print(
-        f"Dry run: nothing is sent. {found.planned:,} responses planned, {found.stored:,} stored, "
-        f"{found.calls:,} calls to send"
-    )
-    out.print(writing_cost(found.likely_usd, found.most_usd, file="--targets-file"))
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a command carries out its job.
 
-
-def writing_cost(likely: float | None, most: float | None, *, file: str) -> str:
-    """What models that write at length cost, or the option by which a price can be given."""
-    if likely is None or most is None:
-        return f"Cost: unknown; give a price under prices in a {file}"
-    return f"Cost: {dollars(likely)} likely, reasoning apart; at most {dollars(most)}"
-
-
-def show_estimate(
-    found: Estimate, max_cost: float | None, answers: RespondEstimate | None = None
-) -> None:
-    """Calls, tokens and a cost range by backend; an unknown price stays unknown.
-
-    Args:
-        found: of judging.
-        max_cost: the cap.
-        answers: of asking target models before, where that is done.
+    Attributes:
+        dry_run: whether only calls and cost are shown.
+        quiet: whether no line and no results are shown.
+        name_with: the options that name models in the place of embedded stand-ins.
+        price_file: the option whose file can hold a price.
+        json_file, numbers: where --json says, and the file of numbers in the job's folder.
+        show: prints what came of it; the text of the job's run, its cost and folder if left out.
+        after_estimate: prints what a command adds to the dry run.
+        stopped: what is said first after an interrupt.
     """
-    if answers is not None:
-        show_answers_estimate(answers)
-    from ..number import units
 
-    out = console()
-    rows = table(
-        "Dry run: nothing is sent",
-        ["backend", "planned", "stored", "calls", "tokens in", "tokens out"],
-    )
-    for item in found.backends:
-        rows.add_row(
-            visible(item.name, width=26),
-            f"{item.planned:,}",
-            f"{item.stored:,}",
-            f"{item.calls:,}",
-            f"{item.input_tokens:,}",
-            f"{item.output_tokens:,}",
-        )
-    out.print(rows)
-    if len(found.backends) > 1:
-        for item in found.backends:
-            cost = _range(item.likely_usd, item.most_usd, item.calls)
-            out.print(f"{visible(item.name)}: {cost}")
-    least = found.least
-    out.print(
-        units(found.n_responses, "response")
-        + (f", {found.n_screened} of them screened (nobody is asked)" if found.n_screened else "")
-        + ("; " if least is None else f"; from {least.calls:,} to ")
-        + f"{units(found.calls, 'call')} to send, repairs apart"
-    )
-    if least is not None:
-        out.print("[dim]from: the first block of each response; to: as many as may be asked[/dim]")
-    unknown = [b.name for b in found.backends if b.calls and b.likely_usd is None]
-    if unknown:
-        out.print(f"Price unknown: {visible(', '.join(unknown))}; give one under prices")
-    if least is not None and least.likely_usd is not None and least.calls < found.calls:
-        out.print(f"Cost at the least: {dollars(least.likely_usd)} likely")
-    likely, most = found.likely_usd, found.most_usd
-    out.print(f"Cost: {_range(likely, most, found.calls)}")
-    if answers is not None:
-        likely, most = plus(likely, answers.likely_usd), plus(most, answers.most_usd)
-        out.print(f"Answers and judgments: {_range(likely, most, found.calls + answers.calls)}")
-    out.print(
-        "[dim]likely: usual replies, nothing cached; at most: every call at its full max_tokens, "
-        "with a repair. Prices are those of the installed litellm.[/dim]"
-    )
-    if max_cost is not None and most is not None and most > max_cost:
-        is_likely = (likely or 0.0) > max_cost
-        outcome = "will stop the run early" if is_likely else "may stop the run early"
-        out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+    dry_run: bool
+    quiet: bool
+    name_with: str = "--models"
+    price_file: str = "panel.yaml"
+    json_file: str | None = None
+    numbers: str = ""
+    show: Callable[[Any], None] | None = None
+    after_estimate: Callable[[Estimate], None] | None = None
+    stopped: Callable[[Any], str] = lambda run: "Stopped. "
 
 
-def show_batch_costs(costs: Mapping[str, float | None]) -> None:
-    """What the calls likely cost in a batch, by backend; an unknown price stays unknown."""
-    out = console()
-    for name, cost in costs.items():
-        said = (
-            "price unknown; state it with --batch-discount"
-            if cost is None
-            else (f"{dollars(cost)} likely")
-        )
-        out.print(f"In a batch, {visible(name)}: {said}")
-    if not costs:
-        out.print("No backend of this panel takes batches; all are asked online.")
+def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> int:
+    """Prepares the job with a line that shows how far it is, carries it out, and reports.
 
+    Returns:
+        The exit code.
 
-def _range(likely: float | None, most: float | None, calls: int) -> str:
-    if calls == 0:
-        return "$0"
-    if likely is None or most is None:
-        return "unknown"
-    if most == 0:
-        return "$0"
-    return f"{dollars(likely)} likely, at most {dollars(most)}"
-
-
-def run_staged(
-    job: Stoppable[Any],
-    json_file: str | None,
-    figures: str,
-    *,
-    quiet: bool,
-    show: Callable[[Any], None] | None = None,
-) -> int:
-    """Runs the job, shows what came of it, and returns the exit code.
-
-    Args:
-        job: a StagedJob.
-        json_file: where --json says.
-        figures: the file of figures in the job's folder.
-        quiet: whether nothing is shown.
-        show: prints the results; the run's text when left out.
+    Raises:
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the results cannot be written.
     """
-    from ..async_runner import run_stoppable
+    from ..async_runner import run_stoppable, run_sync
 
-    run, was_interrupted = run_stoppable(job)
+    with ProgressLine(quiet=manner.quiet or manner.dry_run) as line:
+        job = prepare(line)
+        if not manner.quiet:
+            announce(job, manner.name_with)
+        if manner.dry_run:
+            try:
+                found = job.estimate()
+            finally:
+                run_sync(job.close())
+            show_estimate(found, job.config.max_cost, price_file=manner.price_file)
+            if manner.after_estimate is not None:
+                manner.after_estimate(found)
+            return 0
+        run, was_interrupted = run_stoppable(job)
     if was_interrupted:
-        return interrupted()
-    if json_file is not None:
-        write_numbers(json_file, run.path / figures, run.record)
-    if not quiet:
-        if show is not None:
-            show(run)
-        else:
-            click.echo(printable(run.text).rstrip("\n"))
-        click.echo()
-        echo_cost(run.record["sessions"][-1])
-        click.echo(f"\nResults: {printable(str(run.path))}")
-        if run.state == "budget":
-            click.echo(STOPPED_BY_CAP)
+        return interrupted(manner.stopped(run))
+    if manner.json_file is not None:
+        write_numbers(manner.json_file, run.path / manner.numbers, run.record)
+    if not manner.quiet:
+        (manner.show or show_text)(run)
     code: int = run.exit_code
     return code
 
 
-def interrupted() -> int:
+def announce(job: Job[Any], name_with: str) -> None:
+    """What a person should know before anything is spent."""
+    show_notices(job.notices, width=WIDTH)
+    if not job.is_demonstration:
+        return
+    models = sorted({b.spec.model for b in job.backends if b.spec.is_offline})
+    click.echo(
+        textwrap.fill(
+            f"DEMONSTRATION: embedded stand-ins take part ({', '.join(models)}). They are no "
+            "language models: they count features of texts and write from templates. Name models "
+            f"with {name_with}.",
+            WIDTH,
+            break_on_hyphens=False,
+        ),
+        err=True,
+    )
+
+
+def show_text(run: Any) -> None:
+    """The report of a run as text, what it cost, and where its results are."""
+    click.echo(printable(run.text).rstrip("\n"))
+    show_end(run)
+
+
+def show_end(run: Any) -> None:
+    """What a run cost, and where its results are."""
+    click.echo()
+    echo_cost(run.record["sessions"][-1])
+    click.echo(f"\nResults: {printable(str(run.path))}")
+    if run.state == "budget":
+        click.echo(STOPPED_BY_CAP)
+
+
+def interrupted(said: str = "Stopped. ") -> int:
     """Says how to go on after an interrupt, and returns the exit code."""
     from .main import terminated
 
     click.echo(
-        "Stopped. What was paid is kept in the ledger.\n"
+        f"{said}What was paid is kept in the ledger.\n"
         f"To go on, give the same command again: {same_command()}",
         err=True,
     )
     return 143 if terminated() else 130
 
 
-def show_stages(found: Iterable[Any]) -> None:
-    """The table of a dry run, a row a stage and backend.
+def show_estimate(found: Estimate, max_cost: float | None, *, price_file: str) -> None:
+    """The dry run: a row a stage and backend, then calls and cost of all of them.
 
     Args:
-        found: what the job's rehearsal gave, see `BackendEstimate`; each names its stage and
-            backend.
+        found: what the job would call.
+        max_cost: the cap.
+        price_file: where a price can be given.
     """
-    rows = table(
-        "Dry run: nothing is sent",
-        ["stage", "backend", "planned", "stored", "calls", "likely", "at most"],
-        left=2,
-    )
-    for item in found:
-        rows.add_row(
-            item.stage,
-            visible(item.backend, width=26),
-            f"{item.planned:,}",
-            f"{item.stored:,}",
-            f"{item.calls:,}",
-            dollars(item.likely_usd),
-            dollars(item.most_usd),
-        )
-    console().print(rows)
+    from ..number import units
+
+    out = console()
+    _show_stages(found)
+    if found.n_responses:
+        screened = f", {found.n_screened} of them screened (nobody is asked)"
+        out.print(units(found.n_responses, "response") + (screened if found.n_screened else ""))
+    least = found.least
+    said = f"{units(found.calls, 'call')} to send"
+    if least is not None:
+        said = f"from {least.calls:,} to {said}"
+    more = f", at most {found.most_calls:,} with every repair and second review"
+    out.print(said + (more if found.most_calls > found.calls else ""))
+    if least is not None:
+        out.print("[dim]from: the first block of each response; to: as many as may be asked[/dim]")
+    if found.unpriced:
+        names = visible(", ".join(found.unpriced))
+        out.print(f"Price unknown: {names}; give one under prices in a {price_file}")
+    if least is not None and least.likely_usd is not None and least.calls < found.calls:
+        out.print(f"Cost at the least: {dollars(least.likely_usd)} likely")
+    out.print(f"Cost: {_range(found.likely_usd, found.most_usd)}")
+    for sentence in found.assumptions:
+        out.print(f"[dim]{visible(sentence)}[/dim]")
+    most = found.most_usd
+    if max_cost is not None and most is not None and most > max_cost:
+        is_likely = (found.likely_usd or 0.0) > max_cost
+        outcome = "will stop the run early" if is_likely else "may stop the run early"
+        out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+
+
+def _show_stages(found: Estimate) -> None:
+    """The table: tokens where all of them are counted, with the cost in lines below it."""
+    if not found.stages:
+        console().print("Dry run: nothing is sent, nobody is to be asked")
+        return
+    with_tokens = all(item.input_tokens is not None for item in found.stages)
+    head = ["stage", "backend", "planned", "stored", "calls"]
+    head += ["tokens in", "tokens out"] if with_tokens else ["at most", "likely", "at most $"]
+    rows = []
+    for item in found.stages:
+        row = [item.stage, item.backend, f"{item.planned:,}", f"{item.stored:,}", f"{item.calls:,}"]
+        if with_tokens:
+            row += [f"{item.input_tokens or 0:,}", f"{item.output_tokens or 0:,}"]
+        else:
+            row += [f"{item.most_calls:,}", dollars(item.likely_usd), dollars(item.most_usd)]
+        rows.append(row)
+    # Figures stand whole; what they leave of the line is for the name, which is known anyway.
+    widest = [max(map(len, column)) + 2 for column in zip(head, *rows, strict=True)]
+    room = max(WIDTH - sum(widest) + widest[1], 8)
+    made = table("Dry run: nothing is sent", head, left=2)
+    for row in rows:
+        made.add_row(row[0], visible(row[1], width=room), *row[2:])
+    console().print(made)
+    if with_tokens and len(found.stages) > 1:
+        for item in found.stages:
+            cost = _range(item.likely_usd, item.most_usd) if item.calls else "$0"
+            console().print(f"{item.stage}, {visible(item.backend)}: {cost}")
+
+
+def _range(likely: float | None, most: float | None) -> str:
+    if likely is None or most is None:
+        return "unknown"
+    return "$0" if most == 0 else f"{dollars(likely)} likely, at most {dollars(most)}"

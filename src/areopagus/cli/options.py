@@ -1,73 +1,150 @@
-"""The options that several commands share: of a panel, of models to ask, of columns."""
+"""The options of commands: made of the fields of pydantic models, and those that several share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin
 
+import annotated_types
 import click
 
 from ..errors import InputError, InputFault
+from ..experiment.config import InputConfig, JobConfig, Option, RespondConfig
+from ..settings import PanelSettings
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
     from ..panel import Panel
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PANEL_OPTIONS = (
-    click.option(
-        "--models", "-m", multiple=True, metavar="MODEL[,MODEL…]",
-        help="Backend as provider/model, in litellm's names; repeat or separate by commas. "
-        "Left out: the embedded text-feature baseline.",
-    ),
-    click.option("--panel", "panel_file", metavar="FILE", help="A panel.yaml with all settings."),
-    click.option(
-        "--personas", "persona_folders", multiple=True, metavar="DIR",
-        help="Folder whose persona files join the panel; repeatable.",
-    ),
-    click.option(
-        "--persona", "persona_names", multiple=True, metavar="NAME|FILE",
-        help="Only these personas; repeatable.",
-    ),
-    click.option("--rubric", metavar="NAME|FILE", help="Default: critical_thinking."),
-    click.option(
-        "--template", metavar="NAME|FILE",
-        help="Wording of the judges' messages. Default: areopagus_v2.",
-    ),
-    click.option("--mode", type=click.Choice(["dimensions", "holistic", "no_rubric"])),
-    click.option(
-        "--order", type=click.Choice(["response_first", "persona_first"]),
-        help="Where the persona stands in the messages.",
-    ),
-    click.option("--rationale", type=click.Choice(["none", "before"])),
-    click.option("--anchors/--no-anchors", default=None, help="Show judges the rubric's anchors."),
-    click.option("--repeats", type=click.IntRange(1, 1000), help="Askings of each judge."),
-    click.option("--score-mode", type=click.Choice(["integer", "expected"])),
-    click.option(
-        "--quorum", type=click.FloatRange(0, 1, min_open=True),
-        help="Share of planned judgments that must be scored. Default: 2/3.",
-    ),
-    click.option("--ledger", metavar="PATH|URL", help="Store of paid calls. Default: shared."),
-)  # fmt: skip
+
+def config_options(
+    model: type[BaseModel],
+    *,
+    only: Sequence[str] | None = None,
+    leave: Sequence[str] = (),
+    required: Sequence[str] = (),
+) -> Callable[[Command], Command]:
+    """Adds a model's fields as options; one that is not given is None or empty, see `chosen`.
+
+    Args:
+        model: whose descriptions, types, limits and defaults the options show.
+        only, leave: the fields wanted, and those not wanted.
+        required: fields that must be given.
+    """
+    names = [name for name in only or model.model_fields if name not in leave]
+
+    def added(command: Command) -> Command:
+        for name in reversed(names):
+            flags, settings = _option(name, model.model_fields[name])
+            command = click.option(*flags, required=name in required, **settings)(command)
+        return command
+
+    return added
 
 
-PANEL_NAMES = (
-    "models",
-    "panel_file",
-    "persona_folders",
-    "persona_names",
-    "rubric",
-    "template",
-    "mode",
-    "order",
-    "rationale",
-    "anchors",
-    "repeats",
-    "score_mode",
-    "quorum",
-    "ledger",
+def click_options(model: type[BaseModel]) -> list[click.Option]:
+    """All fields of a model as options, for a command that is made while it is called."""
+    found = []
+    for name, info in model.model_fields.items():
+        flags, settings = _option(name, info)
+        found.append(click.Option(flags, **settings))
+    return found
+
+
+def chosen(given: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Takes these options out of what a command was given; what was not given is left out."""
+    taken = {name: given.pop(name) for name in names if name in given}
+    return {name: value for name, value in taken.items() if value not in (None, ())}
+
+
+def _option(name: str, info: FieldInfo) -> tuple[list[str], dict[str, Any]]:
+    """Declaration and settings of a field's option."""
+    said = next((item for item in info.metadata if isinstance(item, Option)), Option())
+    flag = said.flag or f"--{name.replace('_', '-')}"
+    settings: dict[str, Any] = {"default": None, "help": f"{info.description}{_default(info)}"}
+    kind = _bare(info.annotation)
+    if kind is bool:
+        flags = [flag, name] if said.flag else [f"{flag}/--no-{flag[2:]}"]
+        return flags, settings | ({"is_flag": True, "default": False} if said.flag else {})
+    if get_origin(kind) is tuple:
+        settings["multiple"] = True
+        kind = _bare(get_args(kind)[0])
+    elif get_origin(kind) is Mapping:
+        settings |= {"multiple": True, "callback": lambda _, __, pairs: columns_from(pairs)}
+        kind = str
+    if get_origin(kind) is Literal:
+        settings["type"] = click.Choice([str(value) for value in get_args(kind)])
+        return [flag, name], settings
+    settings["type"], plain = _type(kind, info)
+    settings["metavar"] = said.metavar or plain
+    return [flag, name], settings
+
+
+def _type(kind: Any, info: FieldInfo) -> tuple[Any, str | None]:
+    """A field's type on the command line, with its limits, and what stands for a value."""
+    if kind not in (int, float):
+        return str, "TEXT"
+    limits: dict[str, Any] = {}
+    for item in info.metadata:
+        for side, sort, is_open in (
+            ("min", annotated_types.Ge, False),
+            ("min", annotated_types.Gt, True),
+            ("max", annotated_types.Le, False),
+            ("max", annotated_types.Lt, True),
+        ):
+            if isinstance(item, sort):
+                limits[side] = getattr(item, sort.__name__.lower())
+                limits[f"{side}_open"] = is_open
+    if kind is float:
+        return (click.FloatRange(**limits), "N") if limits else (float, "N")
+    return (click.IntRange(**limits), None) if limits else (int, "N")
+
+
+def _bare(annotation: Any) -> Any:
+    """The type without "or None"; of several types, text."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        kinds = [kind for kind in get_args(annotation) if kind is not type(None)]
+        return kinds[0] if len(kinds) == 1 else str
+    return annotation
+
+
+def _default(info: FieldInfo) -> str:
+    default = info.get_default(call_default_factory=False)
+    if default in (None, (), "", {}) or info.is_required() or "Default" in (info.description or ""):
+        return ""
+    if isinstance(default, bool):
+        return " [default: yes]" if default else ""
+    return f" [default: {default}]"
+
+
+def dry_run_options(command: Command) -> Command:
+    """Adds --dry-run and --quiet."""
+    quiet = click.option("--quiet", "-q", is_flag=True, help="No progress line, no report.")
+    dry = click.option(
+        "--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."
+    )
+    return dry(quiet(command))
+
+
+json_option = click.option(
+    "--json", "json_file", metavar="FILE", help="Write every number there too."
 )
-"""Names of the options that `panel_options` adds."""
+seed_option = click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of every random choice."
+)
+ledger_option = click.option(
+    "--ledger", metavar="PATH|URL", help="Store of paid calls. Default: shared."
+)
+protocol_options = config_options(RespondConfig, only=("track", "effort", "words"))
+effort_option = config_options(RespondConfig, only=("effort",))
+folder_options = config_options(JobConfig)
+column_option = config_options(InputConfig, only=("columns",))
+input_options = config_options(InputConfig)
 
 
 def target_options(about: str) -> Callable[[Command], Command]:
@@ -91,27 +168,6 @@ def target_options(about: str) -> Callable[[Command], Command]:
     return added
 
 
-_PROTOCOL_OPTIONS = (
-    click.option(
-        "--track",
-        type=click.Choice(["matched", "maximum"]),
-        help="matched: effort medium, 400 words, at most 440. maximum: effort high.",
-    ),
-    click.option(
-        "--effort", metavar="LEVEL",
-        help="Reasoning effort of the targets, instead of the track's; none sends none.",
-    ),
-    click.option("--words", type=click.IntRange(min=1), help="Words for the targets to aim at."),
-)  # fmt: skip
-
-
-def protocol_options(command: Command) -> Command:
-    """Adds the options that say how targets are asked."""
-    for option in reversed(_PROTOCOL_OPTIONS):
-        command = option(command)
-    return command
-
-
 def names_in(groups: tuple[str, ...]) -> tuple[str, ...]:
     """The names of a repeatable option that takes several by commas."""
     return tuple(name.strip() for group in groups for name in group.split(",") if name.strip())
@@ -130,64 +186,75 @@ def models_from(groups: tuple[str, ...], file: str | None) -> list[Any]:
     return [*names_in(groups), *read_targets(file)]
 
 
+_PANEL_FIELDS = (
+    "rubric", "template", "mode", "order", "rationale", "anchors", "repeats", "score_mode",
+    "quorum",
+)  # fmt: skip
+PANEL_NAMES = (
+    "models", "panel_file", "persona_folders", "persona_names", *_PANEL_FIELDS, "ledger",
+)  # fmt: skip
+"""Names of the options that `panel_options` adds."""
+
+
 def panel_options(command: Command) -> Command:
     """Adds the options; the command takes them as keyword arguments for `panel_from`."""
-    for option in reversed(_PANEL_OPTIONS):
+    for option in reversed(
+        (
+            click.option(
+                "--models", "-m", multiple=True, metavar="MODEL[,MODEL…]",
+                help="Backend as provider/model, in litellm's names; repeat or separate by "
+                "commas. Left out: the embedded text-feature baseline.",
+            ),
+            click.option(
+                "--panel", "panel_file", metavar="FILE", help="A panel.yaml with all settings."
+            ),
+            click.option(
+                "--personas", "persona_folders", multiple=True, metavar="DIR",
+                help="Folder whose persona files join the panel; repeatable.",
+            ),
+            click.option(
+                "--persona", "persona_names", multiple=True, metavar="NAME|FILE",
+                help="Only these personas; repeatable.",
+            ),
+            config_options(PanelSettings, only=_PANEL_FIELDS),
+            ledger_option,
+        )
+    ):  # fmt: skip
         command = option(command)
     return command
 
 
-def panel_from(
-    *,
-    models: tuple[str, ...],
-    panel_file: str | None,
-    persona_folders: tuple[str, ...],
-    persona_names: tuple[str, ...],
-    rubric: str | None,
-    template: str | None,
-    mode: str | None,
-    order: str | None,
-    rationale: str | None,
-    anchors: bool | None,
-    repeats: int | None,
-    score_mode: str | None,
-    quorum: float | None,
-    ledger: str | None,
-) -> Panel:
-    """The panel that the options describe; an option wins over the file."""
+def panel_from(given: dict[str, Any]) -> Panel:
+    """The panel that the options describe, taken out of a command's; an option wins over the file.
+
+    Raises:
+        InputError: with everything wrong in options, files and folders.
+    """
     from pathlib import Path
 
     from ..panel import Panel
 
-    missing = [folder for folder in persona_folders if not Path(folder).is_dir()]
+    options = chosen(given, PANEL_NAMES)
+    missing = [name for name in options.get("persona_folders", ()) if not Path(name).is_dir()]
     if missing:
         raise InputError(
             [InputFault(folder, "is not a folder", "--personas") for folder in missing]
         )
-    named = names_in(models)
-    given: dict[str, Any] = {
-        "models": named or None,
-        "personas": persona_names or None,
-        "persona_folders": persona_folders or None,
-        "rubric": rubric,
-        "template": template,
-        "mode": mode,
-        "order": order,
-        "rationale": rationale,
-        "anchors": anchors,
-        "repeats": repeats,
-        "score_mode": score_mode,
-        "quorum": quorum,
-        "ledger": ledger,
-    }
-    chosen = {name: value for name, value in given.items() if value is not None}
-    if panel_file is not None:
-        return Panel.from_file(panel_file, **chosen)
-    return Panel(**chosen)
+    if "models" in options:
+        options["models"] = names_in(options["models"])
+    if "persona_names" in options:
+        options["personas"] = options.pop("persona_names")
+    if (file := options.pop("panel_file", None)) is not None:
+        return Panel.from_file(file, **options)
+    return Panel(**options)
 
 
 def columns_from(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`--column prompt_text=question` as {our name: their name}."""
+    """`--column prompt_text=question` as {our name: their name}.
+
+    Raises:
+        InputError: with everything that is no such pair.
+    """
     columns: dict[str, str] = {}
     faults: list[InputFault] = []
     for pair in pairs:

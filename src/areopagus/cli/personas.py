@@ -169,7 +169,7 @@ def show(name: str, *, prompt: str, response: str, **options: Any) -> None:
     secret of the ledger.
     """
     options["persona_names"] = (name,)
-    panel = panel_from(**options)
+    panel = panel_from(options)
     persona = panel.personas[0]
     for message in panel.messages(persona.id, prompt, response):
         click.secho(f"--- {message['role']} ---", bold=True)

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .options import columns_from, models_from
+from ..experiment.config import InputConfig
+from .options import (
+    column_option,
+    config_options,
+    dry_run_options,
+    effort_option,
+    json_option,
+    ledger_option,
+    models_from,
+    seed_option,
+)
 
 if TYPE_CHECKING:
-    from ..prompting import Funnel, PromptJob, PromptRun, Sample, Scenario
+    from ..prompting import Funnel, PromptRun, Sample, Scenario
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _WIDE = {"max_content_width": 80}
@@ -61,22 +71,13 @@ _GENERATION_OPTIONS = (
     click.option(
         "--technology", metavar="FILE", help="Words about technology of your own (YAML)."
     ),
-    click.option("--effort", metavar="LEVEL", help="Reasoning effort of the models that write."),
+    effort_option,
     click.option("--level", type=click.FloatRange(0, 1, min_open=True, max_open=True),
                  default=0.95, show_default=True, help="Level of the intervals."),
-    click.option("--seed", type=int, default=0, show_default=True, help="Of every draw."),
-    click.option("--ledger", metavar="PATH", help="Store of paid calls. Default: shared."),
-    click.option(
-        "--out", metavar="DIR", help="Folder of the run. Default: runs/prompts-NAME-xxxxxxxx."
-    ),
-    click.option("--limit", type=click.IntRange(min=1), help="Only the first so many scenarios."),
-    click.option(
-        "--max-cost", type=click.FloatRange(min=0), metavar="USD",
-        help="Stop asking before this much is spent, over all stages.",
-    ),
-    click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing."),
-    click.option("--resume", is_flag=True, help="Demand that the folder exists already."),
-    click.option("--quiet", "-q", is_flag=True, help="No progress line, no report."),
+    seed_option,
+    ledger_option,
+    config_options(InputConfig, leave=("columns",)),
+    dry_run_options,
 )  # fmt: skip
 _PLAN = (
     "per_scenario", "filter_judges", "equivalence", "diversity_of", "cross_pairs", "level", "seed",
@@ -138,12 +139,10 @@ def bbq(files: tuple[str, ...], **options: Any) -> int:
 @prompts.command(context_settings=_WIDE)
 @click.argument("file", metavar="FILE")
 @click.option("--lists", metavar="FILE", help="Keywords and patterns of your own (YAML).")
-@click.option(
-    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
-)
+@column_option
 @_scenario_options
 @_generation_options
-def hle(file: str, *, lists: str | None, columns: tuple[str, ...], **options: Any) -> int:
+def hle(file: str, *, lists: str | None, columns: dict[str, str], **options: Any) -> int:
     """Social questions of Humanity's Last Exam.
 
     FILE is its table. One category, then a keyword of six groups, then none of the exclusion
@@ -152,7 +151,7 @@ def hle(file: str, *, lists: str | None, columns: tuple[str, ...], **options: An
     """
     from ..prompting import load_hle_filters, read_hle
 
-    rows, funnel = read_hle(file, filters=load_hle_filters(lists), columns=columns_from(columns))
+    rows, funnel = read_hle(file, filters=load_hle_filters(lists), columns=columns)
     return _scenarios("hle", rows, funnel, options)
 
 
@@ -175,18 +174,16 @@ def concepts(file: str, **options: Any) -> int:
 
 @prompts.command(context_settings=_WIDE)
 @click.argument("scenarios", metavar="SCENARIOS")
-@click.option(
-    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
-)
-@click.option("--json", "json_file", metavar="FILE", help="Write every number there too.")
+@column_option
+@json_option
 @_generation_options
-def generate(scenarios: str, *, columns: tuple[str, ...], **options: Any) -> int:
+def generate(scenarios: str, *, columns: dict[str, str], **options: Any) -> int:
     """Have models write, vote on and compare prompts.
 
     SCENARIOS needs scenario_id and scenario_text; source and stratum help. Each
     model writes; the others vote; two that wrote neither compare.
     """
-    return _generate(scenarios, columns_from(columns), options)
+    return _generate(scenarios, columns, options)
 
 
 @prompts.command(context_settings=_WIDE)
@@ -195,12 +192,10 @@ def generate(scenarios: str, *, columns: tuple[str, ...], **options: Any) -> int
     "--per-source", type=click.IntRange(min=1), default=10, show_default=True,
     help="Prompts of each source.",
 )  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Of every draw.")
+@seed_option
 @click.option("--out", "table", default="study_set.csv", show_default=True, metavar="FILE")
-@click.option(
-    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
-)
-def sample(source: str, *, per_source: int, seed: int, table: str, columns: tuple[str, ...]) -> int:
+@column_option
+def sample(source: str, *, per_source: int, seed: int, table: str, columns: dict[str, str]) -> int:
     """Draw a study set, balanced over strata and models.
 
     RUN|FILE is a run folder or a prompt set. A round takes one prompt of each
@@ -208,7 +203,7 @@ def sample(source: str, *, per_source: int, seed: int, table: str, columns: tupl
     """
     from ..prompting import sample_prompts, write_sample
 
-    found = sample_prompts(source, per_source, seed=seed, columns=columns_from(columns))
+    found = sample_prompts(source, per_source, seed=seed, columns=columns)
     write_sample(table, found)
     _show_sample(found, seed)
     click.echo(f"Study set: {table}")
@@ -249,11 +244,10 @@ def _scenarios(source: str, rows: list[Scenario], funnel: Funnel, options: dict[
 
 def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) -> int:
     from ..prompting import PromptJob, PromptPlan
-    from .progress import StageLine
+    from ..prompting.run import FIGURES_FILE
+    from .jobs import Manner, carry_out
 
-    quiet, dry_run = options.pop("quiet"), options.pop("dry_run")
-    json_file = options.pop("json_file")
-    named = {
+    options |= {
         name: models_from(options.pop(name), options.pop(f"{name}_file"))
         for name in ("models", "judges")
     }
@@ -266,80 +260,27 @@ def _generate(scenarios: str, columns: dict[str, str], options: dict[str, Any]) 
             )
         options["embedding"] = models_from((), file)
     plan = PromptPlan(**{name: options.pop(name) for name in _PLAN})
-    with StageLine(quiet=quiet or dry_run) as line:
-        job = PromptJob(
-            scenarios,
-            models=named["models"],
-            judges=named["judges"],
-            plan=plan,
-            columns=columns,
-            on_progress=line.update,
-            **options,
-        )
-        if not quiet:
-            _announce(job)
-        if dry_run:
-            return _show_estimate(job)
-        return _run(job, json_file, quiet=quiet)
-
-
-def _announce(job: PromptJob) -> None:
-    from .display import WIDTH, show_notices
-
-    show_notices(job.notices, width=WIDTH)
-    if job.is_demonstration:
-        click.echo(
-            "DEMONSTRATION: an embedded stand-in writes (offline/generator), from templates.\n"
-            "It is no language model; name models with --models.",
-            err=True,
-        )
-
-
-def _run(job: PromptJob, json_file: str | None, *, quiet: bool) -> int:
-    from ..async_runner import run_stoppable
-    from ..experiment.job import STOPPED_BY_CAP
-    from .display import printable
-    from .jobs import interrupted
-    from .results import echo_cost
-
-    run: PromptRun
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        return interrupted()
-    if json_file is not None:
-        _write_json(json_file, {**run.figures, "cost": run.record.get("cost")})
-    if not quiet:
-        click.echo(printable(run.text).rstrip("\n"))
-        echo_cost(run.record["sessions"][-1])
-        click.echo(f"Prompts: {printable(str(run.prompts_path))}")
-    click.echo(f"Results: {printable(str(run.path))}")
-    if run.state == "budget" and not quiet:
-        click.echo(STOPPED_BY_CAP)
-    return run.exit_code
-
-
-def _show_estimate(job: PromptJob) -> int:
-    from ..number import units
-    from ..prompting.job import estimate_stages
-    from .display import console, dollars, visible
-    from .jobs import show_stages
-
-    found = estimate_stages(job)
-    out = console()
-    show_stages(found)
-    calls = sum(item.calls for item in found)
-    unknown = sorted({item.backend for item in found if item.calls and item.most_usd is None})
-    if unknown:
-        out.print(f"{units(calls, 'call')}. Price unknown: {visible(', '.join(unknown))}")
-    else:
-        likely = sum(item.likely_usd or 0 for item in found)
-        most = sum(item.most_usd or 0 for item in found)
-        out.print(f"{units(calls, 'call')}: {dollars(likely)} likely, at most {dollars(most)}")
-    out.print(
-        "[dim]Prompts that are not written yet are assumed usable, of some sixty words each; one "
-        "repair of a reply comes on top where it is needed.[/dim]"
+    manner = Manner(
+        options.pop("dry_run"),
+        options.pop("quiet"),
+        json_file=options.pop("json_file"),
+        numbers=FIGURES_FILE,
+        show=_show,
     )
-    return 0
+    return carry_out(
+        lambda line: PromptJob(
+            scenarios, plan=plan, columns=columns, on_progress=line.update, **options
+        ),
+        manner,
+    )
+
+
+def _show(run: PromptRun) -> None:
+    from .display import printable
+    from .jobs import show_text
+
+    show_text(run)
+    click.echo(f"Prompts: {printable(str(run.prompts_path))}")
 
 
 def _show_sample(found: Sample, seed: int) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import visible_text
-from ..experiment.job import STOPPED_BY_CAP
+from ..experiment.cost_cap import STOPPED_BY_CAP
 from ..judges.models.usage import RunUsage, UsageTotals
 from ..number import units
 from ..precision.text import precision_of, precision_sentences, spared_word

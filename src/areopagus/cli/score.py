@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..errors import InputError
+from ..experiment.config import ScoreConfig
 from .options import (
-    columns_from,
+    chosen,
+    config_options,
+    dry_run_options,
     models_from,
     panel_from,
     panel_options,
@@ -22,13 +25,13 @@ if TYPE_CHECKING:
     from ..batch import BatchSettings
     from ..engines import Engine
     from ..experiment.dry_run import Estimate
-    from ..experiment.respond import RespondEstimate
     from ..experiment.score import ScoreJob
-    from ..experiment.score_prompts import PromptScoreJob
     from ..graphs.panel_spec import PanelSpec
     from ..panel import Panel
     from ..run import Run
     from .progress import ProgressLine
+
+_ASKING = ("track", "effort", "words", "response_repeats")
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -38,45 +41,12 @@ if TYPE_CHECKING:
 @click.option(
     "--response-repeats", type=click.IntRange(1, 1000), help="Answers of each target to a prompt."
 )
-@click.option("--out", metavar="DIR", help="Run folder. Default: runs/NAME-xxxxxxxx.")
-@click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="OURS=THEIRS",
-    help="Another name for a column, such as prompt_text=question; repeatable.",
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many responses.")
-@click.option(
-    "--max-cost",
-    type=click.FloatRange(min=0),
-    metavar="USD",
-    help="Stop asking before this much is spent.",
-)
-@click.option(
-    "--precision",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="POINTS",
-    help="Ask judges in random order until the panel's mean is known to within so much.",
-)
-@click.option(
-    "--judges-per-response",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Ask at most so many judges a response, drawn at random.",
-)
-@click.option(
-    "--order-seed",
-    type=int,
-    default=0,
-    show_default=True,
-    help="Seed of those orders, and of the personas that a plan seats.",
-)
+@config_options(ScoreConfig)
 @click.option(
     "--plan",
     "plan_file",
     metavar="FILE",
-    help="Seat as many judges as this calibration's D-study plans.",
+    help="Take as many judges as this calibration's D-study plans.",
 )
 @click.option(
     "--plan-calls",
@@ -90,8 +60,6 @@ if TYPE_CHECKING:
     metavar="POINTS",
     help="Plan for this standard error of the order of responses instead.",
 )
-@click.option("--dry-run", is_flag=True, help="Print calls, tokens and a cost range; send nothing.")
-@click.option("--resume", is_flag=True, help="Demand that the run folder exists already.")
 @click.option(
     "--engine",
     type=click.Choice(["local", "ray"]),
@@ -118,37 +86,25 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="How much cheaper batches are than usual, such as 0.5. Default: as listed.",
 )
-@click.option("--quiet", "-q", is_flag=True, help="No progress line, no table.")
+@dry_run_options
 @panel_options
 def score(
     responses: str,
     *,
     targets: tuple[str, ...],
     targets_file: str | None,
-    track: str | None,
-    effort: str | None,
-    words: int | None,
-    response_repeats: int | None,
-    out: str | None,
-    columns: tuple[str, ...],
-    limit: int | None,
-    max_cost: float | None,
-    precision: float | None,
-    judges_per_response: int | None,
-    order_seed: int,
     plan_file: str | None,
     plan_calls: int | None,
     plan_error: float | None,
-    dry_run: bool,
-    resume: bool,
     engine: str,
     address: str | None,
     batch: bool,
     batch_only: bool,
     batch_poll: float | None,
     batch_discount: float | None,
+    dry_run: bool,
     quiet: bool,
-    **panel: Any,
+    **given: Any,
 ) -> int:
     """Score a file of RESPONSES (CSV, JSONL or Parquet) with the panel.
 
@@ -159,75 +115,68 @@ def score(
     With --target, RESPONSES is a file of prompts (prompt_text, optional prompt_id), such as a
     prompt set: each target answers each prompt, and the panel scores the answers.
     """
-    named = columns_from(columns)
-    asked = {
-        "track": track, "effort": effort, "words": words, "response_repeats": response_repeats
-    }  # fmt: skip
-    answering = _answering(models_from(targets, targets_file), asked)
-    chosen = _engine(engine, address)
+    from ..scoring import prompt_score_job, score_job
+    from .jobs import Manner, carry_out
+
+    asking = chosen(given, _ASKING)
+    named = models_from(targets, targets_file)
+    if asking and not named:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(asking))
+        raise InputError(f"{flags}: of models that answer prompts; name them with --target")
     batches = _batches(
         batch or batch_only, only=batch_only, poll_s=batch_poll, discount=batch_discount
     )
-    rule: dict[str, Any] = {
-        "precision": precision,
-        "judges_per_response": judges_per_response,
-        "order_seed": order_seed,
+    options: dict[str, Any] = {
+        **chosen(given, ScoreConfig.model_fields),
+        "engine": _engine(engine, address),
+        "batch": batches or False,
     }
-    if plan_file is None and (plan_calls is not None or plan_error is not None):
-        raise InputError("--plan-calls and --plan-error speak of a plan: give --plan too")
-    whole = panel_from(**panel)
-    if plan_file is not None:
-        whole = _planned(
-            whole,
-            plan_file,
-            repeats=panel["repeats"],
-            calls=plan_calls,
-            standard_error=plan_error,
-            seed=order_seed,
-        )
-    with whole as seated:
-        if not quiet:
-            announce(seated)
-        options: dict[str, Any] = {"columns": named, "limit": limit, **rule}
-        if dry_run:
-            answers = None
-            if answering is None:
-                found = seated.estimate(responses, **options)
+    wish = {"calls": plan_calls, "standard_error": plan_error}
+    seed = options.get("order_seed", 0)
+    with _planned(plan_file, wish, given["repeats"], panel_from(given), seed) as panel:
+
+        def prepare(line: ProgressLine) -> ScoreJob:
+            listeners = _listeners(line, options)
+            if named:
+                job = prompt_score_job(panel.spec, responses, named, **asking, **listeners)
             else:
-                answers, found = _rehearsed(seated, responses, answering | options, quiet=quiet)
-            _show_estimate(seated, found, max_cost, batches, answers, quiet=quiet)
-            return 0
-        options |= {
-            "resume": resume, "max_cost": max_cost, "engine": chosen, "batch": batches or False
-        }  # fmt: skip
+                job = score_job(panel.spec, responses, **listeners)
+            if not quiet:
+                _tell(job, in_batches=batches is not None)
+            return job
 
-        def job_of(line: ProgressLine, **listeners: Any) -> ScoreJob | PromptScoreJob:
-            if answering is None:
-                return seated.job(responses, out, **options, **listeners)
-            from ..experiment.score_prompts import PromptScoreJob
-
-            more = {**answering, **options, **listeners}
-            return PromptScoreJob(
-                seated.spec, responses, out=out, on_answers=line.update_answers, **more
-            )
-
-        return _score(job_of, quiet=quiet, in_batches=batches is not None)
+        manner = Manner(
+            dry_run,
+            quiet,
+            name_with="--models" if not named else "--target and --models",
+            show=_show,
+            after_estimate=partial(_show_batch_costs, panel.spec, batches),
+            stopped=_stopped,
+        )
+        return carry_out(prepare, manner)
 
 
-def _answering(targets: list[Any], asked: dict[str, Any]) -> dict[str, Any] | None:
-    """How prompts are answered before they are scored; None where responses are given."""
-    given = {name: value for name, value in asked.items() if value is not None}
-    if targets:
-        return {"targets": targets, **given}
-    if given:
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise InputError(f"{options}: of models that answer prompts; name them with --target")
-    return None
+def _listeners(line: ProgressLine, options: dict[str, Any]) -> dict[str, Any]:
+    from ..batch import batch_sentence
+    from .display import show_notices
+
+    return {
+        **options,
+        "on_progress": line.update,
+        "on_batch": lambda progress: line.say(batch_sentence(progress)),
+        "on_notice": lambda notice: show_notices([notice]),
+    }
 
 
-def _planned(panel: Panel, file: str, *, repeats: int | None, **wish: Any) -> Panel:
-    """The panel that the plan seats; --repeats may only say what the plan says too."""
-    planned = panel.planned(file, **wish)
+def _planned(
+    file: str | None, wish: dict[str, Any], repeats: int | None, panel: Panel, seed: int
+) -> Panel:
+    """The panel that the plan makes; --repeats may only say what the plan says too."""
+    if file is None:
+        if any(value is not None for value in wish.values()):
+            raise InputError("--plan-calls and --plan-error speak of a plan: give --plan too")
+        return panel
+    planned = panel.planned(file, **wish, seed=seed)
     if repeats not in (None, planned.spec.repeats):
         raise InputError(
             f"--plan sets the repeats to {planned.spec.repeats}, --repeats to {repeats}: "
@@ -258,67 +207,13 @@ def _batches(
     return None
 
 
-def _show_estimate(
-    panel: Panel,
-    found: Estimate,
-    max_cost: float | None,
-    batches: BatchSettings | None,
-    answers: RespondEstimate | None,
-    *,
-    quiet: bool,
-) -> None:
-    from .display import show_notices
-    from .jobs import show_batch_costs, show_estimate
-
-    if not quiet:
-        show_notices(found.notices)
-    show_estimate(found, max_cost, answers)
-    if batches is not None:
-        from ..batch import batch_costs
-
-        show_batch_costs(batch_costs(panel.spec, found.least or found, discount=batches.discount))
-
-
-def _rehearsed(
-    panel: Panel, prompts: str, options: dict[str, Any], *, quiet: bool
-) -> tuple[RespondEstimate, Estimate]:
-    from ..experiment.score_prompts import PromptScoreJob
+def _tell(job: ScoreJob, *, in_batches: bool) -> None:
+    """What a person should know of a rule, and of batches of an earlier run."""
     from .display import show_notices
 
-    job = PromptScoreJob(panel.spec, prompts, **options)
-    if not quiet:
-        show_notices(job.notices)
-    return job.estimate()
-
-
-def _score(make: Callable[..., ScoreJob | PromptScoreJob], *, quiet: bool, in_batches: bool) -> int:
-    """Runs the job that is made of what listens to it, and returns the exit code."""
-    from ..async_runner import run_stoppable
-    from ..batch import batch_sentence
-    from .display import show_notices
-    from .main import terminated
-    from .progress import ProgressLine
-    from .results import show_run
-
-    with ProgressLine(unit="responses", quiet=quiet) as line:
-        job = make(
-            line,
-            on_progress=line.update,
-            on_batch=lambda progress: line.say(batch_sentence(progress)),
-            on_notice=lambda notice: show_notices([notice]),
-        )
-        if not quiet:
-            show_notices(job.notices)
-            show_notices(_about_rule(job.panel))
-        if not in_batches:
-            _warn_of_open_batches(job.path)
-        run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        _show_interruption(run)
-        return 143 if terminated() else 130
-    if not quiet:
-        show_run(run)
-    return run.exit_code
+    show_notices(_about_rule(job.panel))
+    if not in_batches:
+        _warn_of_open_batches(job.path)
 
 
 def _about_rule(panel: PanelSpec) -> list[str]:
@@ -352,28 +247,35 @@ def _warn_of_open_batches(folder: Path) -> None:
         show_notices([warning])
 
 
-def announce(panel: Panel) -> None:
-    """What a person should know of the panel: the embedded baseline, files that hide built-ins."""
-    from .display import show_notices
+def _show_batch_costs(panel: PanelSpec, batches: BatchSettings | None, found: Estimate) -> None:
+    """What the calls likely cost in a batch, by backend; an unknown price stays unknown."""
+    if batches is None:
+        return
+    from ..batch import batch_costs
+    from .display import console, dollars, visible
 
-    show_notices(panel.notices)
-    if panel.is_demonstration:
-        click.echo(
-            "DEMONSTRATION: the embedded judge offline/lexical scores. It counts features of the\n"
-            "text and is no language model; name models with --models.",
-            err=True,
-        )
+    out = console()
+    costs = batch_costs(panel, found.least or found, discount=batches.discount)
+    for name, cost in costs.items():
+        unknown = "price unknown; state it with --batch-discount"
+        said = unknown if cost is None else f"{dollars(cost)} likely"
+        out.print(f"In a batch, {visible(name)}: {said}")
+    if not costs:
+        out.print("No backend of this panel takes batches; all are asked online.")
 
 
-def _show_interruption(run: Run) -> None:
-    from .display import same_command
+def _show(run: Run) -> None:
+    from .results import show_run
+
+    show_run(run)
+
+
+def _stopped(run: Run) -> str:
     from .results import answer_lines
 
     counts, answers = run.counts, run.record.get("answers")
     answered = "; ".join(answer_lines(answers["counts"])) + "; " if answers else ""
-    click.echo(
+    return (
         f"\nStopped: {answered}{counts['scored']} scored of {run.n_planned} planned judgments, "
-        f"{counts['not_asked']} not asked. What was paid is kept in the ledger.\n"
-        f"To go on, give the same command again: {same_command()}",
-        err=True,
+        f"{counts['not_asked']} not asked. "
     )

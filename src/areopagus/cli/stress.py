@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .options import (
-    PANEL_NAMES,
-    columns_from,
+    dry_run_options,
+    input_options,
+    json_option,
     models_from,
     panel_from,
     panel_options,
     protocol_options,
+    seed_option,
     target_options,
 )
 
 if TYPE_CHECKING:
-    from ..stressing import StressJob, StressRun
+    from ..stressing import StressRun
 
 
 @click.command(context_settings={"max_content_width": 80})
@@ -87,22 +89,10 @@ if TYPE_CHECKING:
     show_default=True,
     help="Points from which the heat map's cells have a bold border.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of every random choice.")
-@click.option("--out", metavar="DIR", help="Folder. Default: runs/stress-NAME-xxxxxxxx.")
-@click.option("--json", "json_file", metavar="FILE", help="Write every number there too.")
-@click.option(
-    "--column", "columns", multiple=True, metavar="OURS=THEIRS", help="Another name for a column."
-)
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first so many prompts.")
-@click.option(
-    "--max-cost",
-    type=click.FloatRange(min=0),
-    metavar="USD",
-    help="Stop asking before this much is spent, over all stages.",
-)
-@click.option("--dry-run", is_flag=True, help="Print calls and a cost range; send nothing.")
-@click.option("--resume", is_flag=True, help="Demand that the folder exists already.")
-@click.option("--quiet", "-q", is_flag=True, help="No progress line, no report.")
+@seed_option
+@input_options
+@json_option
+@dry_run_options
 @panel_options
 def stress(
     prompts: str | None,
@@ -112,7 +102,6 @@ def stress(
     rewriters: tuple[str, ...],
     rewriters_file: str | None,
     framings: tuple[str, ...],
-    columns: tuple[str, ...],
     json_file: str | None,
     dry_run: bool,
     quiet: bool,
@@ -126,33 +115,35 @@ def stress(
     """
     from ..errors import InputError
     from ..stressing import StressJob, StressPlan
+    from ..stressing.run import STRESS_FILE
+    from .jobs import Manner, carry_out
 
-    if options["rewrite_only"] and json_file is not None:
+    rewrite_only = options["rewrite_only"]
+    if rewrite_only and json_file is not None:
         raise InputError("--rewrite-only measures nothing that --json could hold: leave one out")
     plan = StressPlan(**{name: options.pop(name) for name in _PLAN})
-    with panel_from(**{name: options.pop(name) for name in PANEL_NAMES}) as panel:
-        from ..stressing.run import STRESS_FILE
-        from .jobs import run_staged
-        from .progress import StageLine
-
-        with StageLine(quiet=quiet or dry_run) as line:
-            job = StressJob(
+    with panel_from(options) as panel:
+        manner = Manner(
+            dry_run,
+            quiet,
+            name_with="--target, --models and --rewriter",
+            json_file=json_file,
+            numbers=STRESS_FILE,
+            show=_show_rewriting if rewrite_only else None,
+        )
+        return carry_out(
+            lambda line: StressJob(
                 panel.spec,
                 prompts,
                 targets=models_from(targets, targets_file),
                 rewriters=models_from(rewriters, rewriters_file),
                 framings=framings or None,
                 plan=plan,
-                columns=columns_from(columns),
                 on_progress=line.update,
                 **options,
-            )
-            if not quiet:
-                _announce(job)
-            if dry_run:
-                return _show_estimate(job)
-            show = _show_rewriting if job.design.rewrite_only else None
-            return run_staged(job, json_file, STRESS_FILE, quiet=quiet, show=show)
+            ),
+            manner,
+        )
 
 
 _PLAN = (
@@ -168,22 +159,10 @@ _PLAN = (
 )
 
 
-def _announce(job: StressJob) -> None:
-    from .display import show_notices
-
-    show_notices(job.notices)
-    if job.is_demonstration:
-        stand_ins = {backend.spec.model for backend in job.backends if backend.spec.is_offline}
-        click.echo(
-            f"DEMONSTRATION: embedded stand-ins take part ({', '.join(sorted(stand_ins))}).\n"
-            "They are no language models; name models with --target, --models and --rewriter.",
-            err=True,
-        )
-
-
 def _show_rewriting(run: StressRun) -> None:
     from ..stressing.text import rewriting_lines
     from .display import printable
+    from .jobs import show_end
 
     for line in rewriting_lines(run.record["stages"]["rewrite"]):
         click.echo(printable(line))
@@ -191,34 +170,4 @@ def _show_rewriting(run: StressRun) -> None:
         f"Look them through, edit prompt_text where you like, and go on with\n"
         f"  --variants {printable(str(run.variants_path))}"
     )
-
-
-def _show_estimate(job: StressJob) -> int:
-    from ..number import units
-    from ..stressing.job import estimate_stages
-    from .display import console, dollars, visible
-    from .jobs import show_stages
-
-    found = estimate_stages(job)
-    out = console()
-    show_stages(found)
-    likely = [item.likely_usd for item in found if item.most_calls]
-    most = [item.most_usd for item in found if item.most_calls]
-    counted = (
-        f"{units(sum(item.calls for item in found), 'call')}, "
-        f"{sum(item.most_calls for item in found):,} with every repair and second review"
-    )
-    if any(value is None for value in (*likely, *most)):
-        unknown = sorted({i.backend for i in found if i.most_calls and i.most_usd is None})
-        out.print(f"{counted}. Price unknown: {visible(', '.join(unknown))}")
-    else:
-        out.print(
-            f"{counted}: {dollars(sum(v or 0 for v in likely))} likely, at most "
-            f"{dollars(sum(v or 0 for v in most))}"
-        )
-    out.print(
-        "[dim]What is not written yet is assumed: variants somewhat longer than their prompt, "
-        "answers of the length asked for, else 500 words. At most: every reply as long as it may "
-        "be, every repair and second review made.[/dim]"
-    )
-    return 0
+    show_end(run)

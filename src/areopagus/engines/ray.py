@@ -47,6 +47,7 @@ from .worker import (
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
+    from ..records.readers.responses import ResponseSource
 
 
 _WHERE = "ray"
@@ -256,6 +257,9 @@ class RayEngine:
         self._size = responses_per_shard
         self._driver_ip = driver_ip
         self._cluster: Cluster | None = None
+
+    def bind(self, source: ResponseSource, folder: Path) -> None:
+        """Nothing has to be known beforehand."""
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool

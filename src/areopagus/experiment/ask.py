@@ -15,8 +15,8 @@ from ..judges.models.client import Client
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Purpose, Request
 from ..records.types import Reply, Usage
+from .config import Track
 
-Track = Literal["matched", "maximum"]
 TRACKS: tuple[Track, ...] = get_args(Track)
 EFFORTS: tuple[str, ...] = get_args(Effort)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +14,7 @@ from ..errors import InputError, InputFault
 from ..graphs.screening import screen
 from ..judges.models.backend import OFFLINE_MODEL, Backend, BackendSpec
 from ..judges.models.request import RESPONSE_FORMATS, ResponseFormat
+from .config import faults_of
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -60,16 +60,6 @@ async def require_access(
     if faults:
         nothing = "Nothing was sent and nothing was spent."
         raise InputError(faults, hint=f"{hint}\n{nothing}" if hint else nothing)
-
-
-def check_cap(max_cost: float | None) -> None:
-    """Refuses a cost cap that is no amount of money.
-
-    Raises:
-        InputError: it is negative, infinite or not a number.
-    """
-    if max_cost is not None and not (math.isfinite(max_cost) and max_cost >= 0):
-        raise InputError(f"max_cost: must be an amount of US dollars from 0 up, got {max_cost}")
 
 
 async def access_faults(backend: Backend) -> list[InputFault]:
@@ -214,17 +204,6 @@ def _backend_object(model: Any) -> Backend:
             )
         ]
     )
-
-
-def faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:
-    return [
-        InputFault(
-            where,
-            item["msg"].removeprefix("Value error, "),
-            ".".join(str(part) for part in item["loc"]) or None,
-        )
-        for item in error.errors(include_url=False, include_input=False)
-    ]
 
 
 def settings_of(backends: Sequence[Backend]) -> dict[str, Any]:

@@ -1,145 +1,137 @@
-"""`JobOptions`, the options of `Panel.score_many`, and the checked scoring job made of them."""
+"""What a person may choose for a job: name, type, default and description of every option, once.
+
+The options of the command line, the checks of the Python calls and the `config` of run.json are
+made of these models.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import Annotated, Any, Literal, Self
 
-from ..errors import InputError
-from ..graphs.stopping import StoppingRule
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-if TYPE_CHECKING:
-    from ..batch import BatchEngine, BatchProgress, BatchSettings
-    from ..graphs.panel_spec import PanelSpec
-    from ..precision import PrecisionTally
-    from ..records.readers.responses import ResponseSource
-    from .engine import Engine
-    from .score import Progress, ScoreJob
+from ..errors import InputError, InputFault
 
-
-class JobOptions(TypedDict, total=False):
-    """The options; each is described at `Panel.score_many`."""
-
-    columns: Mapping[str, str] | None
-    limit: int | None
-    resume: bool
-    max_cost: float | None
-    precision: float | None
-    judges_per_response: int | None
-    order_seed: int
-    batch: bool | BatchSettings
-    on_progress: Callable[[Progress], None] | None
-    on_batch: Callable[[BatchProgress], None] | None
-    on_notice: Callable[[str], None] | None
-    engine: Engine | None
-
-
-def rule_of(
-    precision: float | None, judges_per_response: int | None, order_seed: int
-) -> StoppingRule | None:
-    """The rule that these options make; None where neither of the first two is given.
-
-    Raises:
-        InputError: values that make no sense.
-    """
-    if precision is None and judges_per_response is None:
-        return None
-    return StoppingRule(precision, judges_per_response, order_seed)
+Track = Literal["matched", "maximum"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seated:
-    """A panel with the options of a job applied to it, checked before there is anything to score.
+class Option:
+    """How the command line shows a field, where its name and type do not say it.
 
     Attributes:
-        panel: with the rule, where there is one.
-        engine: what does the work, the rule's tally apart.
-        options: as given.
+        metavar: what stands for the value in the help.
+        flag: of the option, where it is not the field's name.
     """
 
-    panel: PanelSpec
-    engine: Engine
-    options: JobOptions
-    _tally: PrecisionTally | None
-    _batches: BatchEngine | None
-
-    def job(self, source: ResponseSource, out: str | Path | None, **more: Any) -> ScoreJob:
-        """The checked job over a source; `more` takes the place of options of `ScoreJob`."""
-        from .score import ScoreJob
-
-        engine, options = self.engine, self.options
-        if self._tally is not None:
-            from ..precision import PrecisionEngine
-
-            engine = PrecisionEngine(self._tally, inner=engine, rows=source.rows)
-        settings: dict[str, Any] = {
-            "resume": options.get("resume", False),
-            "max_cost": options.get("max_cost"),
-            "on_progress": options.get("on_progress"),
-        }
-        job = ScoreJob(self.panel, source, out=out, engine=engine, **{**settings, **more})
-        if self._batches is not None:
-            self._batches.bind(job.source, job.folder.path)
-        return job
+    metavar: str = ""
+    flag: str = ""
 
 
-def seated(panel: PanelSpec, options: JobOptions) -> Seated:
-    """The panel with these options applied to it.
+class JobConfig(BaseModel):
+    """What every job takes."""
 
-    Raises:
-        InputError: options that make no sense.
-    """
-    from .engine import LocalEngine
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    rule = rule_of(
-        options.get("precision"), options.get("judges_per_response"), options.get("order_seed", 0)
+    out: Annotated[str | Path | None, Option("DIR")] = Field(
+        default=None, description="Folder of the run. Default: runs/NAME-xxxxxxxx."
     )
-    engine: Engine = options.get("engine") or LocalEngine()
-    batches = _batch_engine(options, engine, rule)
-    tally = None
-    if rule is not None:
-        from ..precision import panel_with_rule
+    resume: Annotated[bool, Option(flag="--resume")] = Field(
+        default=False, description="Demand that the folder exists already."
+    )
+    max_cost: Annotated[float | None, Option("USD")] = Field(
+        default=None,
+        ge=0,
+        allow_inf_nan=False,
+        description="Stop asking before this much is spent, over all stages.",
+    )
 
-        panel, tally = panel_with_rule(panel, rule)
-    return Seated(panel, batches or engine, options, tally, batches)
+    @classmethod
+    def checked(cls, **given: Any) -> Self:
+        """The configuration made of keyword arguments.
+
+        Raises:
+            InputError: with everything wrong in them.
+        """
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise InputError(faults_of(error, "options")) from error
+
+    def to_json(self) -> dict[str, Any]:
+        """What run.json says was chosen; where the folder stands is left out."""
+        return self.model_dump(mode="json", exclude={"out", "resume"})
 
 
-def job_of(
-    panel: PanelSpec, source: Any, out: str | Path | None, **options: Unpack[JobOptions]
-) -> ScoreJob:
-    """A checked job; nothing is asked before it runs.
+class InputConfig(JobConfig):
+    """What jobs take that read a table."""
 
-    Raises:
-        InputError: everything wrong with the input.
-        StoreError: the folder cannot be written.
-    """
-    from ..records.readers.responses import ResponseSource
-
-    ready = seated(panel, options)
-    responses = ResponseSource(source, columns=options.get("columns"), limit=options.get("limit"))
-    return ready.job(responses, out)
+    columns: Annotated[Mapping[str, str] | None, Option("OURS=THEIRS", "--column")] = Field(
+        default=None,
+        description="Another name for a column, such as prompt_text=question; repeatable.",
+    )
+    limit: int | None = Field(
+        default=None, ge=1, description="Only the first so many rows of the input."
+    )
 
 
-def _batch_engine(
-    options: JobOptions, inner: Engine, rule: StoppingRule | None
-) -> BatchEngine | None:
-    batch = options.get("batch", False)
-    if batch is False:
-        return None
-    from ..batch import BatchEngine, BatchSettings
+class ScoreConfig(InputConfig):
+    """What `score` takes."""
 
-    settings = BatchSettings() if batch is True else batch
-    if settings.only and rule is not None and rule.half_width is not None:
-        raise InputError(
-            "--batch-only and --precision do not go together: whom the rule asks next depends on "
-            "the answers. Give --batch, which has the first judges asked in batches, or "
-            "--judges-per-response."
+    precision: Annotated[float | None, Option("POINTS")] = Field(
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Ask judges in random order until the panel's mean is known to within so much.",
+    )
+    judges_per_response: Annotated[int | None, Option("N")] = Field(
+        default=None,
+        ge=1,
+        description="Ask at most so many judges a response, drawn at random.",
+    )
+    order_seed: int = Field(
+        default=0, description="Seed of those orders, and of the personas that a plan draws."
+    )
+
+
+class RespondConfig(InputConfig):
+    """What `respond` takes."""
+
+    out: Annotated[str | Path | None, Option("FILE.csv")] = Field(
+        default=None, description="The table that score reads."
+    )
+    track: Track | None = Field(
+        default=None,
+        description="matched: effort medium, 400 words, at most 440. maximum: effort high.",
+    )
+    effort: Annotated[str | None, Option("LEVEL")] = Field(
+        default=None,
+        description="Reasoning effort of the models that are asked; none sends none.",
+    )
+    words: int | None = Field(
+        default=None, ge=1, description="Words for the targets to aim at, instead of the track's."
+    )
+    repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each prompt.")
+
+
+class SessionConfig(JobConfig):
+    """What `Panel.session` takes."""
+
+    tags: Mapping[str, str] = Field(
+        default={}, description="Names and values that run.json records, such as a commit."
+    )
+
+
+def faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:
+    """Pydantic's complaints as faults of an input."""
+    return [
+        InputFault(
+            where,
+            item["msg"].removeprefix("Value error, "),
+            ".".join(str(part) for part in item["loc"]) or None,
         )
-    return BatchEngine(
-        settings,
-        inner=inner,
-        on_progress=options.get("on_batch"),
-        on_notice=options.get("on_notice"),
-    )
+        for item in error.errors(include_url=False, include_input=False)
+    ]

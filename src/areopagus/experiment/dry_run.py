@@ -27,67 +27,121 @@ LIKELY_RATIONALE_CHARACTERS = 900
 _SAMPLE_CHARACTERS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class BackendEstimate:
-    """One backend's part.
+@dataclass(slots=True)
+class StageEstimate:
+    """One backend's part in one stage.
 
     Attributes:
-        name: the backend.
-        planned: judgments planned.
-        stored: of these, judgments whose replies are in the ledger, or that come with an earlier
-            response of the same prompt and text.
-        calls: calls to send; the repairs that their replies may need apart.
-        input_tokens: likely input tokens of those calls.
-        output_tokens: likely output tokens.
-        most_output_tokens: output tokens if every call used all it may.
-        likely_usd: cost at the likely tokens, nothing cached; None = price unknown.
-        most_usd: cost if every call met its worst case and needed its repair; the cap's arithmetic.
+        stage, backend: whose part, in what.
+        planned: judgments, responses or other replies that are planned.
+        stored: of these, what is in the ledger, or comes with an earlier response of the same text.
+        calls: calls to send when nothing has to be asked for anew.
+        likely_usd: their cost at likely lengths, nothing cached; None = price unknown.
+        most_usd: cost if every call met its worst case, with every repair and second review; the
+            cap's arithmetic. None = price unknown.
+        most_calls: calls with all of those.
+        input_tokens, output_tokens: likely ones of `calls`; None where they are not counted.
+        most_output_tokens: if every call used all that it may; None as above.
     """
 
-    name: str
-    planned: int
-    stored: int
-    calls: int
-    input_tokens: int
-    output_tokens: int
-    most_output_tokens: int
-    likely_usd: float | None
-    most_usd: float | None
+    stage: str
+    backend: str
+    planned: int = 0
+    stored: int = 0
+    calls: int = 0
+    likely_usd: float | None = 0.0
+    most_usd: float | None = 0.0
+    most_calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    most_output_tokens: int | None = None
+
+    def add(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
+        """Counts one call to send, which is not asked for anew."""
+        self.add_likely(backend, request, output_tokens=output_tokens)
+        self.add_most(1, reserve_usd(backend, request))
+
+    def add_likely(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
+        """Counts one call to send, without its worst case."""
+        self.calls += 1
+        text = "\n".join(message["content"] for message in request.messages)
+        output = min(round(output_tokens), backend.spec.max_tokens)
+        sent = backend.likely_tokens(text)
+        self.likely_usd = plus(self.likely_usd, backend.likely_cost(sent, output))
+        if self.input_tokens is not None:
+            self.input_tokens += sent
+            self.output_tokens = (self.output_tokens or 0) + output
+
+    def add_most(self, calls: int, usd: float | None) -> None:
+        """Counts the worst case: so many calls, at so much altogether."""
+        self.most_calls += calls
+        self.most_usd = plus(self.most_usd, usd)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A job's calls, tokens and cost.
+    """What a job would call and cost: the dry run of all its stages.
 
     Attributes:
-        n_responses: responses read.
-        n_screened: responses that nobody would be asked about.
-        backends: one entry a backend.
-        notices: what was assumed about the responses.
+        stages: one entry a stage and backend.
+        assumptions: what the figures rest on, in sentences.
+        notices: what was assumed about the input.
+        n_responses: responses that a panel would read.
+        n_screened: of these, responses that nobody would be asked about.
         least: the same for the judgments that a stopping rule asks for whatever the answers; None
-            where there is no rule, or it wants a fixed number. `backends` then holds the most.
+            where there is no rule, or it wants a fixed number. `stages` then holds the most.
     """
 
-    n_responses: int
-    n_screened: int
-    backends: tuple[BackendEstimate, ...]
+    stages: tuple[StageEstimate, ...]
+    assumptions: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
+    n_responses: int = 0
+    n_screened: int = 0
     least: Estimate | None = None
 
     @property
     def calls(self) -> int:
-        """Calls to send; the repairs that their replies may need apart."""
-        return sum(item.calls for item in self.backends)
+        """Calls to send when nothing has to be asked for anew."""
+        return sum(item.calls for item in self.stages)
+
+    @property
+    def most_calls(self) -> int:
+        """Calls with every repair and second review."""
+        return sum(item.most_calls for item in self.stages)
 
     @property
     def likely_usd(self) -> float | None:
         """Likely cost; None where a backend with calls to send has no known price."""
-        return _sum(item.likely_usd for item in self.backends if item.calls)
+        return _sum(item.likely_usd for item in self.stages if item.most_calls)
 
     @property
     def most_usd(self) -> float | None:
         """The most it can cost; None as above."""
-        return _sum(item.most_usd for item in self.backends if item.calls)
+        return _sum(item.most_usd for item in self.stages if item.most_calls)
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The backends with calls to send and no known price."""
+        return tuple(
+            sorted({i.backend for i in self.stages if i.most_calls and i.most_usd is None})
+        )
+
+    def followed_by(self, later: Estimate) -> Estimate:
+        """This one's stages, and those of a panel that reads what they bring."""
+        return replace(
+            later,
+            stages=(*self.stages, *later.stages),
+            assumptions=(*self.assumptions, *later.assumptions),
+            notices=(*self.notices, *later.notices),
+        )
+
+
+SCORING_ASSUMPTION = (
+    "likely: usual replies, nothing cached; at most: every call at its full max_tokens, with a "
+    "repair. Prices are those of the installed litellm."
+)
+_CALLS_OF_A_JUDGMENT = 2
+"""A judge's reply, and its one repair."""
 
 
 @dataclass(slots=True)
@@ -99,8 +153,12 @@ class _Tally:
     most_usd: float | None = 0.0
 
 
-def estimate(
-    panel: PanelSpec, source: ResponseSource, *, rule: StoppingRule | None = None
+def estimate_scoring(
+    panel: PanelSpec,
+    source: ResponseSource,
+    *,
+    rule: StoppingRule | None = None,
+    stage: str = "score",
 ) -> Estimate:
     """Calls, tokens and cost of scoring the source.
 
@@ -112,6 +170,7 @@ def estimate(
         panel: who judges.
         source: what.
         rule: when fewer judgments are enough.
+        stage: the name of the stage.
     """
     panel = replace(panel, rule=rule)
     with source:
@@ -152,15 +211,18 @@ def estimate(
                     texts_sampled.extend(m["content"] for m in requests[0].messages)
     sampled = "\n".join(texts_sampled)[: 2 * _SAMPLE_CHARACTERS]
 
-    def of(tallied: Mapping[str, _Tally]) -> tuple[BackendEstimate, ...]:
-        return tuple(_estimate(panel, b, tallied[b.spec.name], sampled) for b in panel.backends)
+    def of(tallied: Mapping[str, _Tally]) -> tuple[StageEstimate, ...]:
+        return tuple(
+            _estimate(panel, stage, b, tallied[b.spec.name], sampled) for b in panel.backends
+        )
 
     return Estimate(
+        of(tallies),
+        (SCORING_ASSUMPTION,),
+        notices,
         n_responses,
         n_screened,
-        of(tallies),
-        notices,
-        Estimate(n_responses, n_screened, of(least)) if is_range else None,
+        Estimate(of(least)) if is_range else None,
     )
 
 
@@ -221,7 +283,9 @@ def _repair(
     return None if _stored(panel, judge, [repair]) else repair
 
 
-def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, text: str) -> BackendEstimate:
+def _estimate(
+    panel: PanelSpec, stage: str, backend: Backend, tally: _Tally, text: str
+) -> StageEstimate:
     per_character = backend.likely_tokens(text) / len(text) if text else 0.25
     reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
     if panel.judge_prompt.rationale == "before":
@@ -229,11 +293,13 @@ def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, text: str) -> B
     incoming = round(tally.characters * per_character)
     most_outgoing = tally.calls * backend.spec.max_tokens
     outgoing = min(most_outgoing, round(tally.calls * reply * per_character))
-    return BackendEstimate(
-        name=backend.spec.name,
+    return StageEstimate(
+        stage,
+        backend.spec.name,
         planned=tally.planned,
         stored=tally.stored,
         calls=tally.calls,
+        most_calls=_CALLS_OF_A_JUDGMENT * tally.calls,
         input_tokens=incoming,
         output_tokens=outgoing,
         most_output_tokens=most_outgoing,
@@ -250,43 +316,3 @@ def plus(total: float | None, amount: float | None) -> float | None:
 def _sum(values: Iterable[float | None]) -> float | None:
     listed = list(values)
     return None if any(value is None for value in listed) else sum(v for v in listed if v)
-
-
-@dataclass(slots=True)
-class StageEstimate:
-    """One backend's part in one stage; the fields are those of `BackendEstimate`.
-
-    Attributes:
-        stage, backend: whose part, in what.
-        planned, stored: what is planned, and what of it is in the ledger.
-        calls: calls to send when nothing has to be asked for anew.
-        likely_usd, most_usd: their cost; the most includes every repair and second review.
-        most_calls: calls with all of those.
-    """
-
-    stage: str
-    backend: str
-    planned: int = 0
-    stored: int = 0
-    calls: int = 0
-    likely_usd: float | None = 0.0
-    most_usd: float | None = 0.0
-    most_calls: int = 0
-
-    def add(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
-        """Counts one call to send, which is not asked for anew."""
-        self.add_likely(backend, request, output_tokens=output_tokens)
-        self.add_most(1, reserve_usd(backend, request))
-
-    def add_likely(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
-        """Counts one call to send, without its worst case."""
-        self.calls += 1
-        text = "\n".join(message["content"] for message in request.messages)
-        output = min(round(output_tokens), backend.spec.max_tokens)
-        likely = backend.likely_cost(backend.likely_tokens(text), output)
-        self.likely_usd = plus(self.likely_usd, likely)
-
-    def add_most(self, calls: int, usd: float | None) -> None:
-        """Counts the worst case: so many calls, at so much altogether."""
-        self.most_calls += calls
-        self.most_usd = plus(self.most_usd, usd)

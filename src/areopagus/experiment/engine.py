@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import gc
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from ..async_runner import ordered_map
 from ..graphs.panel import aggregate, panel_graph
 from ..graphs.screening import screen
 from ..graphs.state import PanelContext
@@ -21,14 +21,10 @@ from .backends import require_access
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
+    from ..records.readers.responses import ResponseSource
 
 
-FINISHED_AHEAD = 4096
-"""How many finished responses may wait for one slow one, so that it does not stall the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """One response of the input, and the verdict on it."""
 
     row: Sample
@@ -100,36 +96,22 @@ async def score_rows(
     Raises:
         StoreError: the ledger cannot be written; calls in flight are abandoned.
     """
-    slots = asyncio.Semaphore(window or window_for(panel))
-    queue: deque[tuple[Sample, asyncio.Task[Verdict]]] = deque()
 
     async def one(row: Sample) -> Verdict:
-        try:
-            repeated = is_repeated(row)
-            if client.stopped:
-                return closed(row, panel=panel, repeated=repeated)
-            return await judge_sample(PanelContext(row, panel, client, repeated_text=repeated))
-        finally:
-            slots.release()
+        repeated = is_repeated(row)
+        if client.stopped:
+            return closed(row, panel=panel, repeated=repeated)
+        return await judge_sample(PanelContext(row, panel, client, repeated_text=repeated))
 
-    try:
-        with frozen_heap():
-            for row in rows:
-                await slots.acquire()
-                queue.append((row, asyncio.create_task(one(row))))
-                while queue and (queue[0][1].done() or len(queue) > FINISHED_AHEAD):
-                    first, task = queue.popleft()
-                    yield Scored(first, await task)
-            while queue:
-                first, task = queue.popleft()
-                yield Scored(first, await task)
-    finally:
-        for _, task in queue:
-            task.cancel()
-        await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+    with frozen_heap():
+        verdicts = ordered_map(rows, one, at_once=window or window_for(panel))
+        async with contextlib.aclosing(verdicts):
+            async for row, verdict in verdicts:
+                yield Scored(row, verdict)
 
 
-_running_summary: list[tuple[int, int, int]] = []
+_thresholds_before: list[tuple[int, int, int]] = []
+"""The collector's thresholds at the beginning of every block of `frozen_heap` under way."""
 _YOUNG_OBJECTS = 10_000
 """New objects between two collections: some hundred judgments are under way at once."""
 
@@ -143,19 +125,19 @@ def frozen_heap() -> Iterator[None]:
     collector's again. Objects that somebody else has frozen are left as they are.
     """
     thresholds = gc.get_threshold()
-    ours = bool(_running_summary) or gc.get_freeze_count() == 0
+    ours = bool(_thresholds_before) or gc.get_freeze_count() == 0
     if ours:
-        if not _running_summary:
+        if not _thresholds_before:
             gc.freeze()
             if 0 < thresholds[0] < _YOUNG_OBJECTS:
                 gc.set_threshold(_YOUNG_OBJECTS, *thresholds[1:])
-        _running_summary.append(thresholds)
+        _thresholds_before.append(thresholds)
     try:
         yield
     finally:
         if ours:
-            first = _running_summary.pop()
-            if not _running_summary:
+            first = _thresholds_before.pop()
+            if not _thresholds_before:
                 gc.unfreeze()
                 gc.set_threshold(*first)
 
@@ -180,6 +162,10 @@ def closed(sample: Sample, *, panel: PanelSpec, repeated: bool) -> Verdict:
 
 class Engine(Protocol):
     """Puts responses before a panel and hands back the verdicts."""
+
+    def bind(self, source: ResponseSource, folder: Path) -> None:
+        """Says whose responses these are, and where the run's records lie."""
+        ...
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
@@ -218,6 +204,9 @@ class Engine(Protocol):
 
 class LocalEngine:
     """All responses through the panel graph of this process, some dozens at once."""
+
+    def bind(self, source: ResponseSource, folder: Path) -> None:
+        """Nothing has to be known beforehand."""
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool

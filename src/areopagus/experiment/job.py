@@ -1,45 +1,66 @@
-"""`StagedJob`, a job of several stages over one client; its progress, autosave and cost cap."""
+"""`Job`, the frame of everything that asks models: stages over one client, in one run folder.
+
+A job is prepared, and then estimated or run, once. What it does stands in its hooks:
+
+    backends        everybody who may be asked
+    rehearse()      the dry run: calls and cost of every stage
+    run_stages()    the work, which counts what became of it
+    describe()      what run.json says of this kind of job
+    finished()      the result, once run.json is written
+
+The frame opens and locks the folder, holds the budget, stops, tells how far it is, and writes
+run.json at the start, every few seconds and at the end. A job may run another one as a stage: that
+one shares the client, so that limits, cost cap and stop are those of the whole.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import textwrap
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from ..errors import StoreError
+from ..async_runner import run_stoppable, run_sync
+from ..errors import InputError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot, cost_record
-from ..records.run_folder import RUN_FORMAT, RunFolder
-from .backends import check_cap
+from ..records.run_folder import RUN_FORMAT, RunFolder, run_identity_hash
+from .autosave import Autosave
+from .backends import prepare_all, require_access
+from .record import session_record, versions
 
 if TYPE_CHECKING:
+    from ..judges.models.backend import Backend
     from ..records.ledger import Ledger
+    from .config import JobConfig
+    from .dry_run import Estimate
 
 
-StagedState = Literal["running", "complete", "interrupted", "budget"]
+RunState = Literal["running", "complete", "interrupted", "budget"]
+Result = TypeVar("Result")
 
 
 @dataclass(slots=True)
-class StageProgress:
+class Progress:
     """How far a job is.
 
     Attributes:
         stage: the stage at work; `number` of `stages` in all, from 1.
-        unit: what is counted.
+        unit: what is counted in it.
         done, total: units of this stage.
-        troubled: units of this stage that came to nothing.
-        sent, from_ledger, repeated: calls of the whole job; see `CallCounts`.
-        spent_usd, unknown_price_calls: of the whole job.
+        troubled: of this stage, what came to nothing.
+        counts: of this stage, status to number: of judgments while a panel scores, of responses
+            while targets respond; empty where a stage has no statuses.
+        planned: judgments planned in all, where a panel scores.
         elapsed_s: seconds since this stage began.
         stage_sent: calls sent in this stage.
+        sent, answered, failed, from_ledger, repeated: calls of the whole job; see `CallCounts`.
+        spent_usd, unknown_price_calls: of the whole job.
     """
 
     stage: str = ""
@@ -49,104 +70,86 @@ class StageProgress:
     done: int = 0
     total: int = 0
     troubled: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    planned: int = 0
+    elapsed_s: float = 0.0
+    stage_sent: int = 0
     sent: int = 0
+    answered: int = 0
+    failed: int = 0
     from_ledger: int = 0
     repeated: int = 0
     spent_usd: float = 0.0
     unknown_price_calls: int = 0
-    elapsed_s: float = 0.0
-    stage_sent: int = 0
 
 
-@dataclass(slots=True)
-class _Clock:
-    began: float = field(default_factory=time.monotonic)
-    sent_before: int = 0
+class Job(ABC, Generic[Result]):
+    """The frame; the subclasses are the jobs.
 
-
-class StagedJob(ABC):
-    """Prepared, then run once on the package's loop; the subclasses are the jobs."""
+    Attributes:
+        kind: of the run, in run.json.
+        stages: their names, in order.
+        config, identity: what was chosen, and what makes the run this run.
+        path: its folder.
+        progress: how far it is.
+        outcome: what became of each stage, for run.json.
+        over_budget: whether the cost cap left something out.
+    """
 
     kind: str
     stages: tuple[str, ...]
 
     def __init__(
         self,
+        config: JobConfig,
         *,
-        out: str | Path,
         identity: Mapping[str, Any],
-        resume: bool,
-        max_cost: float | None,
-        on_progress: Callable[[StageProgress], None] | None,
+        name: str = "",
+        ledger: str | Path | Ledger | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Takes the settings; the folder is opened when the job is run.
 
-        Raises:
-            InputError: a cap that is no amount of money.
+        Args:
+            config: what was chosen.
+            identity: what makes the run this run.
+            name: begins the folder's name where the config names none.
+            ledger: a file or an open Ledger; the user's shared one when left out.
+            on_progress: called on every change, on the package's loop.
         """
-        check_cap(max_cost)
+        self.config = config
         self.identity = dict(identity)
-        self.path = Path(out)
-        self._must_exist = resume
-        self.progress = StageProgress(stages=len(self.stages))
+        self.path = Path(config.out or default_folder(name, self.identity))
+        self.progress = Progress(stages=len(self.stages))
         self.outcome: dict[str, Any] = {}
-        self._budget = Budget(cap=max_cost)
+        self.over_budget = False
+        self._budget = Budget(cap=config.max_cost)
+        self._given_ledger = ledger
+        self._ledger: Ledger | None = None
         self._on_progress = on_progress or (lambda progress: None)
-        self._clock = _Clock()
-        self._started = datetime.now(UTC)
         self._client: Client | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._within: tuple[Job[Any], str] | None = None
         self._stop_early = False
         self._folder: RunFolder | None = None
-        self._autosave = Autosave(self._note)
+        self._autosave = Autosave(lambda: self._write_record("running"))
+        self._sessions: list[dict[str, Any]] = []
+        self._session_name: str | None = None
+        self._session_began = datetime.now(UTC)
+        self._spent_before = UsageSnapshot()
+        self._stage_began = time.monotonic()
+        self._sent_before = 0
 
-    def stop(self) -> None:
-        """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
-        self._stop_early = True
-        if self._loop is not None and self._client is not None:
-            self._loop.call_soon_threadsafe(self._client.stop)
-
-    async def run(self) -> Any:
-        """Runs all stages and returns what the subclass makes of them.
-
-        Raises:
-            InputError: the folder holds another run, or a backend cannot be asked at all; nothing
-                was spent.
-            StoreError: the ledger or the folder cannot be written.
-        """
-        self._loop = asyncio.get_running_loop()
-        try:
-            with closing(
-                RunFolder.open(self.path, self.identity, must_exist=self._must_exist)
-            ) as folder:
-                return await self._run(folder)
-        finally:
-            await self.close()
-
-    async def _run(self, folder: RunFolder) -> Any:
-        self._client = client = Client(self.ledger, budget=self._budget, on_change=self.tell)
-        await self.require_access(client)
-        if self._stop_early:
-            client.stop()
-        folder.write_run_file(self._record("running", folder))
-        self._folder = folder
-        self._autosave.begin()
-        try:
-            result = await self.run_stages(client)
-        finally:
-            self._autosave.end()
-            self._folder = None
-        folder.write_run_file(self._record(self._state(client), folder))
-        return self.finished(result)
+    # What a job is
 
     @property
     @abstractmethod
-    def ledger(self) -> Ledger:
-        """The store of calls."""
+    def backends(self) -> tuple[Backend, ...]:
+        """Everybody who may be asked."""
 
     @abstractmethod
-    async def require_access(self, client: Client) -> None:
-        """Raises everything that keeps a backend from being asked, before anything is spent."""
+    async def rehearse(self) -> Estimate:
+        """Calls and cost of every stage, as far as the ledger and the input tell; sends nothing."""
 
     @abstractmethod
     async def run_stages(self, client: Client) -> Any:
@@ -154,27 +157,129 @@ class StagedJob(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """What run.json says beside identity, outcome and sessions."""
+        """What run.json says beside what it says of every job."""
 
-    def finished(self, result: Any) -> Any:
+    def finished(self, result: Any) -> Result:
         """The result, after run.json is written for the last time."""
-        return result
+        found: Result = result
+        return found
 
-    @abstractmethod
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return ()
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether an embedded stand-in takes part."""
+        return any(backend.spec.is_offline for backend in self.backends)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The store of calls, opened when first needed."""
+        if self._ledger is None:
+            from ..records.ledger import Ledger
+
+            given = self._given_ledger
+            self._ledger = given if isinstance(given, Ledger) else Ledger.open(given)
+        return self._ledger
+
+    # Dry run, run and stop
+
+    def estimate(self) -> Estimate:
+        """Calls, tokens and cost of all stages, without sending anything.
+
+        Raises:
+            InputError: unknown providers, and parameters that a model does not take.
+        """
+        prepare_all(self.backends)
+        return run_sync(self.rehearse())
+
+    async def run(self, *, within: tuple[Job[Any], str] | None = None) -> Result:
+        """Runs all stages and returns what the job makes of them.
+
+        Args:
+            within: a larger job, and the stage of it that this one is.
+
+        Raises:
+            InputError: the folder holds another run, or a backend cannot be asked at all; nothing
+                was spent.
+            StoreError: the ledger or the folder cannot be written.
+        """
+        self._within = within
+        try:
+            client = self._open()
+            await self.require_access(client)
+            if self._stop_early:
+                client.stop()
+            self._write_record("running")
+            self._autosave.begin()
+            result = await self.run_stages(client)
+            self._autosave.end()
+            self._write_record(self.state)
+            return self.finished(result)
+        finally:
+            self._release()
+            await self.close()
+
+    def stop(self) -> None:
+        """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
+        self._stop_early = True
+        if self._loop is not None and self._client is not None:
+            self._loop.call_soon_threadsafe(self._client.stop)
+
+    async def require_access(self, client: Client) -> None:
+        """Raises everything that keeps a backend from being asked, before anything is spent.
+
+        What the ledger holds needs no endpoint; it is only looked through where one is missing.
+        """
+        capped = client.budget.cap is not None
+        try:
+            await require_access(self.backends, lambda _: False, capped=capped)
+        except InputError:
+            left: dict[str, int] = {}
+            for item in (await self.rehearse()).stages:
+                left[item.backend] = left.get(item.backend, 0) + item.most_calls
+            await require_access(
+                self.backends, lambda backend: not left.get(backend.spec.name), capped=capped
+            )
+
+    @property
+    def state(self) -> RunState:
+        """How the run ended, once its stages have."""
+        if self._client is not None and self._client.stopped:
+            return "interrupted"
+        return "budget" if self.over_budget else "complete"
+
+    @property
+    def owned_backends(self) -> tuple[Backend, ...]:
+        """The backends that are closed with the job."""
+        return ()
+
     async def close(self) -> None:
-        """Releases what the job has opened."""
+        """Closes what the job has opened."""
+        for backend in {id(backend): backend for backend in self.owned_backends}.values():
+            await backend.close()
+        if self._ledger is not None and self._ledger is not self._given_ledger:
+            self._ledger.close()
+        self._ledger = None
 
-    @abstractmethod
-    def stopped_by_budget(self) -> bool:
-        """Whether something was left out because of the cost cap."""
+    # How far it is
 
     def begin(self, stage: str, *, total: int, unit: str) -> None:
         """Says that a stage begins."""
+        if self._within is not None:
+            outer, name = self._within
+            outer.begin(name, total=total, unit=unit)
+            self.progress = outer.progress
+            return
         progress = self.progress
         progress.stage, progress.unit = stage, unit
         progress.number = self.stages.index(stage) + 1
         progress.done, progress.total, progress.troubled = 0, total, 0
-        self._clock = _Clock(sent_before=self._client.counts.sent if self._client else 0)
+        progress.counts = {}
+        self._stage_began = time.monotonic()
+        self._sent_before = self._client.counts.sent if self._client else 0
         self.tell()
 
     def step(self, *, is_troubled: bool = False) -> None:
@@ -185,160 +290,117 @@ class StagedJob(ABC):
 
     def tell(self) -> None:
         """Hands the newest state to whoever listens."""
+        self._autosave.changed()
+        if self._within is not None:
+            self._within[0].tell()
+            return
         client, progress = self._client, self.progress
         if client is not None:
-            progress.sent, progress.from_ledger = client.counts.sent, client.counts.from_ledger
-            progress.repeated = client.counts.repeated
+            counts = client.counts
+            progress.sent, progress.answered = counts.sent, counts.answered
+            progress.failed, progress.from_ledger = counts.failed, counts.from_ledger
+            progress.repeated = counts.repeated
         progress.spent_usd = self._budget.spent
         progress.unknown_price_calls = self._budget.unknown_calls
-        now = time.monotonic()
-        progress.elapsed_s = now - self._clock.began
-        progress.stage_sent = progress.sent - self._clock.sent_before
-        self._autosave.changed()
+        progress.elapsed_s = time.monotonic() - self._stage_began
+        progress.stage_sent = progress.sent - self._sent_before
         self._on_progress(progress)
 
-    def _note(self) -> None:
+    @property
+    def spending(self) -> UsageSnapshot:
+        """What this job has sent and paid since it began, or since the last `next_session`."""
+        if self._client is None:
+            return UsageSnapshot()
+        return self._client.spending().since(self._spent_before)
+
+    # The folder and its record
+
+    def open_folder(self) -> RunFolder | None:
+        """The run folder, locked; None for a job that has none."""
+        return RunFolder.open(
+            self.path,
+            self.identity,
+            must_exist=self.config.resume,
+            replaces_other=self._within is not None,
+        )
+
+    def next_session(self, name: str | None, *, state: RunState = "complete") -> None:
+        """Ends the entry of this session in run.json, and begins another of that name."""
+        self._sessions.append(self._session(state))
+        self._start_session(name)
+
+    def _open(self) -> Client:
+        self._loop = asyncio.get_running_loop()
+        self._folder = self.open_folder()
         if self._folder is not None:
-            self._folder.write_run_file(self._record("running", self._folder))
+            self._sessions = list((self._folder.existing or {}).get("sessions", []))
+        if self._within is None:
+            self._client = Client(self.ledger, budget=self._budget, on_change=self.tell)
+        else:
+            outer = self._within[0]
+            self._client, self._budget = outer._client, outer._budget
+        assert self._client is not None  # noqa: S101 - the larger job has begun
+        self._start_session(self._session_name)
+        return self._client
 
-    def _state(self, client: Client) -> StagedState:
-        if client.stopped:
-            return "interrupted"
-        return "budget" if self.stopped_by_budget() else "complete"
+    def _release(self) -> None:
+        self._autosave.end()
+        if self._folder is not None:
+            self._folder.close()
+            self._folder = None
 
-    def _record(self, state: StagedState, folder: RunFolder) -> dict[str, Any]:
-        from .record import versions
+    def _start_session(self, name: str | None) -> None:
+        self._session_name, self._session_began = name, datetime.now(UTC)
+        if self._client is not None:
+            self._spent_before = self._client.spending()
 
-        earlier = (folder.existing or {}).get("sessions", [])
-        spending = self._client.spending() if self._client else UsageSnapshot()
-        session = {
-            "started": self._started.isoformat(timespec="seconds"),
-            "ended": None
-            if state == "running"
-            else datetime.now(UTC).isoformat(timespec="seconds"),
-            "state": state,
-            **spending.to_json(),
-            "max_cost_usd": self._budget.cap,
-        }
-        sessions = [*earlier, session]
-        return {
+    def _session(self, state: RunState) -> dict[str, Any]:
+        named = {} if self._session_name is None else {"stage": self._session_name}
+        return named | session_record(
+            self.spending, started=self._session_began, state=state, cap=self._budget.cap
+        )
+
+    def config_json(self) -> dict[str, Any]:
+        """What run.json says was chosen."""
+        return self.config.to_json()
+
+    def _write_record(self, state: RunState) -> None:
+        if self._folder is None:
+            return
+        sessions = [*self._sessions, self._session(state)]
+        described = self.describe()
+        record = {
             "format": RUN_FORMAT,
             "kind": self.kind,
             "state": state,
             "identity": self.identity,
+            "config": self.config_json(),
             "versions": versions(),
-            **self.describe(),
+            **described,
             "stages": self.outcome,
             "ledger": self.ledger.place,
-            "cost": cost_record(sessions),
+            "cost": {**described.get("cost", {}), **cost_record(sessions)},
             "sessions": sessions,
         }
+        self._folder.write_run_file(record)
 
 
-NOTE_EVERY_S = 5.0
-"""A job notes what it has spent so often, so that a kill takes no more than that off the record."""
+def run_job(job: Job[Result]) -> Result:
+    """Runs a job to its end; a KeyboardInterrupt lets it finish what is in flight.
 
-
-class Autosave:
-    """Writes a record anew when it is old and something has changed; used on one event loop.
-
-    A change soon after the last writing is written too, when its time has come: a run may wait for
-    minutes after it.
+    Raises:
+        RunInterrupted: after an interrupt, when the results stand; `.run` holds them.
+        KeyboardInterrupt: after a second one; calls in flight are then lost.
     """
+    from ..run import RunInterrupted
 
-    def __init__(self, write: Callable[[], None]) -> None:
-        """Takes what writes the record; where it fails, the last record stands."""
-        self._write = write
-        self._due: float | None = None
-        self._timer: asyncio.TimerHandle | None = None
-
-    def begin(self, *, is_written: bool = True) -> None:
-        """From now on changes are written; the record was written just now, unless said so."""
-        self._due = time.monotonic() + (NOTE_EVERY_S if is_written else 0.0)
-
-    def end(self) -> None:
-        """Nothing is written any more."""
-        self._due = None
-        self._forget_timer()
-
-    def changed(self) -> None:
-        """Says that the record tells less than there is."""
-        if self._due is None:
-            return
-        left = self._due - time.monotonic()
-        if left <= 0:
-            self._renew()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(left, self._renew)
-
-    def _renew(self) -> None:
-        self._forget_timer()
-        if self._due is not None:
-            self.begin()
-            with suppress(OSError, StoreError):  # the last record says so if it cannot be written
-                self._write()
-
-    def _forget_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    run, was_interrupted = run_stoppable(job)
+    if was_interrupted:
+        raise RunInterrupted(run)
+    return run
 
 
-STOPPED_BY_CAP = "Stopped by the cost cap: the rest was not asked. A higher --max-cost goes on."
-"""The line that a command prints after its results."""
-
-
-@dataclass(frozen=True, slots=True)
-class CapStop:
-    """What the cost cap left out.
-
-    Attributes:
-        cap_usd: the cap.
-        planned: what the run was to ask for.
-        asked: how many of them were asked for.
-        unit: what they are, in the plural.
-        verb: what was done to get them.
-        rest: what else was left out ("judges were not asked about 12 answers"), or "".
-    """
-
-    cap_usd: float
-    planned: int
-    asked: int
-    unit: str
-    verb: str = "asked for"
-    rest: str = ""
-
-    @property
-    def sentence(self) -> str:
-        """How much of the plan stands behind the figures, without a full stop."""
-        left_out = f"; {self.rest}" if self.rest else ""
-        return (
-            f"stopped by the cost cap of {_dollars(self.cap_usd)}: {self.asked:,} of "
-            f"{self.planned:,} planned {self.unit} {self.verb}{left_out}; figures rest on these "
-            "alone"
-        )
-
-    def lines(self, width: int) -> list[str]:
-        """The sentence as a report prints it."""
-        return textwrap.wrap(f"{self.sentence[:1].upper()}{self.sentence[1:]}.", width)
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as plain values."""
-        return {
-            "max_cost_usd": self.cap_usd,
-            "planned": self.planned,
-            "asked": self.asked,
-            "unit": self.unit,
-            "sentence": self.sentence,
-        }
-
-
-def _dollars(value: float) -> str:
-    """The cap as it was given, with cents where it has any."""
-    return f"${value:,.2f}" if round(value, 2) == value else f"${value:,}"
-
-
-def cap_notices(plain: Mapping[str, Any]) -> list[str]:
-    """What a written result says of the cost cap that stopped its run, if one did."""
-    stop = plain.get("cost_cap")
-    return [] if stop is None else [str(stop["sentence"])]
+def default_folder(name: str, identity: Mapping[str, Any]) -> Path:
+    """`runs/NAME-xxxxxxxx`, the digits from what makes the run: the same command finds it again."""
+    stem = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in name)[:60]
+    return Path("runs") / f"{stem.strip('-') or 'responses'}-{run_identity_hash(identity)[:8]}"

@@ -1,4 +1,4 @@
-"""The content of a scoring run's run.json, and the running summary that it is made from."""
+"""What run.json says of a panel's run, and the running summary that it is made from."""
 
 from __future__ import annotations
 
@@ -7,58 +7,44 @@ from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ..judges.models.usage import UsageSnapshot, cost_record
-from ..records.run_folder import RUN_FORMAT
-from ..records.types import Verdict
+from ..records.types import STATUSES, Verdict
 from ..run import RespondentMean
 
 if TYPE_CHECKING:
     from ..aggregation.respondents import PromptUnitMeans
     from ..graphs.panel_spec import PanelSpec
+    from ..judges.models.usage import UsageSnapshot
     from ..records.readers.responses import SourceSummary
 
 
 OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
 """Parts of a run's identity that say what was judged; all others say by whom and how."""
 
-RunState = Literal["running", "complete", "interrupted", "budget"]
 
-
-def run_record(
+def describe_run(
     panel: PanelSpec,
-    *,
-    state: RunState,
-    identity: Mapping[str, Any],
     source: SourceSummary,
-    running_summary: RunningSummary,
-    counts: Mapping[str, int],
-    sessions: Sequence[Mapping[str, Any]],
+    summary: RunningSummary,
+    *,
+    panel_description: Mapping[str, Any] | None = None,
     notices: Sequence[str] = (),
-    answers: Mapping[str, Any] | None = None,
     is_demonstration: bool = False,
 ) -> dict[str, Any]:
-    """The content of run.json.
+    """What run.json says of a panel's run, beside what it says of every job.
 
     Args:
         panel: who judges.
-        state, identity, sessions: of the run.
         source: the responses.
-        running_summary: what the verdicts come to so far.
-        counts: status to number of judgments.
+        summary: what the verdicts come to so far.
+        panel_description: `panel.describe()`, where it was made before.
         notices: what is to be said beside what the source says.
-        answers: where models were asked for the responses, what became of that.
         is_demonstration: whether an embedded stand-in answered.
     """
-    respondents, total = running_summary.means()
+    respondents, total = summary.means()
     return {
-        "format": RUN_FORMAT,
-        "kind": "panel",
-        "state": state,
         "demonstration": panel.is_demonstration or is_demonstration,
-        "identity": dict(identity),
-        "versions": versions(),
         "source": source.name,
         "notices": [*source.notices, *notices],
         "responses": {
@@ -66,28 +52,24 @@ def run_record(
             "prompts": source.n_prompts,
             "respondents": source.n_respondents,
         },
-        **({"answers": dict(answers)} if answers is not None else {}),
-        "panel": panel.describe(),
-        "ledger": panel.ledger.place,
+        "panel": panel.describe() if panel_description is None else panel_description,
         "n_planned": source.n_responses * len(panel.planned()),
-        "counts": dict(counts),
-        "verdicts": dict(running_summary.verdicts),
-        "faults": dict(running_summary.faults),
-        "flags": dict(running_summary.flags),
+        "counts": dict(summary.counts),
+        "verdicts": dict(summary.verdicts),
+        "faults": dict(summary.faults),
+        "flags": dict(summary.flags),
         "cost": {
-            "replies_usd": running_summary.cost_usd,
-            "judgments_with_unknown_price": running_summary.unknown_price,
+            "replies_usd": summary.cost_usd,
+            "judgments_with_unknown_price": summary.unknown_price,
             "note": "what the replies in these tables cost when they were paid, whoever paid",
-            **cost_record(sessions),
         },
         "respondents": [item.to_json() for item in respondents],
         "total": total.to_json(),
-        "sessions": list(sessions),
     }
 
 
 def session_record(
-    spending: UsageSnapshot, *, started: datetime, state: RunState, cap: float | None
+    spending: UsageSnapshot, *, started: datetime, state: str, cap: float | None
 ) -> dict[str, Any]:
     """One session of run.json: each time the run was worked on."""
     return {
@@ -118,6 +100,7 @@ class RunningSummary:
     """Fed one verdict after the other; holds a few numbers a response, no text.
 
     Attributes:
+        counts: status to number of judgments.
         verdicts: status of the verdict to number of responses.
         faults: "status: reason" to number of judgments that are neither scored nor abstained.
         flags: flag of the screen to number of responses.
@@ -129,6 +112,7 @@ class RunningSummary:
 
     def __init__(self, criteria: Sequence[str]) -> None:
         self.criteria = tuple(criteria)
+        self.counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
         self.verdicts: dict[str, int] = {"scored": 0, "inconclusive": 0, "screened": 0}
         self.faults: dict[str, int] = {}
         self.flags: dict[str, int] = {}
@@ -144,6 +128,8 @@ class RunningSummary:
     def add(self, verdict: Verdict) -> None:
         """One more response."""
         self.verdicts[verdict.status] += 1
+        for status, number in verdict.counts.items():
+            self.counts[status] += number
         for flag in verdict.flags:
             self.flags[flag] = self.flags.get(flag, 0) + 1
         for judgment in verdict.judgments:
@@ -165,6 +151,26 @@ class RunningSummary:
         self._respondents.append(
             self._respondent_codes.setdefault(verdict.respondent_id, len(self._respondent_codes))
         )
+
+    @property
+    def n_responses(self) -> int:
+        """Responses added."""
+        return len(self._prompts)
+
+    @property
+    def n_prompts(self) -> int:
+        """Prompts that they answer."""
+        return len(self._prompt_codes)
+
+    @property
+    def n_respondents(self) -> int:
+        """Those who wrote them."""
+        return len(self._respondent_codes)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a judgment was not asked for that was wanted."""
+        return self.counts["not_asked"] > self.n_settled_judgments
 
     def means(self) -> tuple[list[RespondentMean], RespondentMean]:
         """Means by respondent, in their order of appearance, and of the run."""

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
-from ..judges.models.backend import Backend
-from ..judges.models.budget import Budget, reserve_usd
-from ..judges.models.client import Client
-from ..judges.models.usage import UsageSnapshot
 from ..records.run_folder import replaced
 from ..records.spreadsheets import CsvLines, carried_names, writable
-from .ask import ModelAnswer, Question, Track, Wording, ask_each, protocol_from, target_backend
-from .backends import check_cap, prepare_all, require_access, sorted_models
-from .dry_run import plus
+from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, target_backend
+from .backends import require_access, sorted_models
+from .config import RespondConfig, Track
+from .dry_run import Estimate, StageEstimate
+from .job import Job, Progress, RunState
 
 if TYPE_CHECKING:
+    from ..judges.models.backend import Backend
+    from ..judges.models.client import Client
+    from ..judges.models.usage import UsageSnapshot
     from ..records.ledger import Ledger
     from ..records.readers.responses import PromptRow, PromptSource
     from ..records.types import Reply
@@ -66,49 +65,47 @@ class ResponseCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class RespondEstimate:
-    """What a job would call and cost.
-
-    Attributes:
-        planned, stored, calls: responses planned, those in the ledger, and those to be asked for.
-        likely_usd: cost at the length asked for (or of a usual essay), reasoning apart; None =
-            a price is unknown.
-        most_usd: cost if every reply used all the tokens it may.
-    """
-
-    planned: int
-    stored: int
-    calls: int
-    likely_usd: float | None
-    most_usd: float | None
-
-
-@dataclass(slots=True)
 class RespondResult:
     """A finished table of responses.
 
     Attributes:
         path: the table, as `score` reads it.
         counts: what became of the planned responses.
-        sent, from_ledger, repeated: calls of this session; see `CallCounts`.
-        spent_usd, possibly_spent_usd, unknown_price_calls: what they cost; see `Budget`.
         faults: class of fault to number of failed calls.
-        spending: the same by kind, when all is asked.
-        interrupted, over_budget: why not everything was asked.
+        spending: calls and money of this session.
+        state: `complete`, `interrupted` or `budget` (the cost cap stopped it).
     """
 
     path: Path
     counts: ResponseCounts
-    sent: int = 0
-    from_ledger: int = 0
-    repeated: int = 0
-    spent_usd: float = 0.0
-    possibly_spent_usd: float = 0.0
-    unknown_price_calls: int = 0
-    interrupted: bool = False
-    over_budget: bool = False
-    faults: dict[str, int] = field(default_factory=dict)
-    spending: UsageSnapshot = field(default_factory=UsageSnapshot)
+    faults: Mapping[str, int]
+    spending: UsageSnapshot
+    state: RunState
+
+    @property
+    def sent(self) -> int:
+        """Calls sent in this session."""
+        return self.spending.calls.sent
+
+    @property
+    def from_ledger(self) -> int:
+        """Responses that the ledger held."""
+        return self.spending.calls.from_ledger
+
+    @property
+    def spent_usd(self) -> float:
+        """What calls with a known price have cost in this session."""
+        return self.spending.spent_usd
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a stop kept something from being asked."""
+        return self.state == "interrupted"
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the cost cap did."""
+        return self.state == "budget"
 
     @property
     def exit_code(self) -> int:
@@ -155,106 +152,144 @@ def check_target(out: Path) -> None:
 
 
 USUAL_WORDS = 500
+"""Words of an answer where the protocol names no length."""
+_WORDS_TO_TOKENS = 4 / 3
+
+
+class RespondOptions(TypedDict, total=False):
+    """The options of `respond`; see `RespondConfig`."""
+
+    track: Track | None
+    effort: str | None
+    words: int | None
+    repeats: int
+    columns: Mapping[str, str] | None
+    limit: int | None
+    max_cost: float | None
+    ledger: str | Path | Ledger | None
+    on_progress: Callable[[Progress], None] | None
 
 
 def respond(
     prompts: Any,
     targets: Sequence[Any] | Any,
     out: str | Path,
-    **options: Any,
+    **options: Unpack[RespondOptions],
 ) -> RespondResult:
     """Asks every target every prompt and writes the table that `score` reads.
+
+    A KeyboardInterrupt lets what is in flight finish, and is kept in the result.
 
     Args:
         prompts: a file, a DataFrame or an iterable with prompt_text and optional prompt_id.
         targets: model strings, settings, chat models or backends.
         out: the table to write (CSV); one of an earlier call is replaced when all is asked.
-        options: see `RespondJob`.
+        options: `track`: one of the paper's presets; without one the bare prompt is asked with no
+            effort set. `effort`: reasoning effort, instead of the track's; "none" sends none, for
+            models that take none. `words`: to aim at, instead of the track's. `repeats`: askings
+            of each prompt, as separate responses. `columns`: our column name to theirs. `limit`:
+            only the first so many prompts. `max_cost`: US dollars that are not passed. `ledger`: a
+            file or an open Ledger; the user's shared one when left out. `on_progress`: called on
+            every change, on the package's loop.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the table cannot be written.
     """
-    return run_respond(RespondJob(prompts, targets, out, **options))
+    return run_stoppable(respond_job(prompts, targets, out, **options))[0]
 
 
 async def arespond(
-    prompts: Any, targets: Sequence[Any] | Any, out: str | Path, **options: Any
+    prompts: Any,
+    targets: Sequence[Any] | Any,
+    out: str | Path,
+    **options: Unpack[RespondOptions],
 ) -> RespondResult:
     """The asynchronous twin of `respond`."""
-    return await run_async(RespondJob(prompts, targets, out, **options).run())
+    return await run_async(respond_job(prompts, targets, out, **options).run())
 
 
-def run_respond(job: RespondJob) -> RespondResult:
-    """Runs a job; a KeyboardInterrupt lets what is in flight finish, and is kept in the result."""
-    return run_stoppable(job)[0]
+def respond_job(
+    prompts: Any, targets: Any, out: str | Path, **options: Unpack[RespondOptions]
+) -> RespondJob:
+    """The checked job, for callers that want to hold its handle; see `respond`."""
+    ledger = options.pop("ledger", None)
+    on_progress = options.pop("on_progress", None)
+    config = RespondConfig.checked(out=out, **options)
+    return RespondJob(prompts, targets, config, ledger=ledger, on_progress=on_progress)
 
 
-class RespondJob:
-    """Every target x prompt x repeat, asked once."""
+class RespondJob(Job[RespondResult]):
+    """Every target x prompt x repeat, asked once, into a table."""
+
+    kind = "respond"
+    stages = ("respond",)
 
     def __init__(
         self,
         prompts: Any,
         targets: Sequence[Any] | Any,
-        out: str | Path | None,
+        config: RespondConfig,
         *,
-        track: Track | None = None,
-        repeats: int = 1,
-        effort: str | None = None,
-        words: int | None = None,
-        columns: Mapping[str, str] | None = None,
-        limit: int | None = None,
         ledger: str | Path | Ledger | None = None,
-        max_cost: float | None = None,
-        on_progress: Callable[[RespondResult], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Checks everything that can be checked offline.
 
         Args:
-            prompts, targets: see `respond`.
-            out: the table; None where `write_to` says it before the job runs.
-            track: one of the paper's presets; None asks the bare prompt with no effort set.
-            repeats: askings of each prompt, as separate responses.
-            effort: reasoning effort, instead of the track's; "none" sends none, for models that
-                take none.
-            words: words to aim at, instead of the track's.
-            columns: our column name to theirs.
-            limit: only the first so many prompts.
-            ledger: a file or an open Ledger; the user's shared one when left out.
-            max_cost: US dollars that are not passed.
-            on_progress: called on every change.
+            prompts, targets, ledger, on_progress: see `respond`.
+            config: with no `out` where `write_to` says it before the job runs.
 
         Raises:
             InputError: everything wrong with the input.
         """
+        from ..judges.offline.models import require_role
         from ..records.readers.responses import PromptSource
 
-        protocol = protocol_from(track, effort=effort, words=words)
-        if not 1 <= repeats <= 1000:
-            raise InputError(f"repeats: must be from 1 to 1000, got {repeats}")
+        self.protocol = protocol_from(config.track, effort=config.effort, words=config.words)
+        self.wording = Wording(self.protocol, labels={"track": config.track or "none"})
+        self.repeats = config.repeats
         specs, given = sorted_models(targets)
-        self.protocol = protocol
-        self.wording = Wording(protocol, labels={"track": track or "none"})
-        self.repeats = repeats
-        self.backends = tuple(
-            target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs)
+        self._targets = tuple(
+            target_backend(spec, given.get(i), self.protocol) for i, spec in enumerate(specs)
         )
-        check_cap(max_cost)
-        if out is not None:
-            check_target(Path(out))
-        _refuse_judges(self.backends)
-        self.source: PromptSource = PromptSource(prompts, columns=columns, limit=limit)
+        if config.out is not None:
+            check_target(Path(config.out))
+        require_role(self._targets, "respondent")
+        self.source: PromptSource = PromptSource(
+            prompts, columns=config.columns, limit=config.limit
+        )
         self.summary = self.source.check()
-        self._ledger = ledger
-        self._budget = Budget(cap=max_cost)
-        planned = self.summary.n_responses * len(self.backends) * repeats
-        self.result = RespondResult(Path(out or ""), ResponseCounts(planned=planned))
-        self._on_progress = on_progress or (lambda result: None)
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._client: Client | None = None
-        self._stop_early = False
-        self.began = time.monotonic()
+        super().__init__(config, identity={}, ledger=ledger, on_progress=on_progress)
+        self.n_planned = self.summary.n_responses * len(self._targets) * config.repeats
+        self.progress.total = self.n_planned
+        self.counts = ResponseCounts(planned=self.n_planned)
+        self.faults: dict[str, int] = {}
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The targets."""
+        return self._targets
+
+    @property
+    def owned_backends(self) -> tuple[Backend, ...]:
+        """The targets."""
+        return self._targets
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        return self.summary.notices
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """How the targets are asked: part of what makes the run this run."""
+        return asdict(self.protocol) | {"repeats": self.repeats}
+
+    @property
+    def likely_words(self) -> int:
+        """The length asked for, or that of a usual essay."""
+        return self.protocol.words or USUAL_WORDS
 
     def write_to(self, out: Path) -> None:
         """Says where the table is to stand.
@@ -263,83 +298,74 @@ class RespondJob:
             InputError: no table can be written there, or somebody else's file is there.
         """
         check_target(out)
-        self.result.path = out
+        self.path = out
 
-    def stop(self) -> None:
-        """Asks the job to end soon, from any thread."""
-        self._stop_early = True
-        if self._loop is not None and self._client is not None:
-            self._loop.call_soon_threadsafe(self._client.stop)
+    def open_folder(self) -> None:
+        """None: the table has no run folder of its own."""
 
-    async def run(self) -> RespondResult:
-        """Asks, writes, and returns what became of it.
-
-        Raises:
-            InputError: a key is missing or an address does not answer; nothing was spent.
-            StoreError: the ledger or the table cannot be written.
-        """
-        from ..records.ledger import Ledger
-
-        given = self._ledger
-        ledger = given if isinstance(given, Ledger) else Ledger.open(given)
-        try:
-            self._loop = asyncio.get_running_loop()
-            self._client = client = Client(ledger, budget=self._budget, on_change=self._tell)
-            await require_access(
-                self.backends,
-                lambda backend: self.all_paid(ledger, backend),
-                capped=self._budget.cap is not None,
+    async def rehearse(self) -> Estimate:
+        """Calls and cost by target; reasoning is not in what is likely."""
+        stages = {
+            backend.spec.name: StageEstimate(
+                "respond", backend.spec.name, input_tokens=0, output_tokens=0
             )
-            if self._stop_early:
-                client.stop()
-            self._tell()
-            await self._ask_all(client)
-            self.result.spending = self.spending()
-            self.result.interrupted = client.stopped
-            self.result.over_budget = self.result.counts.not_asked > 0 and not client.stopped
-            self._tell()
-            return self.result
-        finally:
-            for backend in self.backends:
-                await backend.close()
-            self.source.close()
-            if ledger is not given:
-                ledger.close()
-
-    def spending(self) -> UsageSnapshot:
-        """What was sent and paid until now."""
-        return self._client.spending() if self._client is not None else UsageSnapshot()
-
-    def estimate(self, ledger: Ledger) -> RespondEstimate:
-        """Calls and cost, without sending anything.
-
-        Raises:
-            InputError: unknown providers, and parameters that a model does not take.
-        """
-        prepare_all(self.backends)
-        planned = stored = 0
-        likely: float | None = 0.0
-        most: float | None = 0.0
-        words = self.protocol.words or USUAL_WORDS
-        for question, reply in self.rehearsed(ledger):
-            planned += 1
-            if reply is not None:
-                stored += 1
-                continue
+            for backend in self._targets
+        }
+        for question, reply in self.stored_replies():
             backend = question.backend
+            stage = stages[backend.spec.name]
+            stage.planned += 1
+            if reply is not None:
+                stage.stored += 1
+                continue
             request = self.wording.request(backend, question.prompt, question.repeat)
-            tokens = backend.likely_tokens(request.messages[0]["content"])
-            # A word is about four thirds of a token.
-            output = min(words * 4 // 3, backend.spec.max_tokens)
-            likely = plus(likely, backend.likely_cost(tokens, output))
-            most = plus(most, reserve_usd(backend, request))
-        return RespondEstimate(planned, stored, planned - stored, likely, most)
+            stage.add(backend, request, output_tokens=self.likely_words * _WORDS_TO_TOKENS)
+        assumption = (
+            f"Answers are assumed to have {self.likely_words} words, reasoning apart; at most: all "
+            "the tokens they may have."
+        )
+        return Estimate(tuple(stages.values()), (assumption,))
 
-    def rehearsed(self, ledger: Ledger) -> Iterator[tuple[Question[PromptRow], Reply | None]]:
+    def stored_replies(self) -> Iterator[tuple[Question[PromptRow], Reply | None]]:
         """Everything that would be asked, with the reply where the ledger has it."""
         for question in self._questions():
             key = self.wording.request(question.backend, question.prompt, question.repeat).key()
-            yield question, ledger.lookup([key]).get(key)
+            yield question, self.ledger.lookup([key]).get(key)
+
+    def is_paid(self, backend: Backend | None = None) -> bool:
+        """Whether the ledger holds everything that this backend, or all, would be asked."""
+        return all(
+            reply is not None
+            for question, reply in self.stored_replies()
+            if backend is None or question.backend is backend
+        )
+
+    async def require_access(self, client: Client) -> None:
+        """Raises what keeps a target from being asked, unless nothing is wanted of it."""
+        capped = client.budget.cap is not None
+        await require_access(self._targets, self.is_paid, capped=capped)
+
+    async def run_stages(self, client: Client) -> None:
+        """Asks, and writes the table; what failed is a row of it, counted."""
+        self.begin("respond", total=self.n_planned, unit="responses")
+        carried = self.summary.columns_carried
+        with replaced(self.path) as part, part.open("w", encoding="utf-8", newline="") as file:
+            writer = CsvLines(file)
+            writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
+            answers = ask_each(self._questions(), client, self.wording, self._targets)
+            async with aclosing(answers):
+                async for question, answer in answers:
+                    extra = question.item.extra
+                    rest = ["" if (v := extra.get(name)) is None else v for name in carried]
+                    cells = [*self.row_of(question, answer.text).values(), question.repeat]
+                    cells += answer_cells(answer)
+                    writer.write([writable(cell) for cell in (*cells, *rest)])
+                    self._count(answer)
+        self.over_budget = self.counts.not_asked > 0 and not client.stopped
+
+    def finished(self, result: None) -> RespondResult:
+        """What became of it."""
+        return RespondResult(self.path, self.counts, self.faults, self.spending, self.state)
 
     def row_of(self, question: Question[PromptRow], text: str) -> dict[str, str]:
         """An answer as `score` reads it."""
@@ -353,59 +379,35 @@ class RespondJob:
             "respondent_id": name,
         }
 
-    def all_paid(self, ledger: Ledger, backend: Backend) -> bool:
-        """Whether the ledger holds everything that this backend would be asked."""
-        for row in self.source.rows():
-            keys = {
-                self.wording.request(backend, row.prompt_text, repeat).key()
-                for repeat in range(self.repeats)
-            }
-            if len(ledger.lookup(sorted(keys))) < len(keys):
-                return False
-        return True
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of the answers, where they are asked for in a larger run."""
+        return {
+            "prompts": self.summary.name,
+            "counts": asdict(self.counts),
+            "faults": dict(self.faults),
+            "asked": self.asked,
+            "effective_parameters": {
+                backend.spec.name: backend.effective_parameters() for backend in self._targets
+            },
+        }
 
-    async def _ask_all(self, client: Client) -> None:
-        carried = self.summary.columns_carried
-        path = self.result.path
-        with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-            writer = CsvLines(file)
-            writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
-            answers = ask_each(self._questions(), client, self.wording, self.backends)
-            async with aclosing(answers):
-                async for question, answer in answers:
-                    extra = question.item.extra
-                    rest = ["" if (v := extra.get(name)) is None else v for name in carried]
-                    cells = self._cells(question, answer)
-                    writer.write([writable(cell) for cell in (*cells, *rest)])
-                    self._tell()
+    async def close(self) -> None:
+        """Closes the targets and the prompts."""
+        self.source.close()
+        await super().close()
 
     def _questions(self) -> Iterator[Question[PromptRow]]:
         for row in self.source.rows():
-            for backend in self.backends:
+            for backend in self._targets:
                 for repeat in range(self.repeats):
                     yield Question(row, row.prompt_text, backend, repeat)
 
-    def _cells(self, question: Question[PromptRow], answer: ModelAnswer) -> list[Any]:
-        counts = self.result.counts
+    def _count(self, answer: ModelAnswer) -> None:
+        counts = self.counts
         setattr(counts, answer.status, getattr(counts, answer.status) + 1)
         counts.cut_off += answer.is_cut_off
         if answer.fault is not None:
-            self.result.faults[answer.fault] = self.result.faults.get(answer.fault, 0) + 1
-        head = self.row_of(question, answer.text).values()
-        return [*head, question.repeat, *answer_cells(answer)]
-
-    def _tell(self) -> None:
-        if self._client is not None:
-            counts = self._client.counts
-            self.result.sent, self.result.from_ledger = counts.sent, counts.from_ledger
-            self.result.repeated = counts.repeated
-        self.result.spent_usd = self._budget.spent
-        self.result.possibly_spent_usd = self._budget.possibly_spent
-        self.result.unknown_price_calls = self._budget.unknown_calls
-        self._on_progress(self.result)
-
-
-def _refuse_judges(backends: Sequence[Backend]) -> None:
-    from ..judges.offline.models import require_role
-
-    require_role(backends, "respondent")
+            self.faults[answer.fault] = self.faults.get(answer.fault, 0) + 1
+        told = self.progress.counts
+        told[answer.status] = told.get(answer.status, 0) + 1
+        self.step(is_troubled=answer.status in ("empty", "refused", "failed"))

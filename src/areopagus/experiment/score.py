@@ -1,314 +1,312 @@
-"""The scoring job, from start to end: a source of responses, a panel, a run folder."""
+"""The scoring job: responses of a source, or the answers of targets to prompts, before a panel."""
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Callable
-from contextlib import ExitStack, aclosing
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ..async_runner import run_stoppable
-from ..judges.models.budget import Budget
-from ..judges.models.client import Client
-from ..judges.models.usage import UsageSnapshot, cost_record
-from ..records.readers.responses import text_key
-from ..records.run_folder import RunFolder
-from ..records.run_tables import TableWriter, TextWriter
-from ..records.types import STATUSES, Sample
-from ..run import Run, RunInterrupted
-from .backends import all_paid, check_cap
-from .engine import LocalEngine, Scored
-from .job import Autosave
-from .record import RunningSummary, RunState, run_record, session_record
+from ..errors import InputError
+from ..number import units
+from ..records.readers.responses import ResponseSource, text_key
+from ..records.run_folder import ANSWERS_FILE
+from ..records.types import STATUSES
+from ..run import Run
+from .ask import read_answer
+from .backends import all_paid, settings_of
+from .config import ScoreConfig
+from .dry_run import Estimate, estimate_scoring
+from .engine import LocalEngine
+from .job import Job, Progress, RunState
+from .record import RunningSummary, describe_run
+from .respond import RespondJob, ResponseCounts
+from .run_writer import RunWriter
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
-    from ..records.readers.responses import ResponseSource, SourceSummary
+    from ..judges.models.client import Client
+    from ..records.ledger import Ledger
+    from ..records.types import Sample, Verdict
     from .engine import Engine
 
 
-@dataclass(slots=True)
-class Progress:
-    """How far a job is.
+class ScoreJob(Job[Run]):
+    """Scores responses; those of a `RespondJob` are asked for first, in the same run.
 
-    Attributes:
-        done, total: responses.
-        planned: judgments planned in all.
-        counts: status to number of judgments, of the responses done.
-        sent, answered, failed, from_ledger, repeated: calls; see `CallCounts`.
-        spent_usd, unknown_price_calls: what this session has paid.
-        elapsed_s: seconds since the first response.
+    Every planned answer is then a response of the run: one that did not come has no text, which
+    the panel screens. The answers stand in the folder as responses.csv, as `respond` writes them.
     """
 
-    total: int = 0
-    planned: int = 0
-    done: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(STATUSES, 0))
-    sent: int = 0
-    answered: int = 0
-    failed: int = 0
-    from_ledger: int = 0
-    repeated: int = 0
-    spent_usd: float = 0.0
-    unknown_price_calls: int = 0
-    elapsed_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Beginning:
-    """What was done in a run's folder before its responses could be scored.
-
-    Attributes:
-        folder: open, with the sessions so far; the scoring job closes it.
-        identity: of the whole run: what the responses were asked with, instead of their texts.
-        answers: what became of the questions, for run.json.
-        notices: what a person should know of it.
-        is_demonstration: whether an embedded stand-in answered.
-        left_by: why questions were left unasked; None where none was.
-    """
-
-    folder: RunFolder
-    identity: dict[str, Any]
-    answers: dict[str, Any]
-    notices: tuple[str, ...]
-    is_demonstration: bool
-    left_by: Literal["budget", "interrupted"] | None
-
-
-class ScoreJob:
-    """Prepared, then run once on the package's loop."""
+    kind = "panel"
 
     def __init__(
         self,
         panel: PanelSpec,
-        source: ResponseSource,
+        source: ResponseSource | RespondJob,
+        config: ScoreConfig | None = None,
         *,
-        out: str | Path | None,
-        resume: bool = False,
-        max_cost: float | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-        is_stage: bool = False,
         engine: Engine | None = None,
-        beginning: Beginning | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
-        """Checks the source and opens the folder.
+        """Checks everything that can be checked offline.
 
         Args:
-            panel, source, out, resume, max_cost, on_progress: see `Panel.score_many`.
-            is_stage: the folder belongs to a larger job that has checked whose it is, so that an
-                earlier run in it is replaced and not compared.
+            panel: who judges.
+            source: the responses, or the job that asks for them; both are closed with this job.
+            config: see `Panel.score_many`.
             engine: what does the work; this process when left out. The job closes it.
-            beginning: what was done before in the folder, which is then open already.
+            on_progress: called on every change.
+
+        Raises:
+            InputError: everything wrong with the input.
         """
         self.panel = panel
-        self._beginning = beginning
-        self._is_stage = is_stage
-        self._engine: Engine = engine or LocalEngine()
-        self.source = source
+        self.engine: Engine = engine or LocalEngine()
+        self.answering = source if isinstance(source, RespondJob) else None
+        self.stages = ("score",) if self.answering is None else ("respond", "score")
+        self.source: ResponseSource | None = None
         try:
-            check_cap(max_cost)
-            self.summary: SourceSummary = source.check()
-            if beginning is not None:
-                self.identity, self.folder = beginning.identity, beginning.folder
-            else:
-                self.identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
-                if out is None:
-                    out = default_folder(Path(self.summary.name).name, self.identity)
-                self.folder = RunFolder.open(
-                    out, self.identity, must_exist=resume, replaces_other=is_stage
+            if isinstance(source, RespondJob):
+                identity = self._identity_with_answers(source)
+                planned = source.n_planned
+                self.summary = replace(
+                    source.summary, n_responses=planned, n_respondents=len(source.backends)
                 )
+            else:
+                self.source, self.summary = source, source.check()
+                identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
+            config = config or ScoreConfig()
+            name = Path(self.summary.name).name
+            super().__init__(config, identity=identity, name=name, on_progress=on_progress)
         except BaseException:
-            source.close()
+            (source.source if isinstance(source, RespondJob) else source).close()
             raise
-        self.progress = Progress(
-            total=self.summary.n_responses,
-            planned=self.summary.n_responses * len(panel.planned()),
-        )
-        self._budget = Budget(cap=max_cost)
-        self._on_progress = on_progress or (lambda progress: None)
-        self._client: Client | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stop_early = False
-        self._started = datetime.now(UTC)
-        self._before = UsageSnapshot()
-        self._noted: dict[str, Any] = {}
-        self._autosave = Autosave(self._note_spending)
+        self.progress.total = self.summary.n_responses
+        self.progress.planned = self.summary.n_responses * len(panel.planned())
+        self._panel_description: Mapping[str, Any] | None = None
+        # While the tables do not stand, neither do counts and means.
+        self._standing = RunningSummary(panel.criteria)
+        self._answer_notices: tuple[str, ...] = ()
+        self._answers_state: RunState = "complete"
+
+    def _identity_with_answers(self, answering: RespondJob) -> dict[str, Any]:
+        summary = answering.summary
+        if "response_text" in summary.columns_carried:
+            raise InputError(
+                f"{summary.name}: has responses already (a column response_text), so that nobody "
+                "has to answer: leave the targets out"
+            )
+        return self.panel.identity() | {
+            "prompts_sha256": summary.fingerprint,
+            "targets": settings_of(answering.backends),
+            "asked": answering.asked,
+        }
+
+    @property
+    def ledger(self) -> Ledger:
+        """The store of calls: the panel's."""
+        return self.panel.ledger
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The judges, and the targets where they are asked."""
+        targets = self.answering.backends if self.answering is not None else ()
+        return (*targets, *self.panel.backends)
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before anything is spent."""
-        return self.summary.notices
+        return (*self.panel.notices, *self.summary.notices)
 
     @property
-    def path(self) -> Path:
-        """The run's folder."""
-        return self.folder.path
+    def state(self) -> RunState:
+        """`complete` also after a stop that left nothing out."""
+        if self._standing.is_short:
+            return "interrupted" if self._client and self._client.stopped else "budget"
+        return self._answers_state
 
-    def stop(self) -> None:
-        """Asks the job to end soon, from any thread: calls in flight are awaited and stored."""
-        self._stop_early = True
-        if self._loop is not None and self._client is not None:
-            self._loop.call_soon_threadsafe(self._client.stop)
+    async def rehearse(self) -> Estimate:
+        """Calls and cost of the answers and of judging them.
 
-    async def run(self, client: Client | None = None) -> Run:
-        """Scores everything, writes the tables, and returns the run.
-
-        Args:
-            client: the client of a larger job, whose budget, limits and counts this one shares.
-
-        Raises:
-            InputError: a backend cannot be reached or asked, and the ledger does not hold its
-                replies; nothing was spent.
-            StoreError: the ledger or the folder cannot be written.
+        An answer that the ledger does not hold is taken to have the length asked for, or that of a
+        usual essay.
         """
-        try:
-            return await self._run(client)
-        finally:
-            self._autosave.end()
-            await self._engine.close()
-            self.folder.close()
-            self.source.close()
+        rule = self.panel.rule
+        if self.answering is None:
+            assert self.source is not None  # noqa: S101 - one of the two is there
+            return estimate_scoring(self.panel, self.source, rule=rule)
+        answers = await self.answering.rehearse()
+        rows = list(self._assumed_answers(self.answering))
+        return answers.followed_by(estimate_scoring(self.panel, ResponseSource(rows), rule=rule))
 
-    async def _run(self, given: Client | None) -> Run:
-        panel = self.panel
-        self._loop = asyncio.get_running_loop()
-        if given is not None:
-            self._budget = given.budget
-        client = given or Client(panel.ledger, budget=self._budget, on_change=self._tell)
-        self._client = client
-        self._before = client.spending()
+    def _assumed_answers(self, answering: RespondJob) -> Iterator[Mapping[str, str]]:
+        for number, (question, reply) in enumerate(answering.stored_replies()):
+            # The number, as two answers are hardly ever the same.
+            assumed = "word " * answering.likely_words + str(number)
+            yield answering.row_of(question, assumed if reply is None else read_answer(reply).text)
 
+    async def require_access(self, client: Client) -> None:
+        """Raises what keeps anybody from being asked; see `Engine.require_access`."""
+        capped = client.budget.cap is not None
+        if self.answering is None:
+            assert self.source is not None  # noqa: S101 - one of the two is there
+            await self._require_judges(self.source, capped=capped)
+            return
+        if not self.answering.is_paid():
+            # The judges must be there before the first answer is paid for.
+            await self.engine.require_access(self.panel, lambda _: False, capped=capped)
+        await self.answering.require_access(client)
+
+    async def _require_judges(self, source: ResponseSource, *, capped: bool) -> None:
         def is_paid(backend: Backend) -> bool:
-            return all_paid(panel, self.source.rows(), backend)
+            return all_paid(self.panel, source.rows(), backend)
 
-        capped = self._budget.cap is not None
-        await self._engine.require_access(panel, is_paid, capped=capped)
-        if self._stop_early:
-            client.stop()
-        running_summary = RunningSummary(panel.criteria)
-        repeated_texts = self.summary.repeated_texts
+        self.engine.bind(source, self.path)
+        await self.engine.require_access(self.panel, is_paid, capped=capped)
+
+    async def run_stages(self, client: Client) -> None:
+        """Has prompts answered where that is to be done, and scores everything into the tables."""
+        if self.answering is not None:
+            self.source = await self._respond(self.answering, client)
+            self.summary = self.source.check()
+            await self._require_judges(self.source, capped=client.budget.cap is not None)
+            self._panel_description = None
+            self._write_record("running")
+        assert self.source is not None  # noqa: S101 - given, or made of the answers
+        summary = await self._score(client, self.source)
+        self._standing, self._panel_description = summary, None
+        self.outcome["score"] = {
+            "responses": self.summary.n_responses,
+            "n_planned": self.summary.n_responses * len(self.panel.planned()),
+            "counts": dict(summary.counts),
+            "faults": dict(summary.faults),
+        }
+        self.over_budget = self.state == "budget"
+
+    async def _respond(self, answering: RespondJob, client: Client) -> ResponseSource:
+        self._session_name = "answers"
+        answering.write_to(self.path / ANSWERS_FILE)
+        result = await answering.run(within=(self, "respond"))
+        self.outcome["respond"] = {**asdict(result.counts), "faults": dict(result.faults)}
+        self._answer_notices = _missing(result.counts)
+        self._answers_state = result.state
+        self.next_session(None, state=result.state)
+        return ResponseSource(result.path)
+
+    async def _score(self, client: Client, source: ResponseSource) -> RunningSummary:
+        panel, repeated_texts = self.panel, self.summary.repeated_texts
 
         def is_repeated(row: Sample) -> bool:
             return bool(repeated_texts) and text_key(row.response_text) in repeated_texts
 
-        self._note(self._record("running", running_summary))
-        began = time.monotonic()
-        with ExitStack() as unless_done:
-            texts = TextWriter(self.folder.path)
-            unless_done.callback(texts.abandon)
-            writer = TableWriter(
-                self.folder.path,
-                criteria=panel.criteria,
-                personas=[persona.id for persona in panel.personas],
-                models=[backend.spec.name for backend in panel.backends],
-                axes=sorted({persona.axis for persona in panel.personas}),
-                carried=self.summary.columns_carried,
-            )
-            unless_done.callback(writer.abandon)
-            verdicts = self._engine.score(
-                self.source.rows(), panel=panel, client=client, is_repeated=is_repeated
+        self.begin("score", total=self.summary.n_responses, unit="responses")
+        self.progress.counts = dict.fromkeys(STATUSES, 0)
+        with RunWriter(panel, self.path, carried=self.summary.columns_carried) as writer:
+            verdicts = self.engine.score(
+                source.rows(), panel=panel, client=client, is_repeated=is_repeated
             )
             # Closed here and now when writing fails: what is in flight must not linger.
             async with aclosing(verdicts):
-                async for scored in verdicts:
-                    row = scored.row
-                    writer.add(scored.verdict, row.extra)
-                    texts.add(row.response_id, row.prompt_text, row.response_text)
-                    running_summary.add(scored.verdict)
-                    self._count(scored, time.monotonic() - began)
-            texts.close()
-            writer.close()
-            unless_done.pop_all()
-        self._autosave.end()
-        state: RunState = "complete"
-        if self.progress.counts["not_asked"] > running_summary.n_settled_judgments:
-            state = "interrupted" if client.stopped else "budget"
-        elif self._beginning is not None and self._beginning.left_by is not None:
-            state = self._beginning.left_by
-        self.folder.write_run_file(self._record(state, running_summary))
+                async for row, verdict in verdicts:
+                    writer.add(verdict, row.prompt_text, row.response_text, row.extra)
+                    self._count(verdict)
+        return writer.summary
+
+    def _count(self, verdict: Verdict) -> None:
+        counts = self.progress.counts
+        for status, number in verdict.counts.items():
+            counts[status] += number
+            if status in ("refused", "unreadable", "failed"):
+                self.progress.troubled += number
+        self.step()
+
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of a panel's run."""
+        if self._panel_description is None:
+            self._panel_description = self.panel.describe()
+        answering = self.answering
+        described = describe_run(
+            self.panel,
+            self.summary,
+            self._standing,
+            panel_description=self._panel_description,
+            notices=self._answer_notices,
+            is_demonstration=self.is_demonstration,
+        )
+        if answering is not None:
+            described["answers"] = {"file": ANSWERS_FILE, **answering.describe()}
+        return described
+
+    def config_json(self) -> dict[str, Any]:
+        """What was chosen, of the answers too."""
+        chosen = super().config_json()
+        if self.answering is not None:
+            chosen["answers"] = self.answering.config_json()
+        return chosen
+
+    def finished(self, result: None) -> Run:
+        """Writes the report and returns the run."""
         self._write_report()
-        return Run(self.folder.path)
+        return Run(self.path)
 
     def _write_report(self) -> None:
         from ..reports import write_report
 
-        write_report(self.folder.path, figures=not self._is_stage, is_stage=self._is_stage)
+        is_stage = self._within is not None
+        write_report(self.path, figures=not is_stage, is_stage=is_stage)
 
-    def _note(self, record: dict[str, Any]) -> None:
-        """Writes run.json, and remembers it for what is spent from now on."""
-        self.folder.write_run_file(record)
-        self._noted = record
-        self._autosave.begin()
-
-    def _note_spending(self) -> None:
-        record = self._noted
-        # The tables do not stand yet, so neither do counts and means.
-        sessions = [*record["sessions"][:-1], self._session("running")]
-        self.folder.write_run_file(
-            {**record, "cost": record["cost"] | cost_record(sessions), "sessions": sessions}
-        )
-
-    def _count(self, scored: Scored, elapsed_s: float) -> None:
-        self.progress.done += 1
-        self.progress.elapsed_s = elapsed_s
-        for status, number in scored.verdict.counts.items():
-            self.progress.counts[status] += number
-        self._tell()
-
-    def _tell(self) -> None:
-        client, budget, progress = self._client, self._budget, self.progress
-        if client is not None:
-            counts = client.counts
-            progress.sent, progress.answered = counts.sent, counts.answered
-            progress.failed, progress.from_ledger = counts.failed, counts.from_ledger
-            progress.repeated = counts.repeated
-        progress.spent_usd = budget.spent
-        progress.unknown_price_calls = budget.unknown_calls
-        self._autosave.changed()
-        self._on_progress(progress)
-
-    def _record(self, state: RunState, running_summary: RunningSummary) -> dict[str, Any]:
-        begun = self._beginning
-        earlier = (self.folder.existing or {}).get("sessions", [])
-        return run_record(
-            self.panel,
-            state=state,
-            identity=self.identity,
-            source=self.summary,
-            running_summary=running_summary,
-            counts=self.progress.counts,
-            sessions=[*earlier, self._session(state)],
-            notices=begun.notices if begun else (),
-            answers=begun.answers if begun else None,
-            is_demonstration=begun is not None and begun.is_demonstration,
-        )
-
-    def _session(self, state: RunState) -> dict[str, Any]:
-        spending = self._client.spending().since(self._before) if self._client else UsageSnapshot()
-        return session_record(spending, started=self._started, state=state, cap=self._budget.cap)
+    async def close(self) -> None:
+        """Closes the source and the engine; the panel is the caller's."""
+        await self.engine.close()
+        if self.answering is not None:
+            await self.answering.close()
+        if self.source is not None:
+            self.source.close()
+        await super().close()
 
 
-def run_job(job: ScoreJob) -> Run:
-    """Runs a job to its end; a KeyboardInterrupt lets it finish what is in flight.
+async def score_within(
+    job: Job[Any],
+    stage: str,
+    panel: PanelSpec,
+    rows: Iterable[Mapping[str, Any]],
+    folder: str,
+) -> Path | None:
+    """Has a panel score rows as a stage of a larger job, into a folder inside its own.
+
+    Returns:
+        The folder of the panel's run; None where there was nothing to score.
 
     Raises:
-        RunInterrupted: after an interrupt, when the tables stand.
-        KeyboardInterrupt: after a second one; calls in flight are then lost.
+        InputError: the rows cannot be scored.
+        StoreError: the ledger or the folder cannot be written.
     """
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        raise RunInterrupted(run)
-    return run
+    given = iter(rows)
+    first = next(given, None)
+    if first is None:
+        job.outcome[stage] = {"responses": 0, "n_planned": 0, "counts": {}, "faults": {}}
+        return None
+    source = ResponseSource(chain((first,), given))
+    scoring = ScoreJob(panel, source, ScoreConfig(out=job.path / folder))
+    run = await scoring.run(within=(job, stage))
+    job.outcome[stage] = scoring.outcome["score"]
+    job.over_budget |= run.state == "budget"
+    return run.path
 
 
-def default_folder(name: str, identity: dict[str, Any]) -> Path:
-    """`runs/NAME-xxxxxxxx`, the digits from what makes the run: the same command finds it again."""
-    from ..records.run_folder import run_identity_hash
-
-    stem = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in name)[:60]
-    return Path("runs") / f"{stem.strip('-') or 'responses'}-{run_identity_hash(identity)[:8]}"
+def _missing(counts: ResponseCounts) -> tuple[str, ...]:
+    """What is missing of the answers, or of one of them."""
+    absent = {
+        "failed": counts.failed,
+        "came empty": counts.empty,
+        "refused by the endpoint": counts.refused,
+        "not asked": counts.not_asked,
+        "cut off at the token limit": counts.cut_off,
+    }
+    told = ", ".join(f"{number} {what}" for what, number in absent.items() if number)
+    answered = f"{counts.answered} answered of {units(counts.planned, 'planned response')}"
+    return (f"{answered}: {told}",) if told else ()

@@ -2,117 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async, run_sync
 from ..errors import InputError, StoreError
-from ..graphs.state import PanelContext
-from ..judges.models.budget import Budget
 from ..judges.models.client import Client
-from ..records.types import STATUSES, Sample, Verdict
-from .job import Autosave
+from ..records.readers.responses import SourceSummary
+from ..records.types import Sample, Verdict
+from ..run import Run
+from .dry_run import Estimate
+from .job import Job, RunState
+from .record import RunningSummary, describe_run
+from .run_writer import RunWriter
+from .single import SingleScores, sample_from
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
-    from ..records.readers.responses import SourceSummary
-    from ..run import Run
-    from .record import RunState
+    from ..records.ledger import Ledger
+    from .config import SessionConfig
 
 LOG_FILE = "session.jsonl"
 """A line for every verdict of a session, in the order in which they came."""
 
 
-def sample_from(
-    prompt: str, response: str, response_id: str, prompt_id: str, respondent_id: str
-) -> Sample:
-    """The response as the panel sees it.
-
-    Raises:
-        InputError: an empty prompt, or what is no text.
-    """
-    if not isinstance(prompt, str) or not isinstance(response, str):
-        raise InputError("prompt and response must be text")
-    faults = [
-        f"the {name} holds half of a surrogate pair, which is not text"
-        for name, text in (("prompt", prompt), ("response", response))
-        if any("\ud800" <= character <= "\udfff" for character in text)
-    ]
-    if not prompt.strip():
-        faults.append("the prompt is empty: the panel must know what was asked")
-    if faults:
-        raise InputError(faults)
-    return Sample(response_id, prompt_id, respondent_id, prompt, response)
-
-
-class SingleScores:
-    """Scores responses that come one by one, over one client."""
-
-    def __init__(self, checkpointer: Any = None, client: Client | None = None) -> None:
-        """Nothing is opened yet.
-
-        Args:
-            checkpointer: a LangGraph checkpointer, or None.
-            client: the client to use; one of its own, made when first needed, when left out.
-        """
-        self._checkpointer = checkpointer
-        self._graph: Any = None
-        self._given = client
-        self._checked: Client | None = None
-        self._opening = asyncio.Lock()
-
-    async def score(self, panel: PanelSpec, sample: Sample) -> Verdict:
-        """The panel's verdict on one response.
-
-        Raises:
-            InputError: a missing key, an address at which nobody answers.
-            StoreError: the ledger cannot be written.
-        """
-        from .engine import judge_sample
-
-        context = PanelContext(sample, panel, await self._open_client(panel, sample))
-        if self._checkpointer is None:
-            return await judge_sample(context)
-        if self._graph is None:
-            from ..graphs.panel import build_panel_graph
-
-            self._graph = build_panel_graph(self._checkpointer)
-        return await judge_sample(context, graph=self._graph, config=_thread(panel, sample))
-
-    def forget(self) -> None:
-        """Lets the client go; the next response gets a new one."""
-        self._checked = None
-
-    async def _open_client(self, panel: PanelSpec, sample: Sample) -> Client:
-        from .backends import all_paid, require_access
-
-        # One client for all calls that are made at once: its limits are those of the backends.
-        async with self._opening:
-            if self._checked is not None:
-                return self._checked
-            client = self._given or Client(panel.ledger)
-            faultless = True
-
-            def is_paid(backend: Backend) -> bool:
-                nonlocal faultless
-                faultless = False
-                return all_paid(panel, [sample], backend)
-
-            await require_access(panel.backends, is_paid, capped=client.budget.cap is not None)
-            if faultless:  # else the next response is looked at anew
-                self._checked = client
-            return client
-
-
-class Session:
+class Session(Job[Run]):
     """Single responses under one cost cap, kept in one run folder.
 
     Use it in a `with` or an `async with` block; calls may go on side by side. Every verdict is
@@ -122,52 +40,41 @@ class Session:
     the ledger.
     """
 
-    def __init__(
-        self,
-        panel: PanelSpec,
-        out: str | Path,
-        *,
-        max_cost: float | None = None,
-        tags: Mapping[str, str] | None = None,
-    ) -> None:
+    kind = "panel"
+    stages = ("score",)
+
+    def __init__(self, panel: PanelSpec, config: SessionConfig) -> None:
         """Checks the settings; the folder is opened when the block begins.
 
         Args:
             panel: who judges.
-            out: the run folder; a session that was in it is continued.
-            max_cost: US dollars that are not passed from now on; what does not fit is not asked.
-            tags: names and values that run.json records, such as a commit or an experiment.
-
-        Raises:
-            InputError: a cap that is no amount of money.
+            config: where the session is kept, its cost cap and its tags.
         """
-        from .backends import check_cap
-
-        check_cap(max_cost)
-        self.path = Path(out)
-        self.tags = dict(tags or {})
-        self._panel = panel
-        self._budget = Budget(cap=max_cost)
+        self.panel = panel
+        super().__init__(
+            config, identity=panel.identity() | {"responses_sha256": "session"}, name="session"
+        )
+        self.tags = dict(config.tags)
         self._lines: dict[str, tuple[bytes, int]] = {}
         self._log: Any = None
-        self._folder: Any = None
-        self._earlier: list[dict[str, Any]] = []
-        self._autosave = Autosave(self._note)
+        self._single: SingleScores | None = None
         self._under_way: dict[str, bytes] = {}
+        self._written = RunningSummary(panel.criteria)
+        self._ending: RunState = "running"
 
     def __enter__(self) -> Session:
-        run_sync(self._open())
+        run_sync(self._begin())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        run_sync(self._close("complete" if kind is None else "interrupted"))
+        run_sync(self._finish("complete" if kind is None else "interrupted"))
 
     async def __aenter__(self) -> Session:
-        await run_async(self._open())
+        await run_async(self._begin())
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        await run_async(self._close("complete" if kind is None else "interrupted"))
+        await run_async(self._finish("complete" if kind is None else "interrupted"))
 
     def score(
         self,
@@ -212,7 +119,7 @@ class Session:
         Raises:
             StoreError: the folder cannot be written.
         """
-        return run_sync(self._save("running"))
+        return run_sync(self._save())
 
     @property
     def spent_usd(self) -> float:
@@ -223,26 +130,43 @@ class Session:
         """Responses scored, those of earlier sessions in the folder included."""
         return len(self._lines)
 
-    async def _open(self) -> None:
-        from ..records.run_folder import RunFolder
+    @property
+    def ledger(self) -> Ledger:
+        """The store of calls: the panel's."""
+        return self.panel.ledger
 
-        self.identity = self._panel.identity() | {"responses_sha256": "session"}
-        self._folder = RunFolder.open(self.path, self.identity)
-        self._started = datetime.now(UTC)
-        self._earlier = list((self._folder.existing or {}).get("sessions", []))
-        self._tags = (self._folder.existing or {}).get("tags", {}) | self.tags
-        self._client = Client(
-            self._panel.ledger, budget=self._budget, on_change=self._autosave.changed
-        )
-        self._single = SingleScores(client=self._client)
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The judges."""
+        return self.panel.backends
+
+    @property
+    def state(self) -> RunState:
+        """`complete`, unless the block broke off or the cost cap left a judgment out."""
+        if self._ending == "complete" and self._written.is_short:
+            return "budget"
+        return self._ending
+
+    async def rehearse(self) -> Estimate:
+        """Nothing: what is to be scored is not known beforehand."""
+        return Estimate(())
+
+    async def run_stages(self, client: Client) -> None:
+        """Nothing: responses come one by one."""
+
+    async def _begin(self) -> None:
+        client = self._open()
         try:
-            if self._folder.existing is None:
-                self._folder.write_run_file(self._record("running", _Contents(self._panel)))
+            assert self._folder is not None  # noqa: S101 - just opened
+            self.tags = (self._folder.existing or {}).get("tags", {}) | self.tags
+            self._single = SingleScores(client=client)
             self._read_log()
             if self._lines:
-                await self._save("running")
+                self._write_tables()
+            else:
+                self._write_record("running")
         except BaseException:
-            self._release()
+            await self._end()
             raise
         self._autosave.begin()
 
@@ -271,7 +195,7 @@ class Session:
         prompt_id: str,
         respondent_id: str,
     ) -> Verdict:
-        if self._folder is None:
+        if self._single is None:
             raise RuntimeError("a session is used in a `with` block")
         name = response_id or self._new_id()
         sample = sample_from(prompt, response, name, prompt_id, respondent_id)
@@ -282,7 +206,7 @@ class Session:
             raise InputError(f"{name}: another response of this session has this response_id")
         self._under_way[name] = digest
         try:
-            verdict = await self._single.score(self._panel, sample)
+            verdict = await self._single.score(self.panel, sample)
         finally:
             self._under_way.pop(name, None)
         self._append(row, digest, verdict)
@@ -303,7 +227,7 @@ class Session:
         except OSError as error:
             raise StoreError(f"{self.path / LOG_FILE} cannot be written: {error}") from error
         self._lines[row["response_id"]] = (digest, place)
-        self._autosave.changed()
+        self.step()
 
     def _rows(self) -> Iterator[tuple[dict[str, str], Verdict]]:
         """Every response with its newest verdict, in the order of the log."""
@@ -313,124 +237,50 @@ class Session:
                 row = json.loads(log.readline())
                 yield row, Verdict.from_json(row.pop("verdict"))
 
-    async def _save(self, state: RunState) -> Run:
-        from ..records.run_tables import TableWriter, TextWriter
-        from ..reports import write_report
-        from ..run import Run
+    async def _save(self) -> Run:
+        return self._write_tables()
 
-        panel = self._panel
-        contents = _Contents(panel)
-        texts = TextWriter(self.path)
-        try:
-            writer = TableWriter(
-                self.path,
-                criteria=panel.criteria,
-                personas=[persona.id for persona in panel.personas],
-                models=[backend.spec.name for backend in panel.backends],
-                axes=sorted({persona.axis for persona in panel.personas}),
-            )
-            try:
-                for row, verdict in self._rows():
-                    writer.add(verdict)
-                    texts.add(row["response_id"], row["prompt_text"], row["response_text"])
-                    contents.add(verdict)
-                texts.close()
-                writer.close()
-            except BaseException:
-                writer.abandon()
-                raise
-        except BaseException:
-            texts.abandon()
-            raise
-        if state == "complete" and contents.is_short:
-            state = "budget"
-        self._folder.write_run_file(self._record(state, contents))
+    def _write_tables(self) -> Run:
+        with RunWriter(self.panel, self.path) as writer:
+            for row, verdict in self._rows():
+                writer.add(verdict, row["prompt_text"], row["response_text"])
+        self._written = writer.summary
+        self._write_record(self.state)
+        from ..reports import write_report
+
         write_report(self.path)
         return Run(self.path)
 
-    async def _close(self, state: RunState) -> None:
+    async def _finish(self, ending: RunState) -> None:
         self._autosave.end()
+        self._ending = ending
         try:
-            await self._save(state)
+            self._write_tables()
         finally:
-            self._release()
+            await self._end()
 
-    def _release(self) -> None:
+    async def _end(self) -> None:
         if self._log is not None:
             self._log.close()
-        self._folder.close()
-        self._folder = None
+        self._single = None
+        self._release()
+        await self.close()
 
-    def _note(self) -> None:
-        """Saves what run.json says of money; counts and means come with the tables."""
-        record = json.loads((self.path / "run.json").read_text(encoding="utf-8"))
-        from ..judges.models.usage import cost_record
-
-        sessions = [*self._earlier, self._session("running")]
-        cost = record["cost"] | cost_record(sessions)
-        self._folder.write_run_file({**record, "cost": cost, "sessions": sessions})
-
-    def _session(self, state: RunState) -> dict[str, Any]:
-        from .record import session_record
-
-        return session_record(
-            self._client.spending(), started=self._started, state=state, cap=self._budget.cap
-        )
-
-    def _record(self, state: RunState, contents: _Contents) -> dict[str, Any]:
-        from .record import run_record
-
-        record = run_record(
-            self._panel,
-            state=state,
-            identity=self.identity,
-            source=contents.summary(),
-            running_summary=contents.running_summary,
-            counts=contents.counts,
-            sessions=[*self._earlier, self._session(state)],
-        )
-        return {**record, "tags": self._tags}
-
-
-class _Contents:
-    """What the verdicts of a session come to."""
-
-    def __init__(self, panel: PanelSpec) -> None:
-        from .record import RunningSummary
-
-        self.running_summary = RunningSummary(panel.criteria)
-        self.counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
-        self._prompts: set[str] = set()
-        self._respondents: set[str] = set()
-        self._responses = 0
-
-    def add(self, verdict: Verdict) -> None:
-        self.running_summary.add(verdict)
-        for status, number in verdict.counts.items():
-            self.counts[status] += number
-        self._prompts.add(verdict.prompt_id)
-        self._respondents.add(verdict.respondent_id)
-        self._responses += 1
-
-    @property
-    def is_short(self) -> bool:
-        """Whether something was left out that was wanted."""
-        return self.counts["not_asked"] > self.running_summary.n_settled_judgments
-
-    def summary(self) -> SourceSummary:
-        from ..records.readers.responses import SourceSummary
-
-        return SourceSummary(
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of a panel's run; counts and means come with the tables."""
+        written = self._written
+        source = SourceSummary(
             name="a session",
-            n_responses=self._responses,
-            n_prompts=len(self._prompts),
-            n_respondents=len(self._respondents),
+            n_responses=written.n_responses,
+            n_prompts=written.n_prompts,
+            n_respondents=written.n_respondents,
             fingerprint="session",
             columns_carried=(),
             repeated_texts=frozenset(),
             text_chars=0,
             notices=(),
         )
+        return {**describe_run(self.panel, source, written), "tags": self.tags}
 
 
 def _texts_of(sample: Sample) -> dict[str, str]:
@@ -447,10 +297,3 @@ def _digest(row: Mapping[str, Any]) -> bytes:
     """A digest of what is judged; its ids apart from the response's belong to it."""
     names = ("prompt_id", "respondent_id", "prompt_text", "response_text")
     return hashlib.sha256(json.dumps([row[name] for name in names]).encode()).digest()
-
-
-def _thread(panel: PanelSpec, sample: Sample) -> dict[str, Any]:
-    from ..records.run_folder import run_identity_hash
-
-    texts = asdict(sample)
-    return {"configurable": {"thread_id": run_identity_hash(panel.identity() | texts)}}

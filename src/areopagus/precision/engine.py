@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from ..experiment.engine import Engine
     from ..graphs.panel_spec import PanelSpec
+    from ..records.readers.responses import ResponseSource
 
 
 FEWEST_RESPONSES = 10
@@ -287,23 +289,16 @@ def panel_with_rule(panel: PanelSpec, rule: StoppingRule) -> tuple[PanelSpec, Pr
 class PrecisionEngine:
     """Hands everything on, and every verdict to the tally as it passes."""
 
-    def __init__(
-        self,
-        tally: PrecisionTally,
-        *,
-        inner: Engine,
-        rows: Callable[[], Iterable[Sample]],
-    ) -> None:
-        """Keeps what it needs.
-
-        Args:
-            tally: what counts the verdicts.
-            inner: who does the work.
-            rows: the responses of the job, from the beginning at every call.
-        """
+    def __init__(self, tally: PrecisionTally, *, inner: Engine) -> None:
+        """Takes what counts the verdicts, and who does the work."""
         self._tally = tally
         self._inner = inner
-        self._rows = rows
+        self._rows: Callable[[], Iterable[Sample]] = tuple
+
+    def bind(self, source: ResponseSource, folder: Path) -> None:
+        """See `Engine.bind`."""
+        self._rows = source.rows
+        self._inner.bind(source, folder)
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..async_runner import run_async, run_stoppable
-from ..experiment.job import StageProgress
+from ..async_runner import run_async
+from ..experiment.job import Progress, run_job
 from .job import PromptJob
 from .plan import PromptPlan
 from .run import PromptRun
@@ -31,7 +31,7 @@ def construct_prompts(
     resume: bool = False,
     max_cost: float | None = None,
     technology: str | Path | None = None,
-    on_progress: Callable[[StageProgress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> PromptRun:
     """Turns scenarios into a filtered set of open-ended prompts, and measures it.
 
@@ -59,22 +59,17 @@ def construct_prompts(
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
-        KeyboardInterrupt: after an interrupt, when what is paid for is stored; the same call goes
-            on.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
+            goes on.
     """
     job = PromptJob(
         scenarios, models=models, judges=judges, embedding=embedding, plan=plan, effort=effort,
         ledger=ledger, columns=columns, limit=limit, out=out, resume=resume, max_cost=max_cost,
         technology=technology, on_progress=on_progress,
     )  # fmt: skip
-    run, was_interrupted = run_stoppable(job)
-    if was_interrupted:
-        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
-    found: PromptRun = run
-    return found
+    return run_job(job)
 
 
 async def aconstruct_prompts(scenarios: Any, **options: Any) -> PromptRun:
     """The asynchronous twin of `construct_prompts`."""
-    run: PromptRun = await run_async(PromptJob(scenarios, **options).run())
-    return run
+    return await run_async(PromptJob(scenarios, **options).run())

@@ -15,12 +15,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..async_runner import run_sync
-from ..errors import InputError, ProviderError
-from ..experiment.backends import prepare_all, require_access, settings_of
-from ..experiment.dry_run import StageEstimate
-from ..experiment.job import CapStop, StagedJob, StageProgress
-from ..experiment.score import default_folder
+from ..errors import ProviderError
+from ..experiment.backends import settings_of
+from ..experiment.config import InputConfig
+from ..experiment.cost_cap import CapStop
+from ..experiment.dry_run import Estimate, StageEstimate
+from ..experiment.job import Job, Progress
 from ..graphs.generate import CallOutcome
 from ..graphs.prompt_construction import (
     BUNDLE_STATUSES,
@@ -62,54 +62,33 @@ if TYPE_CHECKING:
     from .embedding import EmbeddingBackend
 
 
-__all__ = ["StageEstimate", "calls_left", "estimate_stages"]
-
 WORDS = 60
 """Words that a prompt which is not written yet is assumed to have."""
 _BLOCK_TOKENS = 130
 _SCRATCHPAD_TOKENS = 250
 _VOTE_TOKENS = 110
-_RUNG: ResponseFormat = "json_schema"
+_ASSUMPTION = (
+    "Prompts that are not written yet are assumed usable, of some sixty words each; one repair of "
+    "a reply comes on top where it is needed."
+)
+_LIKELY_FORMAT: ResponseFormat = "json_schema"
 _Stages = Callable[[str, Backend], StageEstimate]
-
-
-def estimate_stages(job: PromptJob) -> list[StageEstimate]:
-    """Calls and cost of every stage and backend, in order.
-
-    Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
-    unless a stored reply is known to need one.
-
-    Raises:
-        InputError: unknown providers, and parameters that a model does not take.
-    """
-    prepare_all(job.backends)
-    return run_sync(_rehearse_and_close(job))
-
-
-async def calls_left(job: PromptJob) -> dict[str, int]:
-    """Backend to the calls that the ledger cannot answer."""
-    left: dict[str, int] = {}
-    for item in await _rehearse(job):
-        left[item.backend] = left.get(item.backend, 0) + item.calls
-    return left
 
 
 async def most_per_scenario(job: PromptJob) -> float:
     """The most that a scenario still to be written may cost, in US dollars, on average."""
-    found = [item for item in await _rehearse(job) if item.stage != "embed"]
+    found = [item for item in await _stage_estimates(job) if item.stage != "embed"]
     unwritten = sum(item.calls for item in found if item.stage == "generate")
     scenarios = max(1, unwritten // max(1, len(job.models.generators)))
     return sum(item.most_usd or 0.0 for item in found) / scenarios
 
 
-async def _rehearse_and_close(job: PromptJob) -> list[StageEstimate]:
-    try:
-        return await _rehearse(job)
-    finally:
-        await job.close()
+async def _stage_estimates(job: PromptJob) -> list[StageEstimate]:
+    """Calls and cost of every stage and backend, in order.
 
-
-async def _rehearse(job: PromptJob) -> list[StageEstimate]:
+    Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
+    unless a stored reply is known to need one.
+    """
     stages: dict[tuple[str, str], StageEstimate] = {}
 
     def stage(name: str, backend: Backend) -> StageEstimate:
@@ -149,7 +128,7 @@ def _bundle(work: Construction, bundle: Bundle, stage: _Stages) -> Bundle:
         return bundle
     count = work.material.count
     question = generation_question(work.material, secret=work.client.ledger.secret)
-    request = question.request(backend, _RUNG)
+    request = question.request(backend, _LIKELY_FORMAT)
     # A first reply that is stored and has no repair yet costs about as much once more.
     item.add(backend, request, output_tokens=_SCRATCHPAD_TOKENS + count * _BLOCK_TOKENS)
     blocks = tuple(
@@ -181,7 +160,7 @@ def _count_votes(
             item.stored += 1
             continue
         question = quality_question(texts[ref], secret=work.client.ledger.secret)
-        request = question.request(judge, _RUNG)
+        request = question.request(judge, _LIKELY_FORMAT)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
 
@@ -202,7 +181,7 @@ def _count_pairs(
         one, other = texts[pair.one], texts[pair.other]
         secret = work.client.ledger.secret
         question = equivalence_question(one, other, judge.spec.name, secret=secret)
-        request = question.request(judge, _RUNG)
+        request = question.request(judge, _LIKELY_FORMAT)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
 
@@ -298,7 +277,7 @@ STEREOTYPES = (
 )
 
 
-class PromptJob(StagedJob):
+class PromptJob(Job[PromptRun]):
     """Scenarios in, a prompt set with all votes and figures out."""
 
     kind = KIND
@@ -319,13 +298,16 @@ class PromptJob(StagedJob):
         resume: bool = False,
         max_cost: float | None = None,
         technology: str | Path | None = None,
-        on_progress: Callable[[StageProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Checks everything that can be checked offline; see `construct_prompts`.
 
         Raises:
             InputError: everything wrong with the input, before anything is spent.
         """
+        config = InputConfig.checked(
+            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
+        )
         self.plan = plan or PromptPlan()
         self.scenarios: ScenarioSet = (
             scenarios
@@ -358,15 +340,12 @@ class PromptJob(StagedJob):
             identity["embedding"] = settings_of([self.embedding])
         self.stages = ("construct", "embed") if self.embedding else ("construct",)
         super().__init__(
-            out=out or default_folder(f"prompts-{Path(self.scenarios.name).stem}", identity),
+            config,
             identity=identity,
-            resume=resume,
-            max_cost=max_cost,
+            name=f"prompts-{Path(self.scenarios.name).stem}",
+            ledger=ledger,
             on_progress=on_progress,
         )
-        self._given_ledger = ledger
-        self._ledger: Ledger | None = None
-        self._over_budget = False
         self.outcomes: list[Constructed] = []
 
     @property
@@ -394,33 +373,19 @@ class PromptJob(StagedJob):
         return {backend.spec.name: backend.spec.model for backend in asked}
 
     @property
-    def ledger(self) -> Ledger:
-        """The store of calls, opened when first needed."""
-        if self._ledger is None:
-            from ..records.ledger import Ledger
-
-            given = self._given_ledger
-            self._ledger = given if isinstance(given, Ledger) else Ledger.open(given)
-        return self._ledger
-
-    @property
     def backends(self) -> tuple[Backend, ...]:
         """Everybody who may be asked."""
         extra: tuple[Backend, ...] = () if self.embedding is None else (self.embedding,)
         return (*self.models.generators, *self.models.asked_judges, *extra)
 
-    async def require_access(self, client: Client) -> None:
-        """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
+    @property
+    def owned_backends(self) -> tuple[Backend, ...]:
+        """The same."""
+        return self.backends
 
-        capped = client.budget.cap is not None
-        try:
-            await require_access(self.backends, lambda _: False, capped=capped)
-        except InputError:
-            # What the ledger holds needs no endpoint; only now is it worth while to look.
-            left = await calls_left(self)
-            await require_access(
-                self.backends, lambda backend: not left.get(backend.spec.name, 0), capped=capped
-            )
+    async def rehearse(self) -> Estimate:
+        """Calls and cost of every stage and backend."""
+        return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
 
     async def run_stages(self, client: Client) -> list[Constructed]:
         """All scenarios; one that fails leaves the others standing, counted."""
@@ -433,7 +398,7 @@ class PromptJob(StagedJob):
                 self.step(is_troubled=any(b.status != "complete" for b in outcome.bundles))
         self.outcomes = found
         self.outcome["construct"] = counted(found)
-        self._over_budget = is_short_of_money(found)
+        self.over_budget = is_short_of_money(found)
 
         n_prompts = write_set(self, found)
         self.outcome["construct"]["prompts_in_set"] = n_prompts
@@ -442,7 +407,7 @@ class PromptJob(StagedJob):
             self.begin("embed", total=0, unit="texts")
             self.outcome["embed"], drawn = await embed_all(self, client)
             write_report(self, found, n_prompts, drawn)
-            self._over_budget |= self.outcome["embed"]["not_asked_for_budget"] > 0
+            self.over_budget |= self.outcome["embed"]["not_asked_for_budget"] > 0
         return found
 
     async def construct_each(
@@ -507,15 +472,11 @@ class PromptJob(StagedJob):
         write_prompt_page(self.path / REPORT_FILE, prompt_page_of(self.path))
         return PromptRun(self.path)
 
-    def stopped_by_budget(self) -> bool:
-        """Whether the cost cap left something out."""
-        return self._over_budget
-
     @property
     def cap_stop(self) -> CapStop | None:
         """What the cost cap left out so far; None where it left out nothing."""
         cap = self._budget.cap
-        if not self._over_budget or cap is None:
+        if not self.over_budget or cap is None:
             return None
         found = self.outcome["construct"]
         bundles, votes = found["bundles"], found["votes"].get("not_asked", 0)
@@ -543,14 +504,6 @@ class PromptJob(StagedJob):
             "embedding": None if self.embedding is None else self.embedding.spec.model,
             "plan": self.plan.to_json(),
         }
-
-    async def close(self) -> None:
-        """Closes the models, and the ledger where it was opened here."""
-        for backend in {id(backend): backend for backend in self.backends}.values():
-            await backend.close()
-        if self._ledger is not None and self._ledger is not self._given_ledger:
-            self._ledger.close()
-            self._ledger = None
 
 
 def material_of(scenario: Scenario, count: int) -> Material:

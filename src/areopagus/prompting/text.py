@@ -16,7 +16,7 @@ from .plan import PromptPlan
 from .statistics import GeneratorFigures, PromptFigures
 
 if TYPE_CHECKING:
-    from ..experiment.job import CapStop
+    from ..experiment.cost_cap import CapStop
     from .map import PromptMap
 
 _MOST_GAPS = 12

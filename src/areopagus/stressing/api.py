@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..async_runner import run_async, run_stoppable
-from ..experiment.ask import Track
-from ..experiment.job import StageProgress
+from ..async_runner import run_async
+from ..experiment.config import Track
+from ..experiment.job import Progress, run_job
 from ..graphs.framings import Framing
 from ..panel import Panel
 from .job import StressJob
@@ -38,7 +38,7 @@ def stress(
     out: str | Path | None = None,
     resume: bool = False,
     max_cost: float | None = None,
-    on_progress: Callable[[StageProgress], None] | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
 ) -> StressRun:
     """Measures how a model's critical thinking moves when its prompts are reframed.
 
@@ -77,32 +77,27 @@ def stress(
     Raises:
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the folder cannot be written.
-        KeyboardInterrupt: after an interrupt, when what is paid for is stored; the same call goes
-            on.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
+            goes on.
     """
-    own = panel is None
-    seated = panel or Panel()
+    whole = panel or Panel()
     try:
-        job = StressJob(
-            seated.spec, prompts, targets=target, rewriters=rewriters, framings=framings,
-            framing_folders=framing_folders, variants=variants, responses=responses,
-            condition=condition, plan=plan, track=track, effort=effort, words=words,
-            columns=columns, limit=limit, rewrite_only=rewrite_only, bold_at=bold_at,
-            out=out, resume=resume, max_cost=max_cost, on_progress=on_progress,
+        return run_job(
+            StressJob(
+                whole.spec, prompts, targets=target, rewriters=rewriters, framings=framings,
+                framing_folders=framing_folders, variants=variants, responses=responses,
+                condition=condition, plan=plan, track=track, effort=effort, words=words,
+                columns=columns, limit=limit, rewrite_only=rewrite_only, bold_at=bold_at,
+                out=out, resume=resume, max_cost=max_cost, on_progress=on_progress,
+            )
         )  # fmt: skip
-        run, was_interrupted = run_stoppable(job)
     finally:
-        if own:
-            seated.close()
-    if was_interrupted:
-        raise KeyboardInterrupt(f"interrupted; the same call goes on ({run.path})")
-    found: StressRun = run
-    return found
+        if panel is None:
+            whole.close()
 
 
 async def astress(prompts: Any = None, *, panel: Panel, **options: Any) -> StressRun:
     """The asynchronous twin of `stress`; the panel is the caller's."""
     if "target" in options:
         options["targets"] = options.pop("target")
-    run: StressRun = await run_async(StressJob(panel.spec, prompts, **options).run())
-    return run
+    return await run_async(StressJob(panel.spec, prompts, **options).run())

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..experiment.ask import Track, Wording, protocol_from
+from ..experiment.ask import Wording, protocol_from
 from ..experiment.backends import settings_of
+from ..experiment.config import Track
 from ..graphs.framings import Framing
 from ..judges.models.backend import Backend
 from .material import (

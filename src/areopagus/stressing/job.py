@@ -1,7 +1,7 @@
 """The stress test as a job: rewrite, respond, score, measure.
 
-Its dry run is rehearsed on what the ledger holds: a stored variant is asked with its own text, a
-stored response judged with its own; what is not there yet is assumed.
+Its dry run goes by what the ledger holds: a stored variant is asked with its own text, a stored
+response judged with its own; what is not there yet is assumed.
 """
 
 from __future__ import annotations
@@ -10,20 +10,18 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..async_runner import run_sync
-from ..errors import InputError
-from ..experiment.ask import Track, read_answer
-from ..experiment.backends import prepare_all, require_access
-from ..experiment.dry_run import BackendEstimate, Estimate, StageEstimate, estimate
-from ..experiment.job import CapStop, StagedJob, StageProgress, cap_notices
+from ..experiment.ask import read_answer
+from ..experiment.config import InputConfig, Track
+from ..experiment.cost_cap import CapStop, cap_notices
+from ..experiment.dry_run import Estimate, StageEstimate, estimate_scoring
+from ..experiment.job import Job, Progress
 from ..experiment.respond import USUAL_WORDS
-from ..experiment.score import ScoreJob, default_folder
+from ..experiment.score import score_within
 from ..graphs.framings import Framing
 from ..graphs.reframing import (
     MOST_REVIEW_CALLS,
@@ -153,29 +151,14 @@ def _count(
 
 
 _WORDS_TO_TOKENS = 4 / 3
-_JUDGE_CALLS = 2
-"""A judge's reply, and its one repair."""
+_ASSUMPTION = (
+    "What is not written yet is assumed: variants somewhat longer than their prompt, answers of "
+    "the length asked for, else 500 words. At most: every reply as long as it may be, every repair "
+    "and second review made."
+)
 
 
-def estimate_stages(job: StressJob) -> list[StageEstimate]:
-    """Calls and cost of every stage and backend; see `Estimate` for how tokens are counted.
-
-    Raises:
-        InputError: unknown providers, and parameters that a model does not take.
-    """
-    prepare_all(job.backends)
-    return run_sync(_rehearse(job))
-
-
-async def calls_left(job: StressJob) -> dict[str, int]:
-    """Backend to the calls that the ledger cannot answer."""
-    left: dict[str, int] = {}
-    for item in await _rehearse(job):
-        left[item.backend] = left.get(item.backend, 0) + item.calls
-    return left
-
-
-async def _rehearse(job: StressJob) -> list[StageEstimate]:
+async def _stage_estimates(job: StressJob) -> list[StageEstimate]:
     found: list[StageEstimate] = []
     if job.design.supplied is not None:
         rows_given = job.design.supplied.source.rows()
@@ -192,16 +175,16 @@ async def _rehearse(job: StressJob) -> list[StageEstimate]:
     rows = list(panel_rows(responses, plan, baselines))
     if not rows:
         return found
-    once = estimate(job.panel, ResponseSource(rows))
-    found += _stages_of("score", once)
+    found += estimate_scoring(job.panel, ResponseSource(rows)).stages
     if "retest" in job.stages:
         only = job.retested(iter(responses))
         some = list(panel_rows(responses, plan, baselines, only=only))
         if not some:
             return found
-        both = estimate(job.twice(), ResponseSource(some))
-        found += _difference(both, estimate(job.panel, ResponseSource(some)))
-    return found
+        both = estimate_scoring(job.twice(), ResponseSource(some))
+        found += _difference(both, estimate_scoring(job.panel, ResponseSource(some)))
+    # Tokens are counted of the judges alone: a dry run of several stages shows none.
+    return [replace(item, input_tokens=None, output_tokens=None) for item in found]
 
 
 def _rehearse_answers(
@@ -241,26 +224,23 @@ def _baselines(job: StressJob, responses: Iterable[StressResponse]) -> dict[str,
     return {row.prompt_id: row.prompt_text for row in responses if row.condition == name}
 
 
-def _stages_of(stage: str, found: Estimate) -> Iterator[StageEstimate]:
-    for item in found.backends:
-        yield StageEstimate(
-            stage, item.name, item.planned, item.stored, item.calls, item.likely_usd, item.most_usd,
-            most_calls=_JUDGE_CALLS * item.calls,
-        )  # fmt: skip
-
-
 def _difference(both: Estimate, once: Estimate) -> Iterator[StageEstimate]:
     """What asking twice comes to beyond asking once."""
 
-    def less(name: str, a: BackendEstimate, b: BackendEstimate) -> Any:
-        first, second = getattr(a, name), getattr(b, name)
+    def less(first: float | None, second: float | None) -> float | None:
         return None if first is None or second is None else first - second
 
-    for a, b in zip(both.backends, once.backends, strict=True):
-        names = ("planned", "stored", "calls", "likely_usd", "most_usd")
-        found = StageEstimate("retest", a.name, *(less(name, a, b) for name in names))
-        found.most_calls = _JUDGE_CALLS * found.calls
-        yield found
+    for a, b in zip(both.stages, once.stages, strict=True):
+        yield StageEstimate(
+            "retest",
+            a.backend,
+            a.planned - b.planned,
+            a.stored - b.stored,
+            a.calls - b.calls,
+            less(a.likely_usd, b.likely_usd),
+            less(a.most_usd, b.most_usd),
+            a.most_calls - b.most_calls,
+        )
 
 
 FIGURES_FOLDER = "figures"
@@ -384,7 +364,7 @@ FEWEST_RETESTED = 10
 """Responses whose judges are asked again at the least: fewer give no noise floor to speak of."""
 
 
-class StressJob(StagedJob):
+class StressJob(Job[StressRun]):
     """A stress test: of models that are asked, or of responses that are supplied."""
 
     kind = "stress"
@@ -412,13 +392,16 @@ class StressJob(StagedJob):
         out: str | Path | None = None,
         resume: bool = False,
         max_cost: float | None = None,
-        on_progress: Callable[[StageProgress], None] | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> None:
         """Checks everything that can be checked offline, and opens the folder; see `stress`.
 
         Raises:
             InputError: everything wrong with the input, before anything is spent.
         """
+        config = InputConfig.checked(
+            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
+        )
         self.panel = panel
         self.design = design_of(
             panel, prompts, targets=targets, rewriters=rewriters, framings=framings,
@@ -432,13 +415,7 @@ class StressJob(StagedJob):
         self.stages = self.design.stages
         identity = {"kind": self.kind} | self.design.identity() | {"panel": panel.identity()}
         name = f"stress-{Path(self.design.given.name).stem}"
-        super().__init__(
-            out=out or default_folder(name, identity),
-            identity=identity,
-            resume=resume,
-            max_cost=max_cost,
-            on_progress=on_progress,
-        )
+        super().__init__(config, identity=identity, name=name, on_progress=on_progress)
         supplied = self.design.supplied
         self._source: StressSource | None = supplied.source if supplied else None
         self.counts: dict[tuple[str, str], ConditionCounts] = {
@@ -446,8 +423,7 @@ class StressJob(StagedJob):
             for target in self.design.target_names
             for name in self.design.conditions
         }
-        self._judged: set[str] = set()
-        self._over_budget = False
+        self._judged: dict[str, Path | None] = {}
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -461,30 +437,20 @@ class StressJob(StagedJob):
         return (*self.design.others, *judges)
 
     @property
-    def is_demonstration(self) -> bool:
-        """Whether an embedded stand-in takes part."""
-        return any(backend.spec.is_offline for backend in self.backends)
-
-    @property
     def ledger(self) -> Ledger:
         """The store of calls: the panel's."""
         return self.panel.ledger
 
-    async def require_access(self, client: Client) -> None:
-        """Raises what keeps any backend from being asked, unless nothing is wanted of it."""
+    @property
+    def owned_backends(self) -> tuple[Backend, ...]:
+        """The models under test and the rewriters; the panel is the caller's."""
+        design = self.design
+        mine = (*design.targets, *design.rewriters, *design.reviewers)
+        return tuple(backend for backend in mine if backend not in self.panel.backends)
 
-        backends = self.backends
-        left: dict[str, int] | None = None
-
-        def is_paid(backend: Backend) -> bool:
-            return left is not None and left.get(backend.spec.name, 0) == 0
-
-        try:
-            await require_access(backends, lambda _: False, capped=client.budget.cap is not None)
-        except InputError:
-            # What the ledger holds needs no endpoint; only now is it worth while to look.
-            left = await calls_left(self)
-            await require_access(backends, is_paid, capped=client.budget.cap is not None)
+    async def rehearse(self) -> Estimate:
+        """Calls and cost of every stage and backend."""
+        return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
 
     async def run_stages(self, client: Client) -> StressScores | None:
         """All stages; a prompt that fails in one leaves the others standing, counted."""
@@ -496,10 +462,10 @@ class StressJob(StagedJob):
             if self.design.rewrite_only:
                 return None
             refused = await self._respond(client)
-        await self._panel_stage("score", PANEL_FOLDER, self.panel, client, None)
+        await self._score("score", PANEL_FOLDER, self.panel)
         if "retest" in self.stages:
             only = self.retested(self._responses())
-            await self._panel_stage("retest", RETEST_FOLDER, self.twice(), client, only)
+            await self._score("retest", RETEST_FOLDER, self.twice(), only)
         return self._read(refused)
 
     def finished(self, result: StressScores | None) -> StressRun:
@@ -525,7 +491,7 @@ class StressJob(StagedJob):
             step=lambda troubled: self.step(is_troubled=troubled),
         )
         self.outcome["rewrite"] = outcome
-        self._over_budget |= outcome["not_asked_for_budget"] > 0
+        self.over_budget |= outcome["not_asked_for_budget"] > 0
 
     async def _respond(self, client: Client) -> set[str]:
         design = self.design
@@ -559,7 +525,7 @@ class StressJob(StagedJob):
                 again[status] = again.get(status, 0) + number
         self.outcome["respond"] = totals | {"regenerated": again, "faults": faults}
         left = totals["not_asked"] + again.get("not_asked", 0)
-        self._over_budget |= left > 0 and not client.stopped
+        self.over_budget |= left > 0 and not client.stopped
         if any(totals[name] + again.get(name, 0) for name in ("answered", "empty", "refused")):
             self._source = StressSource(self.path / RESPONSES_FILE)
             self._source.check()
@@ -621,32 +587,11 @@ class StressJob(StagedJob):
         """The panel whose every judge is asked as often again; the first askings are paid."""
         return replace(self.panel, repeats=2 * self.panel.repeats)
 
-    async def _panel_stage(
-        self, stage: str, folder: str, panel: PanelSpec, client: Client, only: frozenset[str] | None
+    async def _score(
+        self, stage: str, folder: str, panel: PanelSpec, only: frozenset[str] | None = None
     ) -> None:
         rows = panel_rows(self._responses(), self.plan, self.baseline_prompts(), only=only)
-        first = next(rows, None)
-        if first is None:
-            self.outcome[stage] = {"responses": 0, "n_planned": 0, "counts": {}, "faults": {}}
-            return
-        job = ScoreJob(
-            panel, ResponseSource(chain((first,), rows)), out=self.path / folder, is_stage=True,
-            on_progress=lambda progress: self._tell_scored(progress.done),
-        )  # fmt: skip
-        self.begin(stage, total=job.progress.total, unit="responses")
-        run = await job.run(client)
-        self._judged.add(stage)
-        self.outcome[stage] = {
-            "responses": job.progress.total,
-            "n_planned": run.n_planned,
-            "counts": run.counts,
-            "faults": run.record["faults"],
-        }
-        self._over_budget |= run.state == "budget"
-
-    def _tell_scored(self, done: int) -> None:
-        self.progress.done = done
-        self.tell()
+        self._judged[stage] = await score_within(self, stage, panel, rows, folder)
 
     def _read(self, refused: set[str]) -> StressScores:
         schema = self.panel.judge_prompt.schema
@@ -665,22 +610,18 @@ class StressJob(StagedJob):
     @property
     def panel_folder(self) -> Path | None:
         """The panel's run of this session; None where there was no response to judge."""
-        return self.path / PANEL_FOLDER if "score" in self._judged else None
+        return self._judged.get("score")
 
     def retest_pairs(self) -> Floats:
         """Panel means of both askings, (responses, 2, dimensions)."""
-        folder = self.path / RETEST_FOLDER if "retest" in self._judged else None
+        folder = self._judged.get("retest")
         return read_retest(folder, self.panel.criteria, self.panel.repeats)
-
-    def stopped_by_budget(self) -> bool:
-        """Whether the cost cap left something out, in any stage."""
-        return self._over_budget
 
     @property
     def cap_stop(self) -> CapStop | None:
         """What the cost cap left out; None where it left out nothing."""
         cap = self._budget.cap
-        if not self._over_budget or cap is None:
+        if not self.over_budget or cap is None:
             return None
         judging = [self.outcome.get(stage, {}) for stage in ("score", "retest")]
         unheard = sum(stage.get("counts", {}).get("not_asked", 0) for stage in judging)
@@ -717,10 +658,7 @@ class StressJob(StagedJob):
         }
 
     async def close(self) -> None:
-        """Closes the models under test and the rewriters; the panel is the caller's."""
+        """Closes the supplied or asked responses too."""
         if self._source is not None:
             self._source.close()
-        design = self.design
-        for backend in (*design.targets, *design.rewriters, *design.reviewers):
-            if backend not in self.panel.backends:
-                await backend.close()
+        await super().close()

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from ..aggregation.degradation import Degradation
 from ..aggregation.noise_floor import NoiseComponent, NoiseFloor
 from ..aggregation.vulnerability import Finding
-from ..experiment.job import cap_notices
+from ..experiment.cost_cap import cap_notices
 from ..rebuilt import rebuilt
 from ..records.run_folder import FIGURES_FOLDER
 from .measure import StressFigures

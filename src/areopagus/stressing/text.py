@@ -15,7 +15,7 @@ from .plan import StressPlan
 from .text_cells import cell_lines, dimension_codes
 
 if TYPE_CHECKING:
-    from ..experiment.job import CapStop
+    from ..experiment.cost_cap import CapStop
 
 
 def stress_lines(

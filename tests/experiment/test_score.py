@@ -6,6 +6,7 @@ import csv
 import json
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from areopagus import InputError, Panel, ProviderError, Run, RunInterrupted, StoreError
 from areopagus.judges.models.request import Request
+from areopagus.records.run_folder import RunFolder
 from areopagus.records.run_tables import read_judgments, read_scores
 from areopagus.testing import ScriptedBackend
 
@@ -256,12 +258,9 @@ def test_resume_demands_a_run(tmp_path: Path) -> None:
 
 def test_two_processes_do_not_work_in_one_folder(tmp_path: Path) -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
-        job = panel.job(rows(), tmp_path / "run")
-        try:
+        with closing(RunFolder.open(tmp_path / "run", panel.identity())):
             with pytest.raises(InputError, match="another process"):
-                panel.job(rows(), tmp_path / "run")
-        finally:
-            job.folder.close()
+                panel.score_many(rows(), tmp_path / "run")
 
 
 def test_a_read_only_folder_is_one_clear_error(tmp_path: Path) -> None:
@@ -315,7 +314,7 @@ def test_an_interrupt_keeps_everything_and_a_rerun_goes_on(tmp_path: Path) -> No
     backend = Slow(GOOD, concurrency=4)
     with Panel(backend) as panel:
         job = panel.job(rows(60, 6), tmp_path / "run")
-        from areopagus.experiment.score import run_job
+        from areopagus.experiment.job import run_job
 
         threading.Timer(0.3, job.stop).start()
         run = run_job(job)
@@ -347,7 +346,7 @@ def test_a_keyboard_interrupt_carries_the_run(
     with Panel(ScriptedBackend(GOOD)) as panel:
         job = panel.job(rows(), tmp_path / "run")
         monkeypatch.setattr(Future, "result", result)
-        from areopagus.experiment.score import run_job
+        from areopagus.experiment.job import run_job
 
         with pytest.raises(RunInterrupted) as caught:
             run_job(job)

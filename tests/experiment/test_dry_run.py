@@ -38,14 +38,14 @@ def test_planned_stored_and_calls_before_in_the_middle_and_after(tmp_path: Path)
     backends = [ScriptedBackend(GOOD, name="scripted/a"), ScriptedBackend(GOOD, name="scripted/b")]
     with Panel(backends) as panel:
         before = panel.estimate(rows())
-        assert [(b.planned, b.stored, b.calls) for b in before.backends] == [(60, 0, 60)] * 2
+        assert [(b.planned, b.stored, b.calls) for b in before.stages] == [(60, 0, 60)] * 2
         assert (before.n_responses, before.n_screened, before.calls) == (6, 0, 120)
         panel.score_many(rows()[:2], tmp_path / "part")
         middle = panel.estimate(rows())
-        assert [(b.planned, b.stored, b.calls) for b in middle.backends] == [(60, 20, 40)] * 2
+        assert [(b.planned, b.stored, b.calls) for b in middle.stages] == [(60, 20, 40)] * 2
         panel.score_many(rows(), tmp_path / "run")
         after = panel.estimate(rows())
-        assert [(b.planned, b.stored, b.calls) for b in after.backends] == [(60, 60, 0)] * 2
+        assert [(b.planned, b.stored, b.calls) for b in after.stages] == [(60, 60, 0)] * 2
         assert after.likely_usd == after.most_usd == 0
         assert panel.estimate(rows(), limit=3).n_responses == 3
     assert len(backends[0].requests) == 60  # an estimate sends nothing
@@ -56,7 +56,7 @@ def test_screened_responses_are_planned_and_cost_nothing() -> None:
     material[1]["response_text"] = ""
     with Panel(ScriptedBackend(GOOD)) as panel:
         found = panel.estimate(material)
-    (item,) = found.backends
+    (item,) = found.stages
     assert (found.n_screened, item.planned, item.stored, item.calls) == (1, 30, 0, 20)
 
 
@@ -69,7 +69,7 @@ def test_an_unknown_price_stays_unknown_and_a_known_one_beside_it_is_told() -> N
         found = panel.estimate(rows())
     assert found.likely_usd is None
     assert found.most_usd is None
-    known, unknown = found.backends
+    known, unknown = found.stages
     assert known.most_usd is not None
     assert known.most_usd >= (known.likely_usd or 0) > 0
     assert unknown.likely_usd is unknown.most_usd is None
@@ -94,7 +94,7 @@ def test_the_likely_cost_is_never_above_the_most(max_tokens: int, rationale: Any
         found = panel.estimate(
             [*rows(), {**rows()[0], "response_id": "ja", "response_text": "日" * 500}]
         )
-    (item,) = found.backends
+    (item,) = found.stages
     assert item.output_tokens <= item.most_output_tokens == item.calls * max_tokens
     assert found.likely_usd is not None
     assert found.most_usd is not None
@@ -137,7 +137,7 @@ def test_a_response_given_twice_shares_its_calls(tmp_path: Path) -> None:
     ]
     backend = ScriptedBackend(GOOD, cost_usd=0.01)
     with Panel(backend) as panel:
-        (item,) = panel.estimate(same).backends
+        (item,) = panel.estimate(same).stages
         assert (item.planned, item.stored, item.calls) == (60, 50, 10)
         panel.score_many(same, tmp_path / "run")
     assert len(backend.requests) == 10
@@ -158,7 +158,7 @@ def test_a_repair_that_is_still_to_be_paid_is_counted(tmp_path: Path) -> None:
     with Panel(backend, ledger=ledger) as panel:
         assert panel.score_many(rows(2), tmp_path / "run").n_scored == 0
         found = panel.estimate(rows(2))
-        (item,) = found.backends
+        (item,) = found.stages
         assert (item.planned, item.stored, item.calls) == (20, 0, 20)
         assert found.most_usd is not None
     is_down.clear()
@@ -168,5 +168,5 @@ def test_a_repair_that_is_still_to_be_paid_is_counted(tmp_path: Path) -> None:
         assert run.n_scored == 20
         assert len(backend.requests) - sent == 20
         assert 0 < run.record["sessions"][-1]["spent_usd"] <= found.most_usd
-        (item,) = panel.estimate(rows(2)).backends
+        (item,) = panel.estimate(rows(2)).stages
         assert (item.stored, item.calls, item.most_usd) == (20, 0, 0)

@@ -7,12 +7,12 @@ import asyncio
 import pytest
 
 from areopagus.errors import StoreError
-from areopagus.experiment.job import Autosave
+from areopagus.experiment.autosave import Autosave
 
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("areopagus.experiment.job.NOTE_EVERY_S", 0.05)
+    monkeypatch.setattr("areopagus.experiment.autosave.NOTE_EVERY_S", 0.05)
 
 
 async def test_the_last_change_is_written_though_nothing_follows_it() -> None:
@@ -50,5 +50,6 @@ async def test_a_record_that_cannot_be_written_keeps_nobody_from_work() -> None:
         raise StoreError("no room")
 
     autosave = Autosave(fail)
-    autosave.begin(is_written=False)
+    autosave.begin()
     autosave.changed()
+    await asyncio.sleep(0.1)

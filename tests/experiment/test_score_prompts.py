@@ -26,9 +26,9 @@ from areopagus import (
     score_prompts,
 )
 from areopagus.async_runner import run_sync
-from areopagus.experiment.score_prompts import PromptScoreJob
 from areopagus.records.run_tables import read_scores
 from areopagus.reports import write_report
+from areopagus.scoring import prompt_score_job
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent
 
 PROMPTS = [
@@ -171,7 +171,7 @@ def test_a_stop_while_targets_answer_keeps_what_came(
 ) -> None:
     targets.delay_s = 0.1
     with Panel(model(judges, "j")) as panel:
-        job = PromptScoreJob(panel.spec, PROMPTS, model(targets, concurrency=2), tmp_path / "run")
+        job = prompt_score_job(panel.spec, PROMPTS, model(targets, concurrency=2), tmp_path / "run")
 
         def stop_it() -> None:
             while targets.counts.total < 3:
@@ -197,7 +197,7 @@ def test_an_interrupt_is_raised_with_the_run(
 ) -> None:
     with Panel(model(judges, "j")) as panel:
         run = score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
-        monkeypatch.setattr("areopagus.panel.run_stoppable", lambda job: (run, True))
+        monkeypatch.setattr("areopagus.experiment.job.run_stoppable", lambda job: (run, True))
         with pytest.raises(RunInterrupted) as caught:
             score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
     assert caught.value.run is run
@@ -211,7 +211,7 @@ def test_an_interrupt_is_raised_with_the_run(
             {},
             "has responses already",
         ),
-        (PROMPTS, {"response_repeats": 0}, "from 1 to 1000"),
+        (PROMPTS, {"response_repeats": 0}, "repeats: Input should be greater than or equal to 1"),
         (PROMPTS, {"precision": -1.0}, "precision"),
         ([{"prompt_id": "a", "prompt_text": ""}], {}, "prompt_text"),
     ],
@@ -243,7 +243,7 @@ def test_fewer_judges_and_the_estimate_speak_of_the_same_calls(
     rule = {"judges_per_response": 4}
     with Panel(model(judges, "j", **prices)) as panel:
         target = model(targets, **prices)
-        answers, judging = PromptScoreJob(panel.spec, PROMPTS, target, **rule).estimate()
+        answers, judging = prompt_score_job(panel.spec, PROMPTS, target, **rule).estimate().stages
         assert (answers.planned, answers.calls, judging.calls) == (8, 8, 32)
         assert answers.most_usd is not None
         assert judging.most_usd is not None
@@ -251,7 +251,7 @@ def test_fewer_judges_and_the_estimate_speak_of_the_same_calls(
         spent = sum(session["spent_usd"] for session in run.record["sessions"])
         assert 0 < spent <= answers.most_usd + judging.most_usd
         assert judges.counts.total == 32
-        answers, judging = PromptScoreJob(panel.spec, PROMPTS, target, **rule).estimate()
+        answers, judging = prompt_score_job(panel.spec, PROMPTS, target, **rule).estimate().stages
         assert (answers.stored, answers.calls, judging.calls) == (8, 0, 0)
 
 
