@@ -237,4 +237,5 @@ def test_the_command_says_what_it_would_call(tmp_path: Path) -> None:
     arguments = [str(path), "--model", "openai/gpt-4o-mini", "--dry-run", "--out", str(tmp_path)]
     found = CliRunner().invoke(concept_pairs, arguments)
     assert found.exit_code == 0, found.output
-    assert "1 sources, 5 calls, at most 12" in found.output
+    assert "5 calls to send, at most 12" in found.output
+    assert "Planned: sources." in found.output

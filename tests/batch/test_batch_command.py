@@ -122,7 +122,7 @@ def test_batches_with_their_usual_settings_are_just_asked_for(
 
 
 def test_the_progress_line_says_what_it_is_told_without_obeying_it() -> None:
-    with ProgressLine(unit="responses") as line:
+    with ProgressLine() as line:
         line.say("waiting [red]\x1b[2J")
         (task,) = line._bar.tasks
     assert task.fields["said"] == "waiting \\[red]�[2J"

@@ -83,7 +83,7 @@ def test_the_dry_run_knows_batch_prices(tmp_path: Path, personas: list[str]) -> 
             costs = batch_costs(panel.spec, found)
             halved = batch_costs(panel.spec, found, discount=0.5)
     assert set(costs) == {"openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "own"}
-    likely = {item.name: item.likely_usd for item in found.backends}
+    likely = {item.backend: item.likely_usd for item in found.stages}
     for name in ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5"):
         assert costs[name] == pytest.approx((likely[name] or 0) / 2)
     assert costs["own"] is None

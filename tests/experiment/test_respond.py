@@ -39,7 +39,7 @@ def test_the_bare_prompt_goes_out_as_the_only_message(tmp_path: Path) -> None:
             assert "reasoning_effort" not in request.params
             assert "response_format" not in request.params
             assert "temperature" not in request.params
-        assert [r.prompt for r in server.requests] == [p["prompt_text"] for p in PROMPTS]
+        assert {r.prompt for r in server.requests} == {p["prompt_text"] for p in PROMPTS}
     assert (result.counts.answered, result.counts.planned, result.exit_code) == (2, 2, 0)
     assert [row["response_text"] for row in table(result.path)] == [
         "On: What is duty?",

@@ -294,7 +294,7 @@ def test_what_is_planned_is_said_before_anything_is_sent() -> None:
     job = scenario_job(models=[model], topics=["a", "b"], per_topic=25)
     found = job.estimate()
     # 2 topics x 3 batches, which may be repaired; 50 scenarios to reword; replies asked for again.
-    assert (found.units, found.calls, found.most_calls) == (6, 6 + 50, 2 * (12 + 50))
+    assert (found.stages[0].planned, found.calls, found.most_calls) == (6, 6 + 50, 2 * (12 + 50))
     assert [unit.size for unit in job.construction.units] == [10, 10, 5] * 2
     assert (found.likely_usd, found.most_usd) == (56 * 0.5, 124 * 0.5)
     once = scenario_job(models=[model], topics=["a"], per_topic=10, versions=1)
@@ -327,9 +327,9 @@ def test_the_command_plans_keeps_to_a_cap_writes_and_pays_nothing_twice(tmp_path
     with ProviderServer(Writer().provider, record=False) as server:
         planned = command(server, tmp_path, "--dry-run")
         assert planned.return_value == 0
-        assert "1 batches, 5 calls, at most 12" in planned.output
+        assert "5 calls to send, at most 12" in planned.output
         # 4 * 90 tokens are written and 4 * 180 reworded, at a tenth of a cent.
-        assert "Cost: $1.08 likely, reasoning apart; at most $" in planned.output
+        assert "Cost: $1.08 likely, at most $" in planned.output
         assert sorted(path.name for path in tmp_path.iterdir()) == ["models.yaml"]
         with pytest.raises(InputError, match="no run to resume"):
             command(server, tmp_path, "--resume")

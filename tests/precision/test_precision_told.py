@@ -45,8 +45,8 @@ def test_the_dry_run_gives_a_range(tmp_path: Path) -> None:
     assert capped.least is not None
     assert (capped.least.calls, capped.calls) == (96, 120)
     assert (fixed.least, fixed.calls) == (None, 72)
-    assert (rest.calls, sum(item.stored for item in rest.backends)) == (36, 36)
-    assert sum(item.planned for item in rest.backends) == 360
+    assert (rest.calls, sum(item.stored for item in rest.stages)) == (36, 36)
+    assert sum(item.planned for item in rest.stages) == 360
     assert (plain.least, plain.calls) == (None, 324)
 
 
@@ -220,7 +220,7 @@ def test_a_run_without_a_rule_says_nothing_of_one(tmp_path: Path) -> None:
 
 
 def test_the_progress_line_counts_what_is_not_asked() -> None:
-    with ProgressLine(unit="responses") as line:
+    with ProgressLine() as line:
         counts = {**dict.fromkeys(map(str, STATUSES), 0), "scored": 9, "not_asked": 21}
         line.update(Progress(total=1, done=1, counts=counts, elapsed_s=1.0))
         (task,) = line._bar.tasks
