@@ -210,8 +210,9 @@ def screen_target() -> Callable[[bytes], None]:
 def answer_target() -> Callable[[bytes], None]:
     from areopagus.errors import ProviderError
     from areopagus.judges.models.backend import BackendSpec
+    from areopagus.judges.models.connections import Answer, HttpError
     from areopagus.judges.models.reply import reply_of
-    from areopagus.judges.models.transport import Answer, HttpError, Translation
+    from areopagus.judges.models.transport import Translation
 
     spec = BackendSpec(model="openai/x", api_base="http://127.0.0.1:9")
     translation = Translation(spec, "a-key")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
-from areopagus.testing import ProviderServer, by_hash
+import pytest
+
+from areopagus.testing import ProviderServer, by_hash, protocols
 
 HOST = """
 import asyncio, builtins, json, logging, os, sys, warnings
@@ -18,6 +21,11 @@ from litellm.litellm_core_utils import exception_mapping_utils
 from litellm.llms.custom_httpx import aiohttp_transport, http_handler
 
 litellm.drop_params = True
+os.environ["OPENAI_ORGANIZATION"] = "the-organization-of-the-environment"
+os.environ["AZURE_API_VERSION"] = "2024-10-21"
+openai.organization = "the-hosts-own-organization"
+cache = litellm.in_memory_llm_clients_cache
+cache.set_cache("of-the-host", "a client", loop_bound=False)
 litellm.num_retries = 2
 litellm.headers = {"x-host": "1"}
 litellm.api_base = "http://127.0.0.1:9/never"
@@ -63,6 +71,9 @@ def picture():
         # Its private names are its own bookkeeping of what it has loaded late, but for listeners.
         "litellm": {n: simple(v) for n, v in vars(litellm).items()
                     if not n.startswith("_") or n.endswith("_callback")},
+        "clients": {key: id(client) for key, client in cache.cache_dict.items()},
+        "openai": {n: v for n, v in dict(vars(openai)).items()
+                   if type(v) in (str, type(None)) and not n.startswith("__")},
         "prices": json.dumps(litellm.model_cost, sort_keys=True, default=str),
         "classes": {f"{owner!r} {name}": found for owner in classes
                     for name, found in members(owner).items()},
@@ -80,14 +91,20 @@ async def own_call():
         return (await client.get(base + "/nothing")).status_code
 
 
+async def score_all(panel):
+    asked = (panel.ascore("What is owed?", f"Whatever was promised to {n}.") for n in range(8))
+    return await asyncio.gather(*asked)
+
+
 asyncio.run(own_call())
 before = picture()
 from areopagus import Panel
 
-with Panel(models=[{"model": sys.argv[2], "api_base": base, "temperature": 0.5}],
-           personas=["historian"]) as panel:
+with Panel(models=json.loads(sys.argv[2]), personas=["historian"],
+           ledger=sys.argv[3]) as panel:
     verdict = panel.score("What is owed?", "Nothing beyond what was promised.")
-assert verdict.n_scored == 1, verdict
+    verdicts = asyncio.run(score_all(panel))
+assert [one.n_scored for one in (verdict, *verdicts)] == [5] * 9, verdict
 status = asyncio.run(own_call())
 after = picture()
 changed = []
@@ -109,26 +126,40 @@ print(json.dumps({"changed": changed, "status": status}))
 """
 
 
-def test_the_host_finds_everything_as_it_was() -> None:
+def test_the_host_finds_everything_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/openai/deployments/gpt-4o-mini/chat/completions"
+    monkeypatch.setitem(protocols.PATHS, path, "openai")
     with ProviderServer(by_hash(1, 10)) as server:
-        for model, base in (
-            ("openai/gpt-4o-mini", server.openai_base),
-            ("ollama_chat/llama3", server.ollama_base),
-        ):
-            server.reset()
-            done = subprocess.run(
-                [sys.executable, "-c", HOST, base, model],
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
+        models = [
+            {"model": model, "api_base": base, "name": f"{model} {lane}", "lane": lane}
+            for model, base, lane in (
+                ("openai/gpt-4o-mini", server.openai_base, "auto"),
+                ("ollama_chat/llama3", server.ollama_base, "auto"),
+                # By litellm's own call, over the clients that it takes for OpenAI, Azure, others.
+                ("openai/gpt-4o", server.openai_base, "litellm"),
+                ("azure/gpt-4o-mini", server.base, "auto"),
+                ("hosted_vllm/x", server.openai_base, "litellm"),
             )
-            assert done.returncode == 0, done.stderr
-            [said] = done.stdout.splitlines()  # nothing of ours, or of litellm's, is printed
-            found = json.loads(said)
-            assert found["changed"] == []
-            judged = [asked for asked in server.requests if asked.params]
-            assert len(judged) >= 1
-            for asked in judged:
-                assert "x-host" not in asked.headers
-                assert "the-hosts-own-key" not in str(asked.headers)
+        ]
+        arguments = [server.base, json.dumps(models), str(tmp_path / "ledger.sqlite")]
+        done = subprocess.run(
+            [sys.executable, "-c", HOST, *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        [said] = done.stdout.splitlines()  # nothing of ours, or of litellm's, is printed
+        found = json.loads(said)
+        assert found["changed"] == []
+        judged = [asked for asked in server.requests if asked.params]
+        assert len(judged) >= 5 * 9
+        assert {asked.path for asked in judged} == {path, "/v1/chat/completions", "/api/chat"}
+        for asked in judged:
+            told = str(asked.headers)
+            assert "x-host" not in asked.headers
+            assert "the-hosts-own" not in told
+            assert "the-organization" not in told  # at an address that is not OpenAI's

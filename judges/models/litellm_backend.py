@@ -20,26 +20,23 @@ from ...environment import environment_state
 from ...errors import InputError, InputFault, ProviderError
 from ...records.types import Reply, Usage
 from .backend import BackendSpec
+from .connections import Answer, RedirectedError
 from .credentials import address_variables, key_variables, redact, without_secrets
+from .litellm_calls import (
+    ALWAYS_TRANSLATED,
+    NO_KEY,
+    client_kind,
+    complete,
+    is_answered_here,
+    somebody_listens,
+)
 from .litellm_setup import count_tokens, litellm_module
 from .prefix_cache import prefix_minimum, takes_marks, with_marks
 from .pricing import LOCAL, ModelPricing, TokenPrices
 from .provider_errors import classify
 from .reply import reply_of
 from .request import Request
-from .transport import (
-    ALWAYS_TRANSLATED,
-    NO_KEY,
-    Answer,
-    LitellmCalls,
-    RedirectedError,
-    Translation,
-    body_of,
-    is_translatable,
-    mapped_parameters,
-    may_follow_redirects,
-    somebody_listens,
-)
+from .transport import Translation, body_text, is_translatable, mapped_parameters
 
 # What a model's name begins with: litellm's handler of these asks until the work is done.
 _ASKED_REPEATEDLY = ("replicate/", "azure_ai/agents/")
@@ -120,7 +117,6 @@ class LitellmBackend:
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = with_endpoint(spec)
-        self._calls = LitellmCalls(self.spec)
         self._translations: dict[tuple[str | None, int], Translation | None] = {}
         self.pricing = ModelPricing(self.spec)
 
@@ -133,7 +129,7 @@ class LitellmBackend:
             async with asyncio.timeout(self.spec.timeout_s):
                 translation = self.translation(arguments.get("api_key"))
                 if translation is None:
-                    answer = await self._calls.complete(arguments)
+                    answer = await complete(self.spec, arguments)
                 else:
                     answer = await translation.complete(arguments, request.form)
             reply = reply_of(
@@ -183,7 +179,7 @@ class LitellmBackend:
             url, headers, data = translation.request(arguments, request.form)
         except Exception as error:
             raise classify(error, secrets=self.secrets()) from error
-        return TranslatedRequest(url, headers, body_of(data))
+        return TranslatedRequest(url, headers, body_text(data).encode())
 
     def translate_reply(
         self, request: Request, answer: Answer, cost_of: Callable[[Usage], float | None]
@@ -220,12 +216,12 @@ class LitellmBackend:
                 hint="Name a model as provider/model, in litellm's words: openai/…, anthropic/…, "
                 "gemini/…, ollama_chat/…, hosted_vllm/….",
             ) from error
-        if may_follow_redirects(spec):
+        if not (is_translatable(spec) or client_kind(spec) or is_answered_here(spec)):
             faults.append(
                 InputFault(
                     spec.model,
-                    "api_base cannot be set: litellm asks this provider by a client of its own, "
-                    "which could carry the texts to wherever that address redirects",
+                    "cannot be asked: litellm asks this provider by a client of its own, which "
+                    "nothing keeps from following redirects or from reading without end",
                 )
             )
         if spec.provider in _NEED_ADDRESS and spec.api_base is None:

@@ -22,9 +22,9 @@ from areopagus.batch.submit import Submitter
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Client
+from areopagus.judges.models.connections import Answer
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.request import Request
-from areopagus.judges.models.transport import Answer
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import ProviderServer

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import quote
 
 from ..errors import ProviderError
+from ..judges.models.connections import Answer
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
 from ..judges.models.request import Request
-from ..judges.models.transport import Answer
 from ..records.types import Usage
 
 if TYPE_CHECKING:
@@ -189,8 +189,8 @@ class BatchProvider(ABC):
         Raises:
             ProviderError: there is none, or no success.
         """
+        from ..judges.models.connections import HttpError, RedirectedError, post
         from ..judges.models.provider_errors import classify
-        from ..judges.models.transport import HttpError, RedirectedError, post
 
         headers = {
             name: value

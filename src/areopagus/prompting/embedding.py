@@ -15,6 +15,7 @@ from ..errors import InputError, InputFault, ProviderError
 from ..experiment.backends import sorted_models
 from ..judges.models.backend import BackendSpec
 from ..judges.models.litellm_backend import LitellmBackend
+from ..judges.models.litellm_calls import complete
 from ..judges.models.litellm_setup import litellm_module
 from ..judges.models.provider_errors import classify
 from ..judges.models.request import Request
@@ -57,7 +58,7 @@ class EmbeddingBackend(LitellmBackend):
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.spec.timeout_s):
-                answer = await self._calls.complete(arguments, embeds=True)
+                answer = await complete(self.spec, arguments, embeds=True)
         except asyncio.CancelledError:
             raise
         except TimeoutError as error:

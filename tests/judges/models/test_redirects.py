@@ -8,7 +8,11 @@ import pytest
 from transport_world import ANSWERS, CANARY, OPENAI, VOTE, Recorder, backend, request
 
 from areopagus.errors import InputError, ProviderError
+from areopagus.judges.models import litellm_calls
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.connections import Answer, HttpError
 from areopagus.judges.models.litellm_backend import LitellmBackend
+from areopagus.judges.models.litellm_calls import BY_HANDLER, client_kind
 from areopagus.testing import ProviderServer
 
 pytestmark = pytest.mark.usefixtures("clients", "key")
@@ -72,16 +76,73 @@ async def test_a_redirect_is_not_followed_by_litellms_own_clients(
     await stays(asked, server)
 
 
-@pytest.mark.parametrize("model", ["oobabooga/x", "predibase/x", "petals/x", "nlp_cloud/x"])
-def test_a_client_that_nothing_keeps_from_a_redirect_has_no_address_of_ones_own(model: str) -> None:
-    asked = backend(model, "http://127.0.0.1:9")
-    with pytest.raises(InputError, match="api_base cannot be set"):
+# Which client litellm asks by ---------------------------------------------------------------------
+
+WITH_ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "key",
+    "AWS_REGION_NAME": "us-east-1",
+    "AWS_SECRET_ACCESS_KEY": "secret",
+    "AZURE_API_VERSION": "2024-10-21",
+    "SNOWFLAKE_ACCOUNT_ID": "account",
+    "SNOWFLAKE_JWT": "token",
+    "WATSONX_PROJECT_ID": "project",
+    "WATSONX_TOKEN": "token",
+}
+BY_OPENAI = ("ai21_chat", "dashscope", "moonshot", "novita", "openai", "text-completion-openai")
+# Vertex AI is asked with a library of Google's, which is not installed here.
+OURS = sorted({*BY_HANDLER, *BY_OPENAI, "azure", "azure_text"} - {"vertex_ai"})
+
+
+@pytest.mark.parametrize("provider", OURS)
+async def test_litellm_sends_by_our_client_and_by_no_other(
+    recorder: Recorder, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in WITH_ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    sent = []
+
+    async def post(url: str, *_: object, **__: object) -> Answer:
+        sent.append(url)
+        return Answer(400, {}, b'{"error": {"message": "no"}}')
+
+    monkeypatch.setattr(litellm_calls, "post", post)
+    asked = backend(f"{provider}/x", f"http://127.0.0.1:{recorder.port}", lane="litellm")
+    assert client_kind(asked.spec) is not None
+    what = asked.arguments(request(asked, schema=None, structured="prompt"))
+    with pytest.raises(HttpError):
+        await litellm_calls.complete(asked.spec, what)
+    assert len(sent) == 1
+    assert recorder.raw == []
+
+
+@pytest.mark.parametrize("base", ["http://127.0.0.1:9", None])
+@pytest.mark.parametrize(
+    "model",
+    [
+        "amazon_nova/x",
+        "cohere_chat/v1/command",
+        "maritalk/x",
+        "nlp_cloud/x",
+        "oobabooga/x",
+        "petals/x",
+        "predibase/x",
+        "sagemaker/x",
+        "text-completion-codestral/x",
+        "triton/x",
+    ],
+)
+def test_a_provider_that_is_asked_by_another_client_is_refused_before_it_is_asked(
+    model: str, base: str | None
+) -> None:
+    asked = LitellmBackend(BackendSpec(model=model, api_base=base))
+    with pytest.raises(InputError, match="cannot be asked: litellm asks this provider by a client"):
         asked.prepare()
 
 
-async def test_a_client_that_passes_ours_by_is_refused(recorder: Recorder) -> None:
-    # Not prepared: the refusal is the last line, after a first answer.
+async def test_an_answer_that_passed_our_client_by_is_refused(recorder: Recorder) -> None:
+    # Not prepared: what litellm will do with a provider in later versions is not known here.
     recorder.body = json.dumps({"results": [{"text": VOTE}], **OPENAI}).encode()
     asked = backend("oobabooga/x", f"http://127.0.0.1:{recorder.port}")
-    with pytest.raises(ProviderError):
+    with pytest.raises(ProviderError, match="client of its own") as caught:
         await asked.send(request(asked, schema=None, structured="prompt"))
+    assert caught.value.fault == "bad_request"

@@ -12,11 +12,11 @@ import pytest
 from transport_world import ANSWERS, CANARY, OPENAI, VOTE, Recorder, backend, request
 
 from areopagus.errors import ProviderError
-from areopagus.judges.models import transport
+from areopagus.judges.models import litellm_calls
 from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.connections import MOST_BYTES, proxy_of
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
-from areopagus.judges.models.transport import MOST_BYTES, proxy_of
 from areopagus.testing import Fault, ProviderServer, by_hash, constant
 
 pytestmark = pytest.mark.usefixtures("clients", "key")
@@ -43,7 +43,6 @@ async def test_no_packed_answer_is_invited_and_one_that_comes_is_read(
     for packed, kind in (
         (gzip.compress(plain), "gzip"),
         (zlib.compress(plain), "deflate"),
-        (gzip.compress(gzip.compress(plain)), "gzip, gzip"),
     ):
         recorder.body = packed
         recorder.head = f"{head}content-encoding: {kind}\r\n"
@@ -53,15 +52,11 @@ async def test_no_packed_answer_is_invited_and_one_that_comes_is_read(
 
 
 @pytest.mark.parametrize("lane", LANES)
-@pytest.mark.parametrize("times", [1, 2, 3])
 async def test_a_packed_answer_is_unpacked_to_the_limit_and_no_further(
-    recorder: Recorder, lane: str, times: int
+    recorder: Recorder, lane: str
 ) -> None:
-    body = bytes(64_000_000)
-    for _ in range(times):
-        body = gzip.compress(body)
-    recorder.body = body
-    recorder.head += f"content-encoding: {', '.join(['gzip'] * times)}\r\n"
+    recorder.body = gzip.compress(bytes(64_000_000))
+    recorder.head += "content-encoding: gzip\r\n"
     error = await failed(backend("openai/x", f"http://127.0.0.1:{recorder.port}", lane=lane))
     assert (error.fault, error.may_be_billed) == ("bad_reply", True)
     assert "8,000,000 bytes" in str(error)
@@ -73,7 +68,7 @@ async def test_an_answer_that_is_packed_otherwise_or_badly_is_a_bad_reply(
 ) -> None:
     recorder.body = b"no gzip at all"
     head = recorder.head
-    for kind in ("gzip", "br", "zstd"):
+    for kind in ("gzip", "br", "zstd", "gzip, gzip"):
         recorder.head = f"{head}content-encoding: {kind}\r\n"
         asked = backend("openai/x", f"http://127.0.0.1:{recorder.port}", lane=lane)
         assert (await failed(asked)).fault == "bad_reply"
@@ -106,7 +101,7 @@ async def test_an_answer_without_end_is_read_to_the_limit(lane: str) -> None:
 
 
 @pytest.mark.parametrize("lane", LANES)
-async def test_an_answer_that_says_it_is_too_long_is_not_read(
+async def test_an_answer_that_says_it_is_too_long_is_a_bad_reply(
     recorder: Recorder, lane: str
 ) -> None:
     recorder.body = b"x" * (MOST_BYTES + 1)
@@ -122,7 +117,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    transport._proxy.cache_clear()
+    proxy_of.cache_clear()
 
 
 @pytest.mark.usefixtures("no_proxies")
@@ -146,7 +141,7 @@ async def test_the_environments_proxy_is_taken_but_for_this_machine(
 @pytest.mark.usefixtures("no_proxies")
 def test_which_variables_count(monkeypatch: pytest.MonkeyPatch) -> None:
     def proxies(*urls: str) -> list[str | None]:
-        transport._proxy.cache_clear()
+        proxy_of.cache_clear()
         return [proxy_of(url) for url in urls]
 
     far = ("http://a.example/v1", "https://b.example:8443/v1")
@@ -283,7 +278,7 @@ async def test_whoever_listens_to_litellm_is_told_of_every_call(
         async def async_log_success_event(self, kwargs: Any, *_: Any, **__: Any) -> None:
             await told.put(kwargs["model"])
 
-    for name in transport._LISTENERS:  # litellm hands them on from one list to others
+    for name in litellm_calls._LISTENERS:  # litellm hands them on from one list to others
         monkeypatch.setattr(litellm, name, [])
     asked = backend("openai/gpt-4o-mini", server.openai_base)
     untold = await asked.send(request(asked))
