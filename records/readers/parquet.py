@@ -21,92 +21,59 @@ GROUP_LIMIT_BYTES = 4 * 1024**3
 """Largest row group, unpacked: writers make groups of 64 MB to 1 GB, and a page of every column of
 a group is in memory at once."""
 
-_BATCH_ROWS = 1024
-"""Small, because one row may carry whole essays."""
+_BATCH_ROWS = 64
+"""Most rows read at a time: one may carry whole essays, and more would hardly be faster."""
 
 _BATCH_BYTES = 16 * 1024 * 1024
-"""Most that is read, and that becomes Python values, at a time; a single row may be larger."""
+"""Most that is read at a time where the rows are large; a single one may be larger."""
+
+_FIRST_ROWS = 4
+"""So many rows of a row group are read before it is decided how many at a time."""
 
 
 def read_parquet(path: Path, sink: FaultSink) -> Iterator[Row]:
     """Returns the rows, dates and times as ISO 8601 text; a null is None.
 
     Rows, bytes and row groups beyond the limits are refused from what the file says of itself
-    before any is read. A cell or row longer than one of a CSV file may be is a fault.
+    before any is read, and bytes again from what it turns out to hold: its own figures may be
+    wrong, and some encodings store once what many rows share. A cell or row longer than one of a
+    CSV file may be is a fault.
     """
     import pyarrow as pa
+    import pyarrow.parquet as parquet
 
-    number = 0
     try:
-        for batch in _batches(path, sink):
-            # A damaged file may point beyond its dictionary, where Arrow reads whatever lies there.
-            batch.validate(full=True)
-            for part in _slices(batch, number, sink):
-                if part is None:
-                    number += 1
-                    continue
-                for values in part.to_pylist():
-                    number += 1
-                    yield Row(number, {name: plain_value(value) for name, value in values.items()})
+        file = parquet.ParquetFile(path)
     except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
-        sink.report(number + 1, f"the Parquet data are broken: {error}")
-
-
-def _batches(path: Path, sink: FaultSink) -> Iterator[Any]:
-    """Returns the rows in Arrow's batches; texts that the file stores once as dictionaries."""
-    import pyarrow as pa
-
-    file = _opened(path, sink)
-    if file is None:
+        sink.report(None, f"not readable as Parquet: {error}")
         return
     with file:
         if not _is_sound(file, sink):
             return
-        mean = _unpacked(file) // max(file.metadata.num_rows, 1)
-        batch_rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(mean, 1)))
-        leaves = [file.schema.column(place) for place in range(len(file.schema))]
-    # A text that the file stores once for a thousand rows is held once here as well.
-    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    is_begun = False
-    try:
-        with _again(path, texts) as file:
-            for batch in file.iter_batches(batch_size=batch_rows):
-                is_begun = True
-                yield batch
-    except (pa.ArrowException, OSError) as error:
-        # Arrow cannot read the delta encodings into a dictionary, and says so in this way.
-        if is_begun or "Not yet implemented" not in str(error):
-            raise
-        with _again(path, []) as file:
-            yield from file.iter_batches(batch_size=batch_rows)
-
-
-def _opened(path: Path, sink: FaultSink) -> Any:
-    import pyarrow as pa
-
-    try:
-        return _again(path, [])
-    except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
-        sink.report(None, f"not readable as Parquet: {error}")
-        return None
-
-
-def _again(path: Path, texts: list[str]) -> Any:
-    import pyarrow.parquet as parquet
-
-    return parquet.ParquetFile(path, read_dictionary=texts)
-
-
-def _groups(file: Any) -> list[int]:
-    """What each row group unpacks to; pyarrow may end the process where columns are asked about."""
-    return [
-        file.metadata.row_group(place).total_byte_size
-        for place in range(file.metadata.num_row_groups)
-    ]
-
-
-def _unpacked(file: Any) -> int:
-    return sum(max(size, 0) for size in _groups(file))
+        limits = read_limits()
+        number = n_bytes = 0
+        try:
+            for batch in _batches(file):
+                # A damaged file may point beyond its dictionary, where Arrow reads what lies there.
+                batch.validate(full=True)
+                sizes = _cell_sizes(batch)
+                n_bytes += int(sizes.sum())
+                fault = limits.bytes_fault(n_bytes)
+                if fault is not None:
+                    sink.report(number + 1, fault)
+                    return
+                is_kept = [
+                    _is_within_limits(number + place, sizes[:, place - 1], batch.schema.names, sink)
+                    for place in range(1, len(batch) + 1)
+                ]
+                kept = iter((batch if all(is_kept) else batch.filter(is_kept)).to_pylist())
+                for is_read in is_kept:
+                    number += 1
+                    if is_read:
+                        values = {name: plain_value(value) for name, value in next(kept).items()}
+                        yield Row(number, values)
+        except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
+            sink.report(number + 1, f"the Parquet data are broken: {error}")
 
 
 def _is_sound(file: Any, sink: FaultSink) -> bool:
@@ -119,7 +86,8 @@ def _is_sound(file: Any, sink: FaultSink) -> bool:
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             sink.report(None, "two columns have this name", field=name)
-    for place, size in enumerate(_groups(file), start=1):
+    groups = _group_bytes(file)
+    for place, size in enumerate(groups, start=1):
         if size > GROUP_LIMIT_BYTES:
             sink.report(
                 None,
@@ -128,7 +96,7 @@ def _is_sound(file: Any, sink: FaultSink) -> bool:
             )
             break
     for fault in (
-        limits.bytes_fault(_unpacked(file)),
+        limits.bytes_fault(sum(max(size, 0) for size in groups)),
         limits.rows_fault(file.metadata.num_rows),
     ):
         if fault is not None:
@@ -136,41 +104,56 @@ def _is_sound(file: Any, sink: FaultSink) -> bool:
     return sink.n_reported == before
 
 
-def _slices(batch: Any, before: int, sink: FaultSink) -> Iterator[Any]:
-    """Returns the batch in parts that unpack to `_BATCH_BYTES`; None for each row refused.
+def _group_bytes(file: Any) -> list[int]:
+    """What each row group unpacks to; pyarrow may end the process where columns are asked about."""
+    return [
+        file.metadata.row_group(place).total_byte_size
+        for place in range(file.metadata.num_row_groups)
+    ]
 
-    Args:
-        batch: the rows.
-        before: how many rows of the file come before it.
-        sink: takes the faults.
+
+def _batches(file: Any) -> Iterator[Any]:
+    """Returns the rows in Arrow's batches, of about `_BATCH_BYTES` where the rows are large."""
+    for group in range(file.metadata.num_row_groups):
+        mean = max(_bytes_of_row(file, group), 1)
+        rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // mean))
+        yield from file.iter_batches(batch_size=rows, row_groups=[group])
+
+
+def _bytes_of_row(file: Any, group: int) -> int:
+    """What a row of a row group takes, by the file's own figures or its first rows, if more."""
+    told = file.metadata.row_group(group)
+    mean: int = told.total_byte_size // max(told.num_rows, 1)
+    first = next(file.iter_batches(batch_size=_FIRST_ROWS, row_groups=[group]), None)
+    if first is None:
+        return mean
+    first.validate(full=True)
+    return max(mean, int(_cell_sizes(first).sum()) // max(len(first), 1))
+
+
+def _is_within_limits(number: int, sizes: Any, names: list[str], sink: FaultSink) -> bool:
+    """Whether a row of these cell sizes is read; a fault for each cell that is too long, or one for
+    the row.
     """
+    total = int(sizes.sum())
+    if total <= FIELD_LIMIT_CHARS:
+        return True
+    before = sink.n_reported
+    for name, size in zip(names, sizes.tolist(), strict=True):
+        if size > FIELD_LIMIT_CHARS:
+            message = f"the cell takes {size:,} bytes; at most {FIELD_LIMIT_CHARS:,} are read"
+            sink.report(number, message, field=name)
+    if sink.n_reported == before and total > LINE_LIMIT_BYTES:
+        sink.report(number, f"the row takes {total:,} bytes; at most {LINE_LIMIT_BYTES:,} are read")
+    return sink.n_reported == before
+
+
+def _cell_sizes(batch: Any) -> Any:
+    """Returns the bytes of each cell, shape (columns, rows)."""
     import numpy as np
 
     sizes = [_cell_bytes(column) for column in batch.columns]
-    of_rows = sum(sizes, np.zeros(batch.num_rows, dtype=np.int64))
-    upto = np.concatenate([[0], np.cumsum(of_rows)])
-    first = 0
-    while first < batch.num_rows:
-        beyond = int(np.searchsorted(upto, upto[first] + _BATCH_BYTES, side="right")) - 1
-        if beyond > first:
-            yield batch.slice(first, beyond - first)
-            first = beyond
-            continue
-        n_before = sink.n_reported
-        for place, size in enumerate(sizes):
-            if size[first] > FIELD_LIMIT_CHARS:
-                sink.report(
-                    before + first + 1,
-                    f"the cell takes {size[first]:,} bytes; at most {FIELD_LIMIT_CHARS:,} are read",
-                    field=batch.schema.names[place],
-                )
-        if sink.n_reported == n_before and of_rows[first] > LINE_LIMIT_BYTES:
-            sink.report(
-                before + first + 1,
-                f"the row takes {of_rows[first]:,} bytes; at most {LINE_LIMIT_BYTES:,} are read",
-            )
-        yield batch.slice(first, 1) if sink.n_reported == n_before else None
-        first += 1
+    return np.array(sizes, dtype=np.int64).reshape(len(sizes), len(batch))
 
 
 def _cell_bytes(column: Any) -> Any:

@@ -40,7 +40,7 @@ def read(path: Path) -> tuple[list[Row], list[InputFault]]:
 
 _CHILD = """
 import sys
-import numpy, pyarrow.parquet
+import numpy, pyarrow.compute, pyarrow.parquet
 from areopagus.records.readers.dispatch import read_rows
 
 def peak():
@@ -48,8 +48,9 @@ def peak():
         return next(int(line.split()[1]) for line in file if line.startswith("VmHWM"))
 
 list(read_rows(sys.argv[1]))
-before = peak()
-print(sum(1 for _ in read_rows(sys.argv[2])), (peak() - before) // 1024)
+before, faults = peak(), []
+rows = sum(1 for _ in read_rows(sys.argv[2], faults=faults))
+print(rows, (peak() - before) // 1024, *faults)
 """
 
 
@@ -107,6 +108,50 @@ def test_a_row_group_that_unpacks_to_gigabytes_is_refused_from_the_metadata(
     assert fault.message.startswith("row group 1 unpacks to 300,0")
     assert "at most 209,715,200 are read (write it with smaller row groups)" in fault.message
     assert time.perf_counter() - started < 1
+
+
+def with_figures(path: Path, honest: int, told: int) -> None:
+    """Overwrites a size in the footer by a smaller one, in as many bytes."""
+
+    def varint(value: int, length: int = 0) -> bytes:
+        zigzag, found = value << 1, bytearray()
+        while zigzag or len(found) < length or not found:
+            found.append(0x80 | zigzag & 0x7F)
+            zigzag >>= 7
+        found[-1] &= 0x7F
+        return bytes(found)
+
+    content = path.read_bytes()
+    size = int.from_bytes(content[-8:-4], "little") + 8
+    written = varint(honest)
+    footer = content[-size:].replace(written, varint(told, len(written)))
+    assert footer != content[-size:]
+    path.write_bytes(content[:-size] + footer)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
+@pytest.mark.parametrize("kind", ["a lying footer", "shared beginnings"])
+def test_what_a_file_really_holds_is_bounded_whatever_it_says_of_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    # 700 texts of a megabyte, in one row group; a page holds 16 of them.
+    small = write(tmp_path / "small.parquet", {"text": ["a", "b"]})
+    encoding = "PLAIN" if kind == "a lying footer" else "DELTA_BYTE_ARRAY"
+    path = write(
+        tmp_path / "table.parquet", {"text": ["x" * 1_000_000 + str(i) for i in range(700)]},
+        use_dictionary=False, column_encoding={"text": encoding}, write_batch_size=16,
+    )  # fmt: skip
+    if kind == "a lying footer":
+        with_figures(path, parquet.read_metadata(path).row_group(0).total_byte_size, 1000)
+    assert path.stat().st_size < 200_000
+    assert parquet.read_metadata(path).row_group(0).total_byte_size < 2_000_000
+    monkeypatch.setenv("AREOPAGUS_MAX_GB", "0.4")
+    child = [sys.executable, "-c", _CHILD, str(small), str(path)]
+    done = subprocess.run(child, capture_output=True, text=True, timeout=120, check=True)
+    rows, megabytes, said = done.stdout.split(maxsplit=2)
+    assert 300 < int(rows) < 400
+    assert "holds 0.4 GB unpacked; at most 0.4 GB are read" in said
+    assert int(megabytes) < 150
 
 
 def test_a_table_of_too_many_columns_is_refused(tmp_path: Path) -> None:

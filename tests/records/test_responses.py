@@ -5,12 +5,14 @@ import json
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from areopagus import Panel
 from areopagus.errors import InputError
 from areopagus.records.readers.cells import read_id, read_number
 from areopagus.records.readers.responses import (
@@ -94,6 +96,48 @@ def test_every_kind_of_source_gives_the_same_fingerprint(tmp_path: Path) -> None
                 row["response_text"] for row in rows
             ]
     assert len(found) == 1
+
+
+class Dataset:
+    """A Hugging Face data set, as far as a reader can see: by name its columns, by number its
+    rows, and rows as mappings when it is iterated.
+    """
+
+    def __init__(self, rows: list[dict[str, object]]) -> None:
+        self._rows = rows
+        self.column_names = list(rows[0])
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, key: str | int) -> object:
+        return [row[key] for row in self._rows] if isinstance(key, str) else self._rows[key]
+
+    def __iter__(self) -> Iterator[dict[str, object]]:
+        return iter(self._rows)
+
+
+@pytest.mark.parametrize(
+    "kind", ["stand-in", "Dataset.from_list", "IterableDataset.from_generator"]
+)
+def test_a_hugging_face_data_set_is_scored_as_it_is(tmp_path: Path, kind: str) -> None:
+    rows = [
+        record(response_id=f"r{number}", response_text="It is, because trust returns slowly.")
+        for number in range(3)
+    ] + [record(response_id="r3", response_text="")]
+    source: Any = Dataset(rows)
+    if kind != "stand-in":
+        datasets = pytest.importorskip("datasets")
+        if kind == "Dataset.from_list":
+            source = datasets.Dataset.from_list(rows)
+        else:
+            source = datasets.IterableDataset.from_generator(lambda: iter(rows))
+    with Panel() as panel:
+        run = panel.score_many(source, out=tmp_path / "run")
+        again = panel.score_many(rows, out=tmp_path / "again")
+    assert run.scores["response_id"].tolist() == ["r0", "r1", "r2", "r3"]
+    assert run.scores["status"].tolist() == ["scored"] * 3 + ["screened"]
+    assert run.scores.equals(again.scores)
 
 
 def test_all_faults_come_together_with_their_lines(tmp_path: Path) -> None:
