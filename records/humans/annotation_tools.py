@@ -8,24 +8,29 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ..readers.rows import Excluded, Row
+from .human_file import HumanFile, Opened
 
-ARGILLA_COLUMNS = frozenset({"_server_id", "status", "id"})
+_ARGILLA_COLUMNS = frozenset({"_server_id", "status", "id"})
 
 _ANSWERS = ".responses"
 _SUBMITTED = "submitted"
 
 
-def is_flattened(header: Iterable[str]) -> bool:
-    """Returns whether the columns are those of the flattened export."""
-    names = set(header)
-    return any(f"{name}.users" in names for name in names if name.endswith(_ANSWERS))
+def is_argilla(file: HumanFile) -> bool:
+    """Returns whether the columns are those of the nested or of the flattened export."""
+    is_flat = any(f"{name}.users" in file.first for name in file.first if name.endswith(_ANSWERS))
+    return is_flat or file.lower_names() >= {"responses", "fields"}
 
 
-def record_rows(records: Iterable[Row]) -> Iterator[Row | Excluded]:
+def argilla(file: HumanFile) -> Opened:
     """Returns a flat row for each person who answered a record.
 
     A ranking question gives a row for each ranked response: the option is the response.
     """
+    return Opened("argilla", _record_rows(file.rows()), _ARGILLA_COLUMNS)
+
+
+def _record_rows(records: Iterable[Row]) -> Iterator[Row | Excluded]:
     for line, record in records:
         context = {
             name: value for name, value in _context(record).items() if not _is_answer_column(name)
@@ -121,7 +126,7 @@ def _listed(cell: Any) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-LABEL_STUDIO_COLUMNS = frozenset(
+_LABEL_STUDIO_COLUMNS = frozenset(
     {"id", "annotation_id", "updated_at", "inner_id", "total_annotations"}
 )
 
@@ -133,8 +138,15 @@ def is_task(record: Mapping[str, Any]) -> bool:
     return isinstance(record.get("annotations"), list) and isinstance(record.get("data"), dict)
 
 
-def task_rows(tasks: Iterable[Row]) -> Iterator[Row | Excluded]:
-    """Returns a flat row for each annotation of each task: the task's data and the controls."""
+def label_studio(file: HumanFile) -> Opened:
+    """Returns a flat row for each annotation: the task's data and the controls; or the rows of the
+    flat exports, ratings and numbers taken out of their JSON.
+    """
+    read = _task_rows if is_task(file.first) else _flat_rows
+    return Opened("label-studio", read(file.rows()), _LABEL_STUDIO_COLUMNS)
+
+
+def _task_rows(tasks: Iterable[Row]) -> Iterator[Row | Excluded]:
     for line, task in tasks:
         data = task.get("data")
         annotations = task.get("annotations")
@@ -148,7 +160,11 @@ def task_rows(tasks: Iterable[Row]) -> Iterator[Row | Excluded]:
             if annotation.get("was_cancelled"):
                 yield Excluded(line, "the annotator skipped the task")
                 continue
-            flat = {"id": task.get("id"), **data, "annotator": _annotator(annotation)}
+            flat = {
+                "id": task.get("id"),
+                **data,
+                "annotator": _person(annotation.get("completed_by")),
+            }
             flat["lead_time"] = annotation.get("lead_time")
             flat["created_at"] = annotation.get("created_at")
             for result in annotation.get("result") or ():
@@ -157,17 +173,12 @@ def task_rows(tasks: Iterable[Row]) -> Iterator[Row | Excluded]:
             yield Row(line, flat)
 
 
-def flat_rows(rows: Iterable[Row]) -> Iterator[Row]:
-    """Returns the rows of the flat exports, ratings and numbers taken out of their JSON."""
+def _flat_rows(rows: Iterable[Row]) -> Iterator[Row | Excluded]:
     for line, values in rows:
         found = {name: _decoded(value) for name, value in values.items()}
         if isinstance(found.get("annotator"), dict):
             found["annotator"] = _person(found["annotator"])
         yield Row(line, found)
-
-
-def _annotator(annotation: Mapping[str, Any]) -> Any:
-    return _person(annotation.get("completed_by"))
 
 
 def _person(found: Any) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, InputFault
-from ..readers.cells import is_missing, read_id
+from ..readers.cells import read_id
 from ..readers.dispatch import read_rows
 from ..readers.rows import Row
 from .columns import known_columns
@@ -85,8 +85,3 @@ def read_source_map(given: str | Path | Iterable[Mapping[str, Any]]) -> SourceMa
     if not entries:
         raise InputError([InputFault(name, "holds no labels")])
     return SourceMap(entries)
-
-
-def has_label(texts: Mapping[str, Any]) -> bool:
-    """Returns whether a rating names its response by a label only."""
-    return is_missing(texts.get("response_id")) and not is_missing(texts.get("blinded_label"))

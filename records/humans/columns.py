@@ -37,10 +37,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ...errors import InputError, InputFault
-from ...yaml_files import read_document
+from ...yaml_files import STRICT, read_document
 from ..types import OVERALL
 from .table import Kind
 
@@ -133,15 +133,12 @@ OwnColumn = Literal[
     "status",
     "abstained",
 ]
-OWN_COLUMNS: tuple[str, ...] = get_args(OwnColumn)
-
-_STRICT = ConfigDict(frozen=True, extra="forbid")
 
 
 class Criterion(BaseModel):
     """What a column of ratings is."""
 
-    model_config = _STRICT
+    model_config = STRICT
     criterion: str = OVERALL
     kind: Kind = "score"
 
@@ -149,7 +146,7 @@ class Criterion(BaseModel):
 class Item(BaseModel):
     """One column that holds one rating a row."""
 
-    model_config = _STRICT
+    model_config = STRICT
     column: str
     prompt_id: str | None = None
     response_id: str | None = None
@@ -176,7 +173,7 @@ class HumanColumns(BaseModel):
         standard_item_types: item types of the study itself; all others are calibration items.
     """
 
-    model_config = _STRICT
+    model_config = STRICT
     layout: Layout = "auto"
     header: bool = True
     columns: dict[OwnColumn, str] = Field(default_factory=dict)
@@ -189,11 +186,6 @@ class HumanColumns(BaseModel):
     kind: Kind = "score"
     codes: dict[str, float] = Field(default_factory=dict)
     standard_item_types: tuple[str, ...] = ("standard", "regular", "main", "study")
-
-    @property
-    def names_ratings(self) -> bool:
-        """Whether the map says which columns hold ratings."""
-        return bool(self.criteria or self.items or self.item_columns or self.rater_columns)
 
 
 def read_column_map(given: str | Path | Mapping[str, Any] | HumanColumns | None) -> HumanColumns:

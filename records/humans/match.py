@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .table import HumanTable
 
@@ -18,8 +18,7 @@ SHOWN = 1000
 """So many of each kind are spelled out, and so many rows of each; all are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(NamedTuple):
     """An id and the ratings it stands in: how many, and the first rows."""
 
     id: str
@@ -27,9 +26,8 @@ class Places:
     lines: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repeated:
-    """One rater's several ratings of one response on one criterion (and kind)."""
+class Repeated(NamedTuple):
+    """One rater's several ratings of one response on one criterion (and kind); the first stands."""
 
     rater_id: str
     response_id: str
@@ -39,8 +37,7 @@ class Repeated:
     lines: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OutOfRange:
+class OutOfRange(NamedTuple):
     """A score off the scale, or a rank below 1."""
 
     rater_id: str
@@ -50,9 +47,8 @@ class OutOfRange:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class OtherPrompt:
-    """A rating that names another prompt than the run does for the response."""
+class OtherPrompt(NamedTuple):
+    """A response whose ratings name another prompt than the run does."""
 
     response_id: str
     prompt_id: str

@@ -1,7 +1,6 @@
 """Sentences on what does not fit in a file of ratings: each kind counted, each place with its rows.
 
-The same words stand in `humans inspect`, in a printed report and on its page. The places are plain
-tuples, as they stand in the JSON of a report.
+The same words stand in `humans inspect`, in a printed report and on its page.
 """
 
 from __future__ import annotations
@@ -9,22 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from .match import SHOWN, MatchReport
+from .match import SHOWN, OtherPrompt, OutOfRange, Places, Repeated
 
 PLACES_SHOWN = 5
 ROWS_SHOWN = 6
-
-OffScale = tuple[str, str, str, float, int]
-"""Rater, response, criterion, value, row."""
-
-Repeat = tuple[str, str, str, str, tuple[float, ...], tuple[int, ...]]
-"""Rater, response, criterion, kind, values and rows: the first of each is the one that stands."""
-
-IdRows = tuple[str, int, tuple[int, ...]]
-"""An id, the number of its ratings, and their rows."""
-
-OtherPromptRows = tuple[str, str, str, int, tuple[int, ...]]
-"""Response, prompt in the file, prompt in the run, number of ratings, their rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,37 +36,16 @@ class Misfit:
         return [*self.places[:most], *([f"and {left:,} more"] if left > 0 else [])]
 
 
-def off_scale_of(report: MatchReport) -> tuple[OffScale, ...]:
-    """Returns the ratings off the scale as plain tuples."""
-    return tuple(
-        (one.rater_id, one.response_id, one.criterion, one.value, one.line)
-        for one in report.out_of_range
-    )
-
-
-def repeats_of(report: MatchReport) -> tuple[Repeat, ...]:
-    """Returns the ratings given more than once as plain tuples."""
-    return tuple(
-        (one.rater_id, one.response_id, one.criterion, one.kind, one.values, one.lines)
-        for one in report.repeated
-    )
-
-
-def strangers_of(report: MatchReport) -> tuple[IdRows, ...]:
-    """Returns the raters that the roster does not know as plain tuples."""
-    return tuple((one.id, one.n, one.lines) for one in report.unknown_raters)
-
-
-def joined(places: Iterable[IdRows]) -> tuple[IdRows, ...]:
+def joined(places: Iterable[Places]) -> tuple[Places, ...]:
     """Returns each id once, with the ratings and rows of all its entries."""
     found: dict[str, tuple[int, tuple[int, ...]]] = {}
     for name, n, rows in places:
         before, lines = found.get(name, (0, ()))
         found[name] = (before + n, tuple(sorted((*lines, *rows))))
-    return tuple((name, n, rows) for name, (n, rows) in found.items())
+    return tuple(Places(name, n, rows) for name, (n, rows) in found.items())
 
 
-def off_scale(n: int, places: Sequence[OffScale]) -> Misfit:
+def off_scale(n: int, places: Sequence[OutOfRange]) -> Misfit:
     """Scores off the scale, and ranks below 1."""
     return _misfit(
         n, n, "rating is off the scale, and left out", "ratings are off the scale, and left out",
@@ -90,7 +56,7 @@ def off_scale(n: int, places: Sequence[OffScale]) -> Misfit:
     )  # fmt: skip
 
 
-def repeated(n: int, places: Sequence[Repeat]) -> Misfit:
+def repeated(n: int, places: Sequence[Repeated]) -> Misfit:
     """Ratings beyond a rater's first of a response."""
     return _misfit(
         n, len(places) if len(places) < SHOWN else n,
@@ -104,7 +70,7 @@ def repeated(n: int, places: Sequence[Repeat]) -> Misfit:
     )  # fmt: skip
 
 
-def unknown_raters(places: Sequence[IdRows]) -> Misfit:
+def unknown_raters(places: Sequence[Places]) -> Misfit:
     """Raters that the roster does not name or approve."""
     return _misfit(
         len(places), len(places), "rater is not on the roster; the ratings count",
@@ -113,7 +79,7 @@ def unknown_raters(places: Sequence[IdRows]) -> Misfit:
     )  # fmt: skip
 
 
-def unmatched(n: int, places: Sequence[IdRows]) -> Misfit:
+def unmatched(n: int, places: Sequence[Places]) -> Misfit:
     """Ratings of responses that the run does not have."""
     return _misfit(
         n, len(places), "rating is of a response that the run does not have, and left out",
@@ -125,7 +91,7 @@ def unmatched(n: int, places: Sequence[IdRows]) -> Misfit:
     )  # fmt: skip
 
 
-def other_prompts(places: Sequence[OtherPromptRows]) -> Misfit:
+def other_prompts(places: Sequence[OtherPrompt]) -> Misfit:
     """Responses that stand under another prompt in the run."""
     return _misfit(
         len(places), len(places), "response stands under another prompt in the run, which holds",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,12 +11,10 @@ from ..readers.cells import is_missing, read_number
 from ..readers.rows import Row
 from ..types import OVERALL
 from .columns import JUDGES_ONLY, Criterion, HumanColumns, known_columns, rater_columns
-from .table import Kind
+from .human_file import Opened
+from .table import TEXT_COLUMNS, Kind
 
-_CONTEXT = (
-    "rater_id", "prompt_id", "response_id", "time", "comment", "item_type", "item_role",
-    "blinded_label", "source", "model", "domain",
-)  # fmt: skip
+_CONTEXT = tuple(name for name in TEXT_COLUMNS if name != "criterion")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,18 +59,21 @@ class Plan:
     sampled: tuple[str, ...]
     for_judges: bool = False
 
+    def says(self, name: str) -> bool:
+        """Whether every rating has this one of our columns, by its row or by its own column."""
+        if name in self.context or name in self.constants:
+            return True
+        return bool(self.ratings) and all(name in rating.fixed for rating in self.ratings)
+
 
 def make_plan(
     path: Path,
     first: Sequence[Row],
     column_map: HumanColumns,
+    opened: Opened,
     *,
-    housekeeping: Collection[str] = (),
     criteria: Sequence[str] | None = None,
-    is_survey: bool = False,
     for_judges: bool = False,
-    rater: str | None = None,
-    header: Sequence[str] | None = None,
 ) -> Plan:
     """Returns the plan for a file.
 
@@ -80,13 +81,10 @@ def make_plan(
         path: the file, for messages.
         first: some first rows.
         column_map: what the user said; it goes before any guess.
-        housekeeping: columns of the tool that wrote the file.
+        opened: what the tool's layout says of its columns.
         criteria: names of the columns that are criteria; by default every further column with
             numbers only.
-        is_survey: whether columns stand for questions, which no guess can connect to responses.
         for_judges: whether the file holds stored judgments of models.
-        rater: the column that says who answered, where no map and no usual name does.
-        header: the file's columns for messages; by default those of the rows.
 
     Raises:
         InputError: with every fault: mapped columns that the file does not have, nothing that could
@@ -97,15 +95,17 @@ def make_plan(
         raise InputError([InputFault(str(path), "holds no rows that count")])
     named = _named(column_map, found, for_judges=for_judges)
     is_said = "rater_id" in (*column_map.columns, *column_map.constants, *found)
-    if rater is not None and rater in found and not is_said:
-        named["rater_id"] = rater
-    shown = _listed(header or found)
+    if opened.rater is not None and opened.rater in found and not is_said:
+        named["rater_id"] = opened.rater
+    shown = _listed(opened.header or found)
     absent = _absent(path, column_map, found)
     if absent:
         raise InputError(absent, hint=f"columns found: {shown}")
     taken = set(named.values())
-    rest = [name for name in found if name not in taken and name not in housekeeping]
-    ratings, shape, sampled = _rating_columns(column_map, named, rest, first, criteria, is_survey)
+    rest = [name for name in found if name not in taken and name not in opened.housekeeping]
+    ratings, shape, sampled = _rating_columns(
+        column_map, named, rest, first, criteria, opened.is_survey
+    )
     used = taken | {rating.column for rating in ratings}
     for name in JUDGES_ONLY if not for_judges else ():
         used.discard(named.get(name, ""))
@@ -122,7 +122,7 @@ def make_plan(
         sampled=sampled,
         for_judges=for_judges,
     )
-    _require(path, plan, column_map, shown, is_survey=is_survey, for_judges=for_judges)
+    _require(path, plan, column_map, shown, is_survey=opened.is_survey)
     return plan
 
 
@@ -241,19 +241,8 @@ def _is_numeric(name: str, rows: Sequence[Row]) -> bool:
 
 
 def _require(
-    path: Path,
-    plan: Plan,
-    column_map: HumanColumns,
-    shown: str,
-    *,
-    is_survey: bool,
-    for_judges: bool,
+    path: Path, plan: Plan, column_map: HumanColumns, shown: str, *, is_survey: bool
 ) -> None:
-    def fixed_everywhere(name: str) -> bool:
-        known = name in plan.context or name in plan.constants
-        fixed = bool(plan.ratings) and all(name in rating.fixed for rating in plan.ratings)
-        return known or fixed
-
     faults: list[str] = []
     if not plan.ratings:
         faults.append(
@@ -261,15 +250,14 @@ def _require(
             if is_survey
             else "no column holds ratings: no value, score, rank, or further column of numbers"
         )
-    has_rater = fixed_everywhere("rater_id") or column_map.rater_from_row
-    if for_judges:
+    has_rater = plan.says("rater_id") or column_map.rater_from_row
+    if plan.for_judges:
         has_rater = has_rater or "persona" in plan.extra or "model" in plan.context
     if not has_rater:
-        faults.append(f"no column names the {'judge' if for_judges else 'rater'}")
-    if plan.ratings and not any(
-        fixed_everywhere(name)
-        for name in ("response_id", "blinded_label", "source", *(() if for_judges else ("model",)))
-    ):
+        faults.append(f"no column names the {'judge' if plan.for_judges else 'rater'}")
+    # A person's response may be known by its writer; of a judge, `model` is the judge itself.
+    writers = ("response_id", "blinded_label", "source", *(() if plan.for_judges else ("model",)))
+    if plan.ratings and not any(map(plan.says, writers)):
         faults.append("no column names the response, or its blinded label")
     if faults:
         raise InputError(

@@ -11,7 +11,7 @@ from ...errors import InputFault
 from ..readers.cells import is_missing, read_id, read_number
 from ..readers.rows import Excluded, Row
 from ..types import OVERALL
-from .blinding import SourceMap, has_label
+from .blinding import SourceMap
 from .columns import HumanColumns
 from .plan import Plan, RatingColumn
 from .table import TableBuilder
@@ -181,7 +181,7 @@ class LongForm:
         label = texts.get("blinded_label")
         if label is not None and self._source_map is not None:
             known = self._source_map.resolve(texts.get("rater_id"), texts.get("prompt_id"), label)
-            if known is None and has_label(texts):
+            if known is None and texts.get("response_id") is None:
                 self.tally.fault(
                     where,
                     f"the source map does not know label {label!r} for rater "

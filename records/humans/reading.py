@@ -96,19 +96,35 @@ class HumanReading:
             match(table, table.response_id.used(), scale=self.scale, raters=self.roster)
             for table in (self.table, self.calibration)
         ]
-        strangers = [one for report in reports for one in misfits.strangers_of(report)]
         found = (
             misfits.off_scale(
                 sum(report.n_out_of_range for report in reports),
-                [one for report in reports for one in misfits.off_scale_of(report)],
+                [one for report in reports for one in report.out_of_range],
             ),
             misfits.repeated(
                 sum(report.n_repeated for report in reports),
-                [one for report in reports for one in misfits.repeats_of(report)],
+                [one for report in reports for one in report.repeated],
             ),
-            misfits.unknown_raters(misfits.joined(strangers)),
+            misfits.unknown_raters(
+                misfits.joined(one for report in reports for one in report.unknown_raters)
+            ),
         )
         return tuple(one for one in found if one.n)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentReading:
+    """Stored judgments and what was understood of their file.
+
+    Attributes:
+        reading: as for human judgments; `rater_id` is the judge. Rows whose status is not
+            `scored`, and abstained ones, are among the exclusions, by status.
+        persona_of, model_of: judge to persona and to model, where the file says.
+    """
+
+    reading: HumanReading
+    persona_of: Mapping[str, str]
+    model_of: Mapping[str, str]
 
 
 def read_humans(
@@ -140,63 +156,82 @@ def read_humans(
         InputError: where nothing can be understood: no such file or column, no ratings, no raters.
             Faults of single rows are not raised; they are in the reading.
     """
-    return read_ratings(
+    return _read(
         path,
+        read_column_map(columns),
         layout=layout,
-        columns=columns,
-        source_map=source_map,
-        roster=roster,
+        labels=_source_map(source_map),
+        statuses=_statuses(roster),
         scale=scale,
         criteria=criteria,
         format=format,
     )[0]
 
 
-def read_ratings(
+def read_judgments(
     path: str | Path,
     *,
+    columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
+    scale: Scale | None = None,
+    criteria: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002
+) -> JudgmentReading:
+    """Returns the judgments of a table: prompt_id, response_id, judge, dimensions or a score.
+
+    Optional columns: persona, model, status, abstained. Where no column names the judge, it is
+    "persona x model". The columns of the paper's released scores (judge_model, perspective_id) and
+    the long form (criterion, value) are understood too.
+
+    Args:
+        path, columns, scale, criteria, format: as for `read_humans`.
+
+    Raises:
+        InputError: as `read_humans`.
+    """
+    reading, known = _read(
+        path,
+        read_column_map(columns),
+        layout="rows",
+        scale=scale,
+        criteria=criteria,
+        format=format,
+        for_judges=True,
+    )
+    return JudgmentReading(
+        reading=reading,
+        persona_of={judge: one["persona"] for judge, one in known.items() if "persona" in one},
+        model_of={judge: one["model"] for judge, one in known.items() if "model" in one},
+    )
+
+
+def _read(
+    path: str | Path,
+    column_map: HumanColumns,
+    *,
     layout: str,
-    columns: str | Path | Mapping[str, Any] | HumanColumns | None,
-    source_map: str | Path | Iterable[Mapping[str, Any]] | SourceMap | None,
-    roster: str | Path | Mapping[str, str] | None,
     scale: Scale | None,
     criteria: Sequence[str] | None,
     format: str | None,  # noqa: A002
+    labels: SourceMap | None = None,
+    statuses: dict[str, str] | None = None,
     for_judges: bool = False,
 ) -> tuple[HumanReading, dict[str, dict[str, str]]]:
     """Returns a reading, and for stored judgments each judge's persona and model."""
-    column_map = read_column_map(columns)
     if layout not in LAYOUTS:
         raise InputError(f"layout: must be one of {', '.join(LAYOUTS)}, got {layout!r}")
     chosen = LAYOUTS[LAYOUTS.index(layout)]
-    if chosen == "auto":
-        chosen = column_map.layout
-    labels = (
-        source_map
-        if source_map is None or isinstance(source_map, SourceMap)
-        else read_source_map(source_map)
-    )
-    statuses = _statuses(roster)
     source = Path(path)
     format_faults: list[InputFault] = []
-    opened = open_rows(source, chosen, column_map, format, format_faults)
+    opened = open_rows(
+        source, column_map.layout if chosen == "auto" else chosen, column_map, format, format_faults
+    )
     first, rows = peeked(opened.rows)
     if not first and format_faults:
         raise InputError(format_faults)
-    plan = make_plan(
-        source,
-        first,
-        column_map,
-        housekeeping=opened.housekeeping,
-        criteria=criteria,
-        is_survey=opened.layout in ("qualtrics", "limesurvey"),
-        for_judges=for_judges,
-        rater=opened.rater,
-        header=opened.header,
-    )
+    plan = make_plan(source, first, column_map, opened, criteria=criteria, for_judges=for_judges)
     form = LongForm(str(path), plan, column_map, source_map=labels, roster=statuses)
     form.take(rows)
-    faults = (*format_faults, *form.tally.faults)
+    tally = form.tally
     reading = HumanReading(
         path=str(path),
         layout=opened.layout,
@@ -206,20 +241,26 @@ def read_ratings(
         columns_used=_used(plan),
         columns_ignored=plan.ignored,
         columns_sampled=plan.sampled,
-        n_rows=form.tally.n_rows,
-        n_missing=form.tally.n_missing,
+        n_rows=tally.n_rows,
+        n_missing=tally.n_missing,
         exclusions=tuple(
-            Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in form.tally.excluded.items()
+            Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in tally.excluded.items()
         ),
-        faults=faults,
-        n_faults=len(format_faults) + form.tally.n_faults,
+        faults=(*format_faults, *tally.faults),
+        n_faults=len(format_faults) + tally.n_faults,
         scale=scale,
         roster=None
         if statuses is None
         else frozenset(rater for rater, status in statuses.items() if status == "APPROVED"),
-        notices=_notices(plan, form),
+        notices=_notices(plan, tally.n_composed),
     )
     return reading, form.attributes
+
+
+def _source_map(
+    given: str | Path | Iterable[Mapping[str, Any]] | SourceMap | None,
+) -> SourceMap | None:
+    return given if given is None or isinstance(given, SourceMap) else read_source_map(given)
 
 
 def _statuses(roster: str | Path | Mapping[str, str] | None) -> dict[str, str] | None:
@@ -245,67 +286,14 @@ def _used(plan: Plan) -> tuple[tuple[str, str], ...]:
     return tuple(named)
 
 
-def _notices(plan: Plan, form: LongForm) -> tuple[str, ...]:
+def _notices(plan: Plan, n_composed: int) -> tuple[str, ...]:
     notices: list[str] = []
     if plan.sampled:
         notices.append(f"taken for criteria, holding numbers only: {', '.join(plan.sampled)}")
-    if form.tally.n_composed:
-        n = form.tally.n_composed
-        notices.append(f"no response_id: ratings that take prompt and source for one: {n:,}")
-    knows_prompt = "prompt_id" in plan.context or "prompt_id" in plan.constants
-    if not knows_prompt and not all("prompt_id" in rating.fixed for rating in plan.ratings):
+    if n_composed:
+        notices.append(
+            f"no response_id: ratings that take prompt and source for one: {n_composed:,}"
+        )
+    if not plan.says("prompt_id"):
         notices.append("no prompt_id: prompts must come from the run that is matched")
     return tuple(notices)
-
-
-@dataclass(frozen=True, slots=True)
-class JudgmentReading:
-    """Stored judgments and what was understood of their file.
-
-    Attributes:
-        reading: as for human judgments; `rater_id` is the judge. Rows whose status is not
-            `scored`, and abstained ones, are among the exclusions, by status.
-        persona_of, model_of: judge to persona and to model, where the file says.
-    """
-
-    reading: HumanReading
-    persona_of: Mapping[str, str]
-    model_of: Mapping[str, str]
-
-
-def read_judgments(
-    path: str | Path,
-    *,
-    columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
-    scale: Scale | None = None,
-    criteria: Sequence[str] | None = None,
-    format: str | None = None,  # noqa: A002
-) -> JudgmentReading:
-    """Returns the judgments of a table: prompt_id, response_id, judge, dimensions or a score.
-
-    Optional columns: persona, model, status, abstained. Where no column names the judge, it is
-    "persona x model". The columns of the paper's released scores (judge_model, perspective_id) and
-    the long form (criterion, value) are understood too.
-
-    Args:
-        path, columns, scale, criteria, format: as for `read_humans`.
-
-    Raises:
-        InputError: as `read_humans`.
-    """
-    reading, attributes = read_ratings(
-        path,
-        layout="rows",
-        columns=columns,
-        source_map=None,
-        roster=None,
-        scale=scale,
-        criteria=criteria,
-        format=format,
-        for_judges=True,
-    )
-    return JudgmentReading(
-        reading=reading,
-        persona_of={j: known["persona"] for j, known in attributes.items() if "persona" in known},
-        model_of={j: known["model"] for j, known in attributes.items() if "model" in known},
-    )

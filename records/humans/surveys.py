@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,52 +13,47 @@ from ..readers.dispatch import read_rows
 from ..readers.rows import Cells, Excluded, FaultSink, Row, checked_header
 from ..readers.text import parse_json
 from .columns import known_columns
+from .human_file import HumanFile, Opened
 
-QUALTRICS_COLUMNS = frozenset(
+_QUALTRICS_COLUMNS = frozenset(
     {
         "StartDate", "EndDate", "Status", "IPAddress", "Progress", "Finished", "RecipientLastName",
         "RecipientFirstName", "RecipientEmail", "ExternalReference", "LocationLatitude",
         "LocationLongitude", "DistributionChannel", "UserLanguage",
     }
 )  # fmt: skip
-LIMESURVEY_COLUMNS = frozenset(
+_LIMESURVEY_COLUMNS = frozenset(
     {"lastpage", "startlanguage", "seed", "startdate", "datestamp", "ipaddr", "refurl"}
 )
 
-
-LIMESURVEY_RATER = "token, else id"
+_LIMESURVEY_RATER = "token, else id"
 """The column that says who answered: of each row the one of the two that is filled in."""
 
 
-def qualtrics_rater(header: Iterable[str]) -> str:
-    """Returns the column that says who answered: `PROLIFIC_PID` where kept, else `ResponseId`."""
-    return next((name for name in header if name.lower() == "prolific_pid"), "ResponseId")
+def qualtrics(file: HumanFile) -> Opened:
+    """Returns the answers; previews and unfinished ones are left out, counted.
+
+    The rater is `PROLIFIC_PID` where it is kept, else `ResponseId`.
+    """
+    rater = next((name for name in file.first if name.lower() == "prolific_pid"), "ResponseId")
+    rows = _qualtrics_rows(file.cells(), file.sink())
+    return Opened("qualtrics", rows, _QUALTRICS_COLUMNS, rater, tuple(file.first), is_survey=True)
 
 
-def qualtrics_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Excluded]:
-    """Returns the answers below the three header rows (names, questions, import ids).
-
-    Previews and unfinished answers are left out, counted.
+def _qualtrics_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Excluded]:
+    """Returns what stands below the three header rows: names, question texts, and
+    {"ImportId": …} in every cell. One or both of the latter may be missing.
     """
     header = next(rows, None)
     names = None if header is None else checked_header(header, sink)
     if names is None:
         return
-    # The second and third header rows: question texts, and {"ImportId": …} in every cell.
-    second = next(rows, None)
-    third = next(rows, None)
-    has_ids = third is not None and any("ImportId" in str(cell) for cell in third.values)
-    has_texts_only = second is not None and any("ImportId" in str(c) for c in second.values)
-    waiting = [row for row in (second, third) if row is not None]
-    if has_ids:
-        waiting = []
-    elif has_texts_only:
-        waiting = waiting[1:]
-    for line, cells in _all(waiting, rows):
-        if len(cells) != len(names):
-            sink.report(line, f"must have {len(names)} cells as the header has, got {len(cells)}")
-            continue
-        values = dict(zip(names, cells, strict=True))
+    waiting = list(itertools.islice(rows, 2))
+    for place in range(len(waiting), 0, -1):
+        if any("ImportId" in str(cell) for cell in waiting[place - 1].values):
+            waiting = waiting[place:]
+            break
+    for line, values in _named(itertools.chain(waiting, rows), names, sink):
         # With numeric codes a preview is 1 and an unfinished answer 0.
         if str(values.get("Status", "")) in ("Survey Preview", "1"):
             yield Excluded(line, "survey preview")
@@ -67,50 +63,60 @@ def qualtrics_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Exc
             yield Row(line, values)
 
 
-def limesurvey_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Excluded]:
+def is_limesurvey(file: HumanFile) -> bool:
+    """Returns whether the columns are those of LimeSurvey."""
+    return {"submitdate", "lastpage"} <= {_code(name) for name in file.lower_names()}
+
+
+def limesurvey(file: HumanFile) -> Opened:
     """Returns the submitted answers, the columns named by their codes.
 
     "G2Q1[SQ001]. How clear?" is `G2Q1[SQ001]`. An empty submitdate marks an unfinished answer.
     The rater is `token` where there is one, else `id`.
     """
+    codes = tuple(map(_code, file.first))
+    rows = _limesurvey_rows(file.cells(), file.sink())
+    return Opened("limesurvey", rows, _LIMESURVEY_COLUMNS, _LIMESURVEY_RATER, codes, True)
+
+
+def _limesurvey_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Excluded]:
     header = next(rows, None)
     if header is None:
         return
-    codes = [str(cell).partition(". ")[0] for cell in header.values]
-    names = checked_header(Cells(header.line, codes), sink)
+    names = checked_header(Cells(header.line, [_code(str(cell)) for cell in header.values]), sink)
     if names is None:
         return
+    for line, values in _named(rows, names, sink):
+        if not str(values.get("submitdate", "")).strip():
+            yield Excluded(line, "not submitted")
+            continue
+        values.setdefault(_LIMESURVEY_RATER, values.get("token") or values.get("id"))
+        yield Row(line, values)
+
+
+def _code(name: str) -> str:
+    return name.partition(". ")[0]
+
+
+def _named(rows: Iterable[Cells], names: list[str], sink: FaultSink) -> Iterator[Row]:
     for line, cells in rows:
         if len(cells) != len(names):
             sink.report(line, f"must have {len(names)} cells as the header has, got {len(cells)}")
             continue
-        values = dict(zip(names, cells, strict=True))
-        if not str(values.get("submitdate", "")).strip():
-            yield Excluded(line, "not submitted")
-            continue
-        values.setdefault(LIMESURVEY_RATER, values.get("token") or values.get("id"))
-        yield Row(line, values)
-
-
-def _all(first: list[Cells], rest: Iterator[Cells]) -> Iterator[Cells]:
-    yield from first
-    yield from rest
+        yield Row(line, dict(zip(names, cells, strict=True)))
 
 
 _TASK_ANSWERS = "Answer.taskAnswers"
 
 
-def mturk_columns(header: Iterable[str]) -> frozenset[str]:
-    """Returns the columns that Mechanical Turk adds on its own side."""
-    return frozenset(
-        name
-        for name in header
-        if not name.startswith(("Input.", "Answer.")) and name not in ("WorkerId",)
-    ) - {"WorkTimeInSeconds", "SubmitTime"}
-
-
-def mturk_rows(rows: Iterable[Row]) -> Iterator[Row | Excluded]:
+def mturk(file: HumanFile) -> Opened:
     """Returns the assignments, names without `Input.` and `Answer.`; rejected ones left out."""
+    asked = {"WorkerId", "WorkTimeInSeconds", "SubmitTime"}
+    own = {name for name in file.first if not name.startswith(("Input.", "Answer."))} - asked
+    return Opened("mturk", _mturk_rows(file.rows()), frozenset(own))
+
+
+def _mturk_rows(rows: Iterable[Row]) -> Iterator[Row | Excluded]:
     for line, values in rows:
         if str(values.get("AssignmentStatus", "")) == "Rejected" or not is_missing(
             values.get("Reject")

@@ -55,6 +55,8 @@ def _value(kind: Any, plain: Any, where: str) -> Any:
         return _object(kind, plain, where, {})
     if origin is tuple:
         return _tuple(inner, plain, where)
+    if isinstance(kind, type) and issubclass(kind, tuple):  # a NamedTuple
+        return kind(*_tuple(tuple(_hints(kind).values()), plain, where))
     if origin is not None and _is_a(origin, Mapping):
         if not isinstance(plain, dict):
             raise _misfit(where, "an object", plain)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..records.humans import HumanReading, misfits
+from ..records.humans.match import OtherPrompt, OutOfRange, Places, Repeated
 from ..records.humans.misfits import Misfit
 from ..records.types import STATUSES
 from .material import Material, Target
@@ -79,17 +80,17 @@ class Matched:
     exclusions: Mapping[str, int]
     n_repeated: int
     n_without_match: int
-    unmatched: tuple[tuple[str, int, tuple[int, ...]], ...]
+    unmatched: tuple[Places, ...]
     unrated: tuple[str, ...]
     n_unrated: int
     n_out_of_range: int
-    out_of_range: tuple[tuple[str, str, str, float, int], ...]
+    out_of_range: tuple[OutOfRange, ...]
     unknown_raters: tuple[tuple[str, int], ...]
     other_prompts: tuple[tuple[str, str, str, int], ...]
     panel: PanelMatched | None
     notices: tuple[str, ...]
     exclusion_rows: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    repeated: tuple[misfits.Repeat, ...] = ()
+    repeated: tuple[Repeated, ...] = ()
     unknown_rater_rows: tuple[tuple[str, tuple[int, ...]], ...] = ()
     other_prompt_rows: tuple[tuple[int, ...], ...] = ()
 
@@ -101,9 +102,12 @@ class Matched:
             misfits.unmatched(self.n_without_match, self.unmatched),
             misfits.repeated(self.n_repeated, self.repeated),
             misfits.off_scale(self.n_out_of_range, self.out_of_range),
-            misfits.unknown_raters([(n, k, rows.get(n, ())) for n, k in self.unknown_raters]),
+            misfits.unknown_raters([Places(n, k, rows.get(n, ())) for n, k in self.unknown_raters]),
             misfits.other_prompts(
-                [(*one, at) for one, at in zip(self.other_prompts, of_prompts, strict=True)]
+                [
+                    OtherPrompt(*one, at)
+                    for one, at in zip(self.other_prompts, of_prompts, strict=True)
+                ]
             ),
         )
         return tuple(one for one in found if one.n)
@@ -114,7 +118,7 @@ def what_was_matched(
 ) -> Matched:
     """Returns the counts of a material, with what its file left out."""
     report = material.match
-    strangers = misfits.joined(misfits.strangers_of(report)) if report else ()
+    strangers = misfits.joined(report.unknown_raters) if report else ()
     gone = {one.id for one in report.unmatched_ratings} if report else set()
     codes = [(one.rater, one.prompt, one.response) for one in material.ratings]
     raters, prompts, rated = (
@@ -135,13 +139,11 @@ def what_was_matched(
         n_without_match=material.n_without_match,
         panel=_panel(material, target, len(rated)),
         notices=(*(reading.notices if reading else ()), *material.notices),
-        unmatched=tuple(
-            (one.id, one.n, one.lines) for one in (report.unmatched_ratings if report else ())
-        ),
+        unmatched=report.unmatched_ratings if report else (),
         unrated=report.unrated_responses[:SHOWN] if report else (),
         n_unrated=len(report.unrated_responses) if report else 0,
         n_out_of_range=report.n_out_of_range if report else 0,
-        out_of_range=misfits.off_scale_of(report) if report else (),
+        out_of_range=report.out_of_range if report else (),
         unknown_raters=tuple((name, n) for name, n, _ in strangers),
         unknown_rater_rows=tuple((name, rows) for name, _, rows in strangers),
         other_prompts=tuple(
@@ -151,7 +153,7 @@ def what_was_matched(
         other_prompt_rows=tuple(one.lines for one in (report.other_prompts if report else ())),
         repeated=tuple(
             # those of responses that the run does not have are among the unmatched already
-            one for one in (misfits.repeats_of(report) if report else ()) if one[1] not in gone
+            one for one in (report.repeated if report else ()) if one.response_id not in gone
         ),
         exclusion_rows={one.reason: one.lines for one in reading.exclusions} if reading else {},
     )  # fmt: skip
