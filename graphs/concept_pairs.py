@@ -27,6 +27,7 @@ from .generate import (
     Checked,
     Fault,
     Generated,
+    Generation,
     RepairRequest,
     WritingTask,
     ask,
@@ -335,7 +336,7 @@ async def question_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> C
     work = runtime.context
     opening = state.get("question", {})
     task = QuestionTask(state.get("concepts", {}), opening)
-    made = Generated.of(await generate(task, work.client, work.writer))
+    made = Generated.of(await generate(Generation(task, work.client, work.writer)))
     found: ConceptState = {
         "question": {**opening, "option_two": "", **(made.written or {})},
         "faults": [[fault.part, fault.code] for fault in made.faults],

@@ -455,18 +455,19 @@ def generate_graph() -> Any:
     return build_generate_graph()
 
 
-async def generate(
-    task: WritingTask, client: Client, writer: Backend, reviewer: Backend | None = None
-) -> GenerateState:
-    """The state in which a task ends; `Generated.of` reads it. Expected faults are in it, and so is
+async def generate(work: Generation, graph: Any = None) -> GenerateState:
+    """The state in which a run ends; `Generated.of` reads it. Expected faults are in it, and so is
     a defect of this program: what is written beside it stands.
+
+    Args:
+        work: what is written, by whom.
+        graph: the compiled graph, where it is a part of another one.
 
     Raises:
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
-    work = Generation(task, client, writer, reviewer)
     try:
-        state: GenerateState = await run_graph(generate_graph(), {}, work)
+        state: GenerateState = await run_graph(graph or generate_graph(), {}, work)
     except AreopagusError:
         raise
     except Exception as error:

@@ -26,7 +26,9 @@ from .generate import (
     Fault,
     Generated,
     GenerateState,
+    Generation,
     ask,
+    build_generate_graph,
     generate,
     independent,
     merged,
@@ -370,13 +372,6 @@ async def to_generators(state: ConstructionState, runtime: Any) -> list[Any]:
     return [Send("generate", GeneratorTask(generator=name)) for name in names]
 
 
-async def generate_node(task: GeneratorTask, runtime: Runtime[Construction]) -> ConstructionState:
-    """What one generator wrote, checked and repaired."""
-    work = runtime.context
-    written = await generate(work.task, work.client, work.generator(task["generator"]))
-    return {"bundles": {task["generator"]: written}}
-
-
 async def filter_node(
     state: ConstructionState, runtime: Runtime[Construction]
 ) -> ConstructionState:
@@ -439,6 +434,17 @@ async def compare_node(
 def build_prompt_construction_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `Construction` is its runtime context."""
     from langgraph.graph import END, START, StateGraph
+
+    # In the node's closure LangGraph finds the graph that it runs, and shows its nodes.
+    writing = build_generate_graph()
+
+    async def generate_node(
+        task: GeneratorTask, runtime: Runtime[Construction]
+    ) -> ConstructionState:
+        work = runtime.context
+        writer = work.generator(task["generator"])
+        written = await generate(Generation(work.task, work.client, writer), writing)
+        return {"bundles": {task["generator"]: written}}
 
     graph: Any = StateGraph(ConstructionState, context_schema=Construction)
     graph.add_node("generate", generate_node, input_schema=GeneratorTask)

@@ -27,6 +27,7 @@ from .generate import (
     Checked,
     Fault,
     Generated,
+    Generation,
     RepairRequest,
     WritingTask,
     generate,
@@ -496,7 +497,7 @@ async def reframe(
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
     task = ReframingTask(baseline, tuple(framings), repeat)
-    made = Generated.of(await generate(task, client, rewriter, reviewer))
+    made = Generated.of(await generate(Generation(task, client, rewriter, reviewer)))
     return reframed(prompt_id, task, made, rewriter, reviewer)
 
 

@@ -27,9 +27,11 @@ from .generate import (
     Fault,
     Generated,
     GenerateState,
+    Generation,
     RepairRequest,
     WritingTask,
     ask,
+    build_generate_graph,
     generate,
     run_graph,
     sum_of,
@@ -187,13 +189,6 @@ class ScenarioState(TypedDict, total=False):
     asked: dict[str, dict[str, Any]]
 
 
-async def generate_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
-    """The scenarios of the batch."""
-    work = runtime.context
-    task = ScenarioTask(work.topic, work.batch, work.count)
-    return {"generated": await generate(task, work.client, work.writer)}
-
-
 async def vary_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
     """Wordings of every scenario that serves."""
     work = runtime.context
@@ -231,6 +226,15 @@ async def compare_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> 
 def build_scenario_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `ScenarioWork` is its runtime context."""
     from langgraph.graph import END, START, StateGraph
+
+    # In the node's closure LangGraph finds the graph that it runs, and shows its nodes.
+    writing = build_generate_graph()
+
+    async def generate_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
+        work = runtime.context
+        task = ScenarioTask(work.topic, work.batch, work.count)
+        written = await generate(Generation(task, work.client, work.writer), writing)
+        return {"generated": written}
 
     graph: Any = StateGraph(ScenarioState, context_schema=ScenarioWork)
     graph.add_node("generate", generate_node)

@@ -16,7 +16,7 @@ import yaml
 
 from areopagus.judges.offline.lexical import FAMILIES, LexicalScores, measure, score
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 EXAMPLES = ROOT / "examples"
 DIMENSIONS = [(family, family) for family in FAMILIES]
 
