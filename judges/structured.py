@@ -184,7 +184,7 @@ async def complete(
 
     The question is put in the strongest response format that the backend takes, which is learnt
     by the first call and kept in the ledger. An answer that cannot be read is asked for once more.
-    What is already in the ledger is not sent. How it ended is counted in `client.account`, except
+    What is already in the ledger is not sent. How it ended is counted in `client.usage`, except
     for an unreadable answer to a question without `repairs`: there the caller asks a second
     question of its own (`is_repair`), and that one is counted.
 
@@ -208,9 +208,9 @@ async def complete(
     replies = done.replies
     if question.is_repair:
         for reply in replies:
-            client.account.repairs.add(reply, None)
+            client.usage.repairs.add(reply, None)
     if question.repairs or question.is_repair or done.status != "unreadable":
-        client.account.closed(done.status, replies)
+        client.usage.closed(done.status, replies)
     return done
 
 

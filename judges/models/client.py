@@ -115,7 +115,7 @@ class Client:
     """Sends calls to backends for one run. Used from one event loop.
 
     Attributes:
-        counts, account, faults: calls sent, tokens and dollars used, and what failed.
+        counts, usage, faults: calls sent, tokens and dollars used, and what failed.
         response_formats, format_probes: what `structured.ask` has learnt of the backends, by their
             identity, and who is trying it out; None where that failed.
     """
@@ -130,7 +130,7 @@ class Client:
         self.ledger = ledger
         self.budget = budget or Budget()
         self.counts = CallCounts()
-        self.account = RunUsage()
+        self.usage = RunUsage()
         self.faults = FaultCounts()
         self.response_formats: dict[str, ResponseFormat] = {}
         self.format_probes: dict[str, asyncio.Lock | None] = {}
@@ -173,7 +173,7 @@ class Client:
             budget.spent,
             budget.possibly_spent,
             budget.unknown_calls,
-            self.account.plus(RunUsage()),
+            self.usage.plus(RunUsage()),
             self.faults.since(FaultCounts()),
         )
 
@@ -209,7 +209,7 @@ class Client:
             reply: what came.
             prices, usual: see `RunUsage.paid_in_batch`.
         """
-        self.account.paid_in_batch(reply, prices, usual)
+        self.usage.paid_in_batch(reply, prices, usual)
         self._brought.add(_short(key))
         self.changed()
 
@@ -264,7 +264,7 @@ class Client:
             self._brought.discard(_short(key))
         else:
             self.counts.from_ledger += 1
-            self.account.found(stored)
+            self.usage.found(stored)
         return Answer(stored, key, from_ledger=True)
 
     async def _wait_for_others(self, backend: Backend, key: str) -> bool:
@@ -379,7 +379,7 @@ class Client:
         if reply.attempts != call.attempts:
             reply = replace(reply, attempts=call.attempts)
         call.reservation.pay(reply.cost_usd, worst_usd=call.worst_usd)
-        self.account.paid_online(reply, getattr(call.backend, "unit_prices", None))
+        self.usage.paid_online(reply, getattr(call.backend, "unit_prices", None))
         self._throttled.pop(call.backend.spec.name, None)
         sent, said = reply.usage.input_tokens, reply.usage.output_tokens
         call.limiter.succeeded(

@@ -75,7 +75,7 @@ async def test_an_unreadable_answer_is_asked_for_once_more(ledger: Ledger) -> No
     roles = [message["role"] for message in backend.requests[1].messages]
     assert roles == ["user", "assistant", "user"]
     assert SCHEMA.shape() in backend.requests[1].messages[2]["content"]
-    assert client.account.repairs.replies == 1
+    assert client.usage.repairs.replies == 1
 
 
 async def test_what_stays_unreadable_says_why_and_is_asked_no_third_time(ledger: Ledger) -> None:
@@ -85,7 +85,7 @@ async def test_what_stays_unreadable_says_why_and_is_asked_no_third_time(ledger:
     assert done.found == {"why": "so"}
     assert [fault.key for fault in done.faults] == ["is_fit"]
     assert len(backend.requests) == 2
-    assert client.account.unreadable.replies == 2
+    assert client.usage.unreadable.replies == 2
 
 
 async def test_a_reply_that_was_cut_off_may_take_twice_the_tokens(ledger: Ledger) -> None:
@@ -124,11 +124,11 @@ async def test_a_question_without_repairs_is_left_to_its_caller(ledger: Ledger) 
     first = question(repairs=False)
     done = await complete(client, backend, first)
     assert (done.status, done.text) == ("unreadable", "It is fit.")
-    assert client.account.unreadable.replies == 0
+    assert client.usage.unreadable.replies == 0
     second = question("Once more.", is_repair=True)
     again = await complete(client, backend, second, response_format=done.response_format)
     assert again.value == FIT
-    assert client.account.repairs.replies == 1
+    assert client.usage.repairs.replies == 1
 
 
 async def test_an_object_that_may_be_quoted_from_what_was_shown_is_not_the_answer(

@@ -30,6 +30,7 @@ from ..audits.definition import ANSWER_STATUSES, Audit, AuditItem, Reading
 from ..audits.registry import find_audit, folder_of
 from ..errors import InputError
 from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, read_answer
+from ..experiment.backends import known_response_format
 from ..experiment.config import InputConfig
 from ..experiment.cost_cap import CapStop, cap_notices
 from ..experiment.dry_run import Estimate, StageEstimate
@@ -47,7 +48,7 @@ from ..graphs.adjudication import (
 from ..judges.models.backend import Backend, BackendSpec
 from ..judges.models.budget import worst_usd
 from ..judges.models.client import Client
-from ..judges.models.request import RESPONSE_FORMATS, Request, ResponseFormat
+from ..judges.models.request import Request
 from ..judges.parse import parse
 from ..judges.structured import Question as ModelQuestion
 from ..number import WIDTH, as_json, heading, table, units
@@ -319,7 +320,7 @@ class _DryRun:
         stage = self.judge[backend.spec.name]
         stage.planned += 1
         asked = self._asked(question, slot, earlier)
-        form = self._response_format(backend) or "json_schema"
+        form = known_response_format(self.job.ledger, backend) or "json_schema"
         request = asked.request(backend, form)
         found = self._stored(backend, request)
         if found is not None:
@@ -367,7 +368,7 @@ class _DryRun:
 
     def _judge_request(self, question: JudgeQuestion, slot: Slot) -> Request:
         backend = self.job.judges[SLOTS.index(slot)]
-        form = self._response_format(backend) or "json_schema"
+        form = known_response_format(self.job.ledger, backend) or "json_schema"
         return self._asked(question, slot).request(backend, form)
 
     def _asked(
@@ -381,16 +382,10 @@ class _DryRun:
         )
 
     def _stored(self, backend: Backend, request: Request) -> Reply | None:
-        if self._response_format(backend) is None:
+        if known_response_format(self.job.ledger, backend) is None:
             return None
         key = request.key()
         return self.job.ledger.lookup([key]).get(key)
-
-    def _response_format(self, backend: Backend) -> ResponseFormat | None:
-        if backend.spec.structured != "auto":
-            return backend.spec.structured
-        learned = self.job.ledger.capability(backend.spec.identity)
-        return learned if learned in RESPONSE_FORMATS else None
 
     def _call(
         self,

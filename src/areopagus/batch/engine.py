@@ -126,7 +126,7 @@ class _LedgerOnlyClient(Client):
     def __init__(self, client: Client, leftovers: Leftovers) -> None:
         super().__init__(client.ledger, budget=client.budget)
         self.counts = client.counts
-        self.account = client.account
+        self.usage = client.usage
         self._brought = client._brought
         self._outer = client
         self._leftovers = leftovers

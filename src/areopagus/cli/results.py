@@ -40,16 +40,16 @@ def cost_lines(session: Mapping[str, Any]) -> list[str]:
     Args:
         session: as run.json holds it.
     """
-    account = RunUsage.from_json(session.get("replies") or {})
-    paid = account.online.plus(account.batch)
-    lines = [f"Calls: {_calls(session.get('calls') or {}, account)}"]
+    usage = RunUsage.from_json(session.get("replies") or {})
+    paid = usage.online.plus(usage.batch)
+    lines = [f"Calls: {_calls(session.get('calls') or {}, usage)}"]
     # Where nothing is charged, nobody counts the tokens.
     if paid.cost_usd or paid.replies_with_unknown_price or paid.cached_input_tokens:
         lines.append(f"Tokens: {_tokens(paid)}")
     lines.append(f"Cost now: {_spent(session, paid)}")
-    if gains := _saved((session.get("replies") or {}).get("saved") or {}, account):
+    if gains := _saved((session.get("replies") or {}).get("saved") or {}, usage):
         lines.append(f"Saved against the full price: {gains}")
-    if of_these := _outcomes(account):
+    if of_these := _outcomes(usage):
         lines.append(f"Of all replies: {of_these}")
     return lines + fault_lines(session.get("faults") or ())
 
@@ -105,15 +105,15 @@ def write_numbers(json_file: str, figures: Path, record: Mapping[str, Any]) -> N
         part.write_text(text + "\n", encoding="utf-8")
 
 
-def _calls(calls: Mapping[str, int], account: RunUsage) -> str:
+def _calls(calls: Mapping[str, int], usage: RunUsage) -> str:
     sent, batched = calls.get("sent", 0), calls.get("in_batches", 0)
     said = f"{_units(sent, 'call')} sent"
     if batched:
         where = f"{batched:,} in {_units(calls.get('batches', 0), 'batch', 'batches')}"
         said += f" ({where}, {sent - batched:,} online)"
     parts = [said, f"{calls.get('from_ledger', 0):,} answered by the ledger"]
-    if account.batch.replies and not batched:
-        parts.append(f"{account.batch.replies:,} by batches of an earlier session")
+    if usage.batch.replies and not batched:
+        parts.append(f"{usage.batch.replies:,} by batches of an earlier session")
     if calls.get("repeated"):
         parts.append(f"{calls['repeated']:,} in flight at an earlier kill, repeated")
     if calls.get("failed"):
@@ -156,12 +156,12 @@ def _spent(session: Mapping[str, Any], paid: UsageTotals) -> str:
     return said
 
 
-def _saved(saved: Mapping[str, Any], account: RunUsage) -> str:
+def _saved(saved: Mapping[str, Any], usage: RunUsage) -> str:
     parts = []
-    paid = account.online.plus(account.batch)
+    paid = usage.online.plus(usage.batch)
     if paid.cached_input_tokens or paid.cache_write_tokens:
         parts.append(_gain("the cache", saved.get("cache_usd"), saved.get("cache_reason")))
-    if account.batch.replies:
+    if usage.batch.replies:
         parts.append(_gain("batches", saved.get("batch_usd"), saved.get("batch_reason")))
     return ", ".join(parts)
 
@@ -176,10 +176,10 @@ def _gain(name: str, amount: float | None, reason: str | None) -> str:
     return f"{told} ({reason})" if reason else told
 
 
-def _outcomes(account: RunUsage) -> str:
+def _outcomes(usage: RunUsage) -> str:
     parts = []
     for name, one, many in _OUTCOMES:
-        sums: UsageTotals = getattr(account, name)
+        sums: UsageTotals = getattr(usage, name)
         if sums.replies:
             is_unknown = sums.replies_with_unknown_price == sums.replies
             cost = "price unknown" if is_unknown else dollars(sums.cost_usd)

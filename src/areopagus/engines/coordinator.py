@@ -50,7 +50,7 @@ class CoordinatorTotals:
     Attributes:
         counts: `CallCounts` as a mapping.
         spent, possibly_spent, unknown_calls: see `Budget`.
-        account: see `RunUsage.flat`.
+        usage: see `RunUsage.flat`.
         faults: see `FaultCounts.to_json`.
         peak_in_flight: backend to the most calls that were in flight at once.
         given_up: nodes that fell silent.
@@ -60,7 +60,7 @@ class CoordinatorTotals:
     spent: float
     possibly_spent: float
     unknown_calls: int
-    account: dict[str, float]
+    usage: dict[str, float]
     faults: list[dict[str, Any]]
     peak_in_flight: dict[str, int]
     given_up: int
@@ -117,7 +117,7 @@ class Coordinator:
         }
         self._budget = Budget(cap=cap)
         self._counts = CallCounts()
-        self._account = RunUsage()
+        self._usage = RunUsage()
         self._faults = FaultCounts()
         self._nodes: dict[str, _Node] = {}
         self._given_up = 0
@@ -184,7 +184,7 @@ class Coordinator:
 
         Reports: ("leave", backend), ("ok", backend, estimated tokens, used tokens),
         ("throttled", backend, seconds), ("server_error", backend), ("book", amount, certain),
-        ("release", amount, last), ("counts", {field: number}), ("account", {part.name: number}),
+        ("release", amount, last), ("counts", {field: number}), ("usage", {part.name: number}),
         ("faults", see `FaultCounts.to_json`),
         ("unknown_price", number).
         """
@@ -203,7 +203,7 @@ class Coordinator:
             spent=budget.spent,
             possibly_spent=budget.possibly_spent,
             unknown_calls=budget.unknown_calls,
-            account=self._account.flat(),
+            usage=self._usage.flat(),
             faults=self._faults.to_json(),
             peak_in_flight={name: item.peak_in_flight for name, item in self._limiters.items()},
             given_up=self._given_up,
@@ -239,8 +239,8 @@ class Coordinator:
         elif kind == "counts":
             for name, number in values[0].items():
                 setattr(self._counts, name, getattr(self._counts, name) + number)
-        elif kind == "account":
-            self._account.take(values[0])
+        elif kind == "usage":
+            self._usage.take(values[0])
         elif kind == "faults":
             self._faults.take(values[0])
         elif kind == "unknown_price":
@@ -296,7 +296,7 @@ class WorkerClient(Client):
         super().__init__(ledger, budget=budget)
         self._told = asdict(self.counts)
         self._told_unknown = 0
-        self._told_account: dict[str, float] = {}
+        self._told_usage: dict[str, float] = {}
         self._told_faults = FaultCounts()
 
     def limiter(self, backend: Backend) -> Limiter:
@@ -323,10 +323,10 @@ class WorkerClient(Client):
         self._told = now
         if changed:
             self._reporter.add("counts", changed)
-        account = self.account.flat()
-        added, self._told_account = added_to(account, self._told_account), account
+        usage = self.usage.flat()
+        added, self._told_usage = added_to(usage, self._told_usage), usage
         if added:
-            self._reporter.add("account", added)
+            self._reporter.add("usage", added)
         if failed := self.faults.since(self._told_faults).to_json():
             self._told_faults.take(failed)
             self._reporter.add("faults", failed)

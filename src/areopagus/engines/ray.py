@@ -450,7 +450,7 @@ class RayEngine:
         for name, number in now.counts.items():
             earlier = before.counts[name] if before else 0
             setattr(client.counts, name, getattr(client.counts, name) + number - earlier)
-        client.account.take(added_to(now.account, before.account if before else {}))
+        client.usage.take(added_to(now.usage, before.usage if before else {}))
         client.faults.take(
             FaultCounts.of(now.faults)
             .since(FaultCounts.of(before.faults if before else []))

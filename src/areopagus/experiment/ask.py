@@ -186,7 +186,7 @@ async def ask_one(question: Question[Any], client: Client, wording: Wording) -> 
     finally:
         reservation.close()
     found = read_answer(answer.reply)
-    client.account.closed("unreadable" if found.status == "empty" else found.status, [answer.reply])
+    client.usage.closed("unreadable" if found.status == "empty" else found.status, [answer.reply])
     return found
 
 

@@ -18,6 +18,7 @@ from .config import faults_of
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
+    from ..records.ledger import Ledger
     from ..records.types import Sample
 
 
@@ -120,7 +121,7 @@ async def _unreachable(api_base: str | None) -> str | None:
 
 def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> bool:
     """Whether the ledger holds this backend's first reply to every planned judgment."""
-    response_format = known_response_format(panel, backend)
+    response_format = known_response_format(panel.ledger, backend)
     if response_format is None:
         return False
     for sample in samples:
@@ -143,11 +144,11 @@ def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> b
     return True
 
 
-def known_response_format(panel: PanelSpec, backend: Backend) -> ResponseFormat | None:
+def known_response_format(ledger: Ledger, backend: Backend) -> ResponseFormat | None:
     """How the backend takes structured output, as set or as an earlier run learned it."""
     if backend.spec.structured != "auto":
         return backend.spec.structured
-    learned = panel.ledger.capability(backend.spec.identity)
+    learned = ledger.capability(backend.spec.identity)
     return learned if learned in RESPONSE_FORMATS else None
 
 

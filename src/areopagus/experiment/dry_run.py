@@ -227,7 +227,7 @@ def estimate_scoring(
 
 
 def _requests(panel: PanelSpec, judge: Judge, sample: Sample) -> list[Request]:
-    response_format = known_response_format(panel, judge.backend) or "json_schema"
+    response_format = known_response_format(panel.ledger, judge.backend) or "json_schema"
     return [
         judge.request(
             panel.judge_prompt,
@@ -263,7 +263,7 @@ def _count(
 
 
 def _stored(panel: PanelSpec, judge: Judge, requests: list[Request]) -> dict[str, Reply]:
-    if not known_response_format(panel, judge.backend):
+    if not known_response_format(panel.ledger, judge.backend):
         return {}
     return panel.ledger.lookup([request.key() for request in requests])
 
