@@ -7,6 +7,7 @@ of the browser.
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import select
@@ -40,15 +41,9 @@ def find_chromium() -> str | None:
 
 
 class Chromium:
-    """One browser with one page at a time; `fresh` puts a new one in its place.
+    """One browser; use it in `with`, and its tabs for as long."""
 
-    Attributes:
-        complaints: what the console, the page or its content policy said.
-        requests: id to address, of requests to anywhere but the file itself that the page's
-            content policy let pass.
-    """
-
-    def __init__(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+    def __init__(self) -> None:
         browser = find_chromium()
         if browser is None:
             raise FileNotFoundError("no Chromium on this machine")
@@ -83,24 +78,7 @@ class Chromium:
             os.close(descriptor)
         self._buffer = b""
         self._number = 0
-        self._session = self._target = ""
-        self.fresh(width=width, height=height, dark=dark)
-
-    def fresh(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """A new page: nothing of the one before is left, neither settings nor complaints."""
-        before, self._session = self._target, ""
-        self.complaints: list[str] = []
-        self.requests: dict[str, str] = {}
-        self._target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        if before:
-            self.send("Target.closeTarget", targetId=before)
-        attached = self.send("Target.attachToTarget", targetId=self._target, flatten=True)
-        self._session = attached["sessionId"]
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.send(f"{domain}.enable")
-        self.resize(width, height)
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme])
+        self._tabs: dict[str, Tab] = {}
 
     def __enter__(self) -> Chromium:
         return self
@@ -121,28 +99,112 @@ class Chromium:
         os.close(self._out)
         self._profile.cleanup()
 
-    def send(self, method: str, *, timeout_s: float = 60, **params: Any) -> Any:
-        """The result of a call of the protocol."""
+    def tab(self) -> Tab:
+        """A new tab in a profile of its own: nothing is shared with other tabs."""
+        return Tab(self)
+
+    def attach(self, tab: Tab, target: str) -> str:
+        """The session in which a tab is spoken to; what it tells goes to the tab."""
+        session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._tabs[session] = tab
+        return str(session)
+
+    def detach(self, session: str) -> None:
+        """Lets a tab go that is closed."""
+        self._tabs.pop(session, None)
+
+    def post(self, method: str, session: str = "", **params: Any) -> int:
+        """Sends a call of the protocol; its number."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
-        if self._session:
-            message["sessionId"] = self._session
+        if session:
+            message["sessionId"] = session
         os.write(self._out, json.dumps(message).encode() + b"\0")
+        return self._number
+
+    def send(self, method: str, session: str = "", *, timeout_s: float = 60, **params: Any) -> Any:
+        """The result of a call of the protocol."""
+        number = self.post(method, session, **params)
         until = time.monotonic() + timeout_s
         while time.monotonic() < until:
             for answer in self._messages(until - time.monotonic()):
-                if answer.get("id") == self._number:
+                if answer.get("id") == number:
                     if "error" in answer:
                         raise RuntimeError(f"{method}: {answer['error']}")
                     return answer["result"]
         raise TimeoutError(f"{method}: no answer in {timeout_s} s")
 
+    def _messages(self, timeout_s: float) -> list[dict[str, Any]]:
+        ready, _, _ = select.select([self._in], [], [], max(0.0, timeout_s))
+        if not ready:
+            return []
+        read = os.read(self._in, 1 << 20)
+        if not read:
+            raise ConnectionError("Chromium ended")
+        *whole, self._buffer = (self._buffer + read).split(b"\0")
+        found = [json.loads(message) for message in whole]
+        for message in found:
+            if message.get("sessionId") in self._tabs:
+                self._tabs[message["sessionId"]].note(message)
+        return found
+
+
+class Tab:
+    """A tab of the browser; `fresh` puts a new one in its place.
+
+    Attributes:
+        complaints: what the console, the page or its content policy said.
+        requests: id to address, of requests to anywhere but files that the page's content policy
+            let pass.
+    """
+
+    def __init__(self, browser: Chromium) -> None:
+        self._browser = browser
+        self._context = self._session = ""
+        self.fresh()
+
+    def fresh(self, *, width: int = 1280, height: int = 900, dark: bool = False) -> None:
+        """A new tab: nothing of the one before is left, neither settings nor complaints."""
+        self.close()
+        self.complaints: list[str] = []
+        self.requests: dict[str, str] = {}
+        send = self._browser.send
+        self._context = send("Target.createBrowserContext")["browserContextId"]
+        made = send("Target.createTarget", url="about:blank", browserContextId=self._context)
+        self._session = self._browser.attach(self, made["targetId"])
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.send(f"{domain}.enable")
+        self.resize(width, height)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.send("Emulation.setEmulatedMedia", features=[scheme])
+
+    def close(self) -> None:
+        """Closes it, if it is open."""
+        if self._context:
+            self._browser.detach(self._session)
+            self._browser.send("Target.disposeBrowserContext", browserContextId=self._context)
+            self._context = ""
+
+    def send(self, method: str, **params: Any) -> Any:
+        """The result of a call of the protocol."""
+        return self._browser.send(method, self._session, **params)
+
     def open(self, path: Path, *, fragment: str = "") -> float:
-        """Opens a file and waits until its script is done; seconds from the start of loading."""
+        """Opens a report and waits until its script is done; seconds from the start of loading."""
         began = time.monotonic()
-        self.send("Page.navigate", url=path.as_uri() + fragment)
+        self.go(path.as_uri() + fragment)
         self.wait_for("document.documentElement?.dataset.ready !== undefined")
         return time.monotonic() - began
+
+    def go(self, url: str) -> None:
+        """Goes to an address."""
+        self.send("Page.navigate", url=url)
+
+    def reload(self) -> None:
+        """Loads the page again and waits until it is there."""
+        self.run("window.isOld = true")
+        self.send("Page.reload")
+        self.wait_for("window.isOld === undefined && document.readyState === 'complete'")
 
     def run(self, expression: str) -> Any:
         """The value of an expression in the page; a promise is awaited."""
@@ -158,12 +220,22 @@ class Chromium:
         return answer["result"].get("value")
 
     def wait_for(self, expression: str, *, timeout_s: float = 30) -> None:
-        """Waits until the expression is true."""
+        """Waits until the expression is true; one that fails, while a page loads, is not."""
         until = time.monotonic() + timeout_s
-        while not self.run(f"Boolean({expression})"):
+        while not self._holds(expression):
             if time.monotonic() > until:
-                raise TimeoutError(f"never true: {expression}")
+                shown = self.run("document.body ? document.body.innerText : ''")
+                raise TimeoutError(f"never true: {expression}\nshown: {str(shown)[:1500]}")
             time.sleep(0.02)
+
+    def _holds(self, expression: str) -> bool:
+        with contextlib.suppress(RuntimeError):
+            return bool(self.run(f"Boolean({expression})"))
+        return False
+
+    def click(self, selector: str) -> None:
+        """Clicks on an element."""
+        self.run(f"document.querySelector({json.dumps(selector)}).click()")
 
     def type(self, selector: str, text: str) -> None:
         """Types into a field as a person does."""
@@ -173,12 +245,12 @@ class Chromium:
     def press(self, key: str) -> None:
         """Presses one key, such as "Escape" or "Enter"."""
         extra = {"text": "\r"} if key == "Enter" else {}
-        code = {"Enter": 13, "Escape": 27, "Tab": 9}.get(key, 0)
+        code = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowRight": 39}.get(key, 0)
         for kind in ("keyDown", "keyUp"):
             given = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
             self.send("Input.dispatchKeyEvent", **given, **(extra if kind == "keyDown" else {}))
 
-    def resize(self, width: int, height: int) -> None:
+    def resize(self, width: int, height: int = 900) -> None:
         """Sets the window's size in CSS pixels."""
         self.send(
             "Emulation.setDeviceMetricsOverride",
@@ -205,30 +277,19 @@ class Chromium:
         answer = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(answer["data"]))
 
-    def _messages(self, timeout_s: float) -> list[dict[str, Any]]:
-        ready, _, _ = select.select([self._in], [], [], max(0.0, timeout_s))
-        if not ready:
-            return []
-        read = os.read(self._in, 1 << 20)
-        if not read:
-            raise ConnectionError("Chromium ended")
-        *whole, self._buffer = (self._buffer + read).split(b"\0")
-        found = [json.loads(message) for message in whole]
-        for message in found:
-            if message.get("sessionId") == self._session:
-                self._note(message)
-        return found
-
-    def _note(self, message: dict[str, Any]) -> None:
+    def note(self, message: dict[str, Any]) -> None:
+        """Keeps what an event of the browser tells."""
         method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.consoleAPICalled":
             self.complaints.append(f"console: {params['type']}: {json.dumps(params['args'])[:500]}")
         elif method == "Runtime.exceptionThrown":
             self.complaints.append(f"exception: {json.dumps(params['exceptionDetails'])[:800]}")
         elif method == "Log.entryAdded":
-            self.complaints.append(f"log: {params['entry']['text']}")
+            self.complaints.append(f"log: {json.dumps(params['entry'])[:500]}")
         elif method == "Page.javascriptDialogOpening":
-            self.complaints.append(f"dialog: {params['message']}")
+            if params["type"] != "beforeunload":  # which a page asks for that is not saved
+                self.complaints.append(f"dialog: {params['message']}")
+            self._browser.post("Page.handleJavaScriptDialog", self._session, accept=True)
         elif method == "Network.requestWillBeSent":
             url = params["request"]["url"]
             if not url.startswith(("file:", "data:image/", "about:")):

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from chromium import Chromium, Tab, find_chromium
+from postgres_server import PostgresServer, missing
 
 from areopagus.async_runner import new_loop
 
@@ -139,6 +141,38 @@ def _blank_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Figure, "savefig", savefig)
     monkeypatch.setattr(Figure, "draw_without_rendering", lambda self: None)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A running server; the test is skipped, saying why, where there can be none."""
+    pytest.importorskip("pg8000", reason="the driver is missing: pip install 'areopagus[postgres]'")
+    reason = missing()
+    if reason is not None:
+        pytest.skip(reason)
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Chromium]:
+    """The browser; the test is skipped where there is none."""
+    if find_chromium() is None:
+        pytest.skip("no Chromium on this machine")
+    with Chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def tab(chromium: Chromium) -> Iterator[Tab]:
+    """A new tab of the one browser."""
+    opened = chromium.tab()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(scope="session")

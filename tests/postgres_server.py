@@ -56,7 +56,11 @@ class PostgresServer:
 
     def start(self) -> None:
         """Starts it and waits until it answers."""
-        options = f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=''"
+        # Its data need not outlive this machine, only the server.
+        options = (
+            f"-p {self.port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' "
+            "-c fsync=off"
+        )
         self._call(
             "pg_ctl", "-D", self._data, "-l", self.folder / "log", "-w", "-o", options, "start"
         )

@@ -1,4 +1,4 @@
-"""Several nodes of a Ray cluster on loopback addresses of this machine, and a ledger for them."""
+"""Several nodes of a Ray cluster on loopback addresses of this machine."""
 
 from __future__ import annotations
 
@@ -9,26 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 from loopback_cluster import KEY, KEY_VARIABLE, LoopbackCluster
-from postgres_server import PASSWORD, PostgresServer, missing
+from postgres_server import PASSWORD, PostgresServer
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[PostgresServer]:
-    """A PostgreSQL server that the nodes share."""
-    pytest.importorskip("pg8000", reason="the driver is missing: pip install 'areopagus[postgres]'")
-    reason = missing()
-    if reason is not None:
-        pytest.skip(reason)
-    started = PostgresServer()
-    try:
-        started.start()
-        yield started
-    finally:
-        started.remove()
-
-
-@pytest.fixture(scope="session")
-def cluster(server: PostgresServer) -> Iterator[LoopbackCluster]:
+def cluster(postgres: PostgresServer) -> Iterator[LoopbackCluster]:
     """Two nodes and a head; nodes have the key and the password in their environment."""
     # Not imported before the settings stand: Ray reads them once.
     if importlib.util.find_spec("ray") is None:

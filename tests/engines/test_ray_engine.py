@@ -59,8 +59,8 @@ def rows(number: int) -> list[dict[str, str]]:
 
 
 @pytest.fixture
-def address(server: PostgresServer) -> str:
-    return without_password(server.address(f"ray_{next(_schemas)}"))
+def address(postgres: PostgresServer) -> str:
+    return without_password(postgres.address(f"ray_{next(_schemas)}"))
 
 
 def score(

@@ -118,11 +118,11 @@ def test_a_password_on_the_command_line_does_not_enter_the_cluster() -> None:
 
 @pytest.mark.slow
 def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
-    cluster: LoopbackCluster, server: PostgresServer, tmp_path: Path
+    cluster: LoopbackCluster, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     cluster.keep(2)
     priced = {"prices": {"input": 1.0, "output": 1.0}, "max_tokens": 64}
-    address = without_password(server.address("ray_left"))
+    address = without_password(postgres.address("ray_left"))
     with ProviderServer(api_key=KEY) as provider:
         with Panel(model(provider, **priced), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
@@ -139,7 +139,7 @@ def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
 @pytest.mark.slow
 def test_a_defect_in_a_task_is_no_lost_cluster(
     cluster: LoopbackCluster,
-    server: PostgresServer,
+    postgres: PostgresServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -149,7 +149,7 @@ def test_a_defect_in_a_task_is_no_lost_cluster(
     monkeypatch.setattr(ray_engine, "score_shard", broken)
     cluster.keep(1)
     with ProviderServer(api_key=KEY) as provider:
-        address = without_password(server.address("ray_defect"))
+        address = without_password(postgres.address("ray_defect"))
         with Panel(model(provider), ledger=address) as panel:
             engine = RayEngine(cluster.address, driver_ip=HEAD, responses_per_shard=5)
             config = ScoreConfig(out=tmp_path / "run")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from chromium import Chromium, find_chromium
+from chromium import Tab
+from filelock import FileLock
 from report_runs import WrittenReport, make_hostile_run, make_large_run, make_run, plain_verdicts
 
 from areopagus.reports import write_report
@@ -15,35 +17,26 @@ from areopagus.reports import write_report
 
 @pytest.fixture(scope="session")
 def large_report(tmp_path_factory: pytest.TempPathFactory) -> WrittenReport:
-    """10,000 responses by 30 judges, pictures drawn."""
-    run = make_large_run(
-        tmp_path_factory.mktemp("large") / "run", n_responses=10_000, n_personas=10, n_models=3
-    )
-    began = time.monotonic()
-    path = write_report(run)
-    return WrittenReport(path, time.monotonic() - began)
+    """10,000 responses by 30 judges, pictures drawn; one of the suite's processes writes it."""
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    took = place / "large_report.txt"
+    with FileLock(place / "large_report.lock"):
+        if not took.exists():
+            run = make_large_run(
+                place / "large_report", n_responses=10_000, n_personas=10, n_models=3
+            )
+            began = time.monotonic()
+            write_report(run)
+            took.write_text(str(time.monotonic() - began))
+    return WrittenReport(place / "large_report" / "report.html", float(took.read_text()))
 
 
 @pytest.fixture(scope="session")
 def hostile_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of a run full of attacks, pictures drawn."""
     return write_report(make_hostile_run(tmp_path_factory.mktemp("hostile") / "run"))
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Chromium]:
-    if find_chromium() is None:
-        pytest.skip("no Chromium on this machine")
-    with Chromium() as opened:
-        yield opened
-
-
-@pytest.fixture
-def browser(chromium: Chromium) -> Iterator[Chromium]:
-    """A new page in the one browser; whatever test: nothing was asked of the network."""
-    chromium.fresh()
-    yield chromium
-    assert chromium.requests == {}
 
 
 @pytest.fixture
@@ -54,3 +47,10 @@ def plain_run(tmp_path: Path) -> Path:
 @pytest.fixture
 def hostile_run(tmp_path: Path) -> Path:
     return make_hostile_run(tmp_path / "hostile")
+
+
+@pytest.fixture
+def browser(tab: Tab) -> Iterator[Tab]:
+    """A new tab; whatever the test, nothing is asked of the network."""
+    yield tab
+    assert tab.requests == {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from chromium import SMALLEST_LETTERS, Chromium, find_chromium
+from chromium import SMALLEST_LETTERS, Tab, find_chromium
 from hostile_pages import PAGES
 
 pytestmark = [
@@ -17,7 +17,7 @@ pytestmark = [
 
 @pytest.mark.parametrize("kind", list(PAGES))
 def test_hostile_text_stays_text_in_a_page_of_any_kind(
-    kind: str, tmp_path: Path, browser: Chromium
+    kind: str, tmp_path: Path, browser: Tab
 ) -> None:
     browser.fresh(width=390)
     browser.open(PAGES[kind](tmp_path))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import SMALLEST_LETTERS, Chromium, find_chromium
+from chromium import SMALLEST_LETTERS, Tab, find_chromium
 from report_runs import HOSTILE, WrittenReport
 
 from areopagus.reports import (
@@ -47,13 +47,13 @@ def random_text(length: int, seed: int) -> str:
     return random.Random(seed).randbytes(length // 2).hex()
 
 
-def click_and_count(browser: Chromium, expression: str) -> Any:
+def click_and_count(browser: Tab, expression: str) -> Any:
     browser.run(f"{expression}.click()")
     return browser.run(COUNT)
 
 
 def test_ten_thousand_rows_open_sort_filter_and_search(
-    large_report: WrittenReport, browser: Chromium
+    large_report: WrittenReport, browser: Tab
 ) -> None:
     # The best of three: what other work on the machine costs is not the page's. Measured: 1.3 s.
     took = browser.open(large_report.path)
@@ -92,7 +92,7 @@ def test_ten_thousand_rows_open_sort_filter_and_search(
 
 
 def test_a_view_holds_the_texts_and_every_judges_scores(
-    large_report: WrittenReport, browser: Chromium
+    large_report: WrittenReport, browser: Tab
 ) -> None:
     browser.open(large_report.path, fragment="#responses/9999")
     browser.wait_for("document.querySelector('dialog[open] .prose')")
@@ -115,9 +115,7 @@ def test_a_view_holds_the_texts_and_every_judges_scores(
     assert browser.complaints == []
 
 
-def test_links_lead_to_sections_and_views_by_keyboard(
-    hostile_report: Path, browser: Chromium
-) -> None:
+def test_links_lead_to_sections_and_views_by_keyboard(hostile_report: Path, browser: Tab) -> None:
     browser.open(hostile_report)
     for link in range(browser.run("document.querySelectorAll('nav a').length")):
         browser.run(f"document.querySelectorAll('nav a')[{link}].click()")
@@ -132,7 +130,7 @@ def test_links_lead_to_sections_and_views_by_keyboard(
     assert browser.complaints == []
 
 
-def test_hostile_text_stays_text(hostile_report: Path, browser: Chromium) -> None:
+def test_hostile_text_stays_text(hostile_report: Path, browser: Tab) -> None:
     browser.open(hostile_report)
     seen = browser.run(f"{ROWS}.map((row) => row.textContent).join('|')")
     for text in HOSTILE[:4]:
@@ -154,9 +152,7 @@ def test_hostile_text_stays_text(hostile_report: Path, browser: Chromium) -> Non
     assert browser.complaints == []
 
 
-def test_the_policy_stops_what_somebody_puts_into_the_file(
-    plain_run: Path, browser: Chromium
-) -> None:
+def test_the_policy_stops_what_somebody_puts_into_the_file(plain_run: Path, browser: Tab) -> None:
     path = write_report(plain_run, figures=False)
     source = path.read_text(encoding="utf-8")
     attack = (
@@ -170,7 +166,7 @@ def test_the_policy_stops_what_somebody_puts_into_the_file(
     assert browser.requests == {}
 
 
-def test_small_tables_sort_with_undefined_last(hostile_report: Path, browser: Chromium) -> None:
+def test_small_tables_sort_with_undefined_last(hostile_report: Path, browser: Tab) -> None:
     browser.open(hostile_report)
     table = "document.querySelector('#scorecard ~ .scroll table')"
     button = f"{table}.tHead.querySelectorAll('button')[1]"
@@ -182,9 +178,7 @@ def test_small_tables_sort_with_undefined_last(hostile_report: Path, browser: Ch
 
 
 @pytest.mark.parametrize("width", [390, 820, 1280])
-def test_nothing_runs_out_of_the_window(
-    hostile_report: Path, browser: Chromium, width: int
-) -> None:
+def test_nothing_runs_out_of_the_window(hostile_report: Path, browser: Tab, width: int) -> None:
     browser.fresh(width=width, dark=width == 820)
     browser.open(hostile_report)
     assert browser.run("document.documentElement.scrollWidth") <= width
@@ -195,7 +189,7 @@ def test_nothing_runs_out_of_the_window(
     assert browser.complaints == []
 
 
-def test_what_stands_beyond_an_edge_is_announced(hostile_report: Path, browser: Chromium) -> None:
+def test_what_stands_beyond_an_edge_is_announced(hostile_report: Path, browser: Tab) -> None:
     browser.fresh(width=390)
     browser.open(hostile_report)
     wide = "[...document.querySelectorAll('.scroll, .drawing, .records-view')]"
@@ -215,7 +209,7 @@ FIRST_NUMBERS = """[...document.querySelectorAll('.scroll, .records-view')].flat
 
 
 def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
-    hostile_report: Path, browser: Chromium
+    hostile_report: Path, browser: Tab
 ) -> None:
     browser.fresh(width=390)
     browser.open(hostile_report)
@@ -249,7 +243,7 @@ def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
 
 
 def test_a_view_says_that_its_rationales_are_not_in_the_page(
-    tmp_path: Path, browser: Chromium, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, browser: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("areopagus.reports.frame.MOST_PACKED_CHARS", 50_000)
     reasons = [random_text(200_000, seed) for seed in range(2)]
@@ -270,7 +264,7 @@ def test_a_view_says_that_its_rationales_are_not_in_the_page(
 
 
 def test_every_control_has_a_name_and_the_page_its_landmarks(
-    hostile_report: Path, browser: Chromium
+    hostile_report: Path, browser: Tab
 ) -> None:
     browser.open(hostile_report)
     browser.send("Accessibility.enable")
@@ -284,7 +278,7 @@ def test_every_control_has_a_name_and_the_page_its_landmarks(
 
 
 def test_print_has_heads_on_every_page_and_says_how_many_rows_it_holds(
-    large_report: WrittenReport, browser: Chromium, tmp_path: Path
+    large_report: WrittenReport, browser: Tab, tmp_path: Path
 ) -> None:
     browser.open(large_report.path)
     pdf = tmp_path / "report.pdf"
@@ -317,7 +311,7 @@ def test_print_has_heads_on_every_page_and_says_how_many_rows_it_holds(
 
 
 def test_without_script_or_with_an_old_browser_the_page_says_where_the_rows_are(
-    plain_run: Path, browser: Chromium
+    plain_run: Path, browser: Tab
 ) -> None:
     path = write_report(plain_run, figures=False)
     browser.send(

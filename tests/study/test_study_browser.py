@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
 import re
-from collections.abc import AsyncIterator, Iterator
+import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
 import pytest
-from study_browser import Browser, Tab, browser_path
+from chromium import Chromium, Tab
 from study_data import MODELS_PROMPT, quality_of, read_csv, secrets_of, study_rows, truth_of
 from study_process import StudyServer
 
@@ -26,31 +25,7 @@ from areopagus.study import (
     read_packets,
 )
 
-BROWSER = browser_path()
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="there is no Chromium on this machine"),
-]
-
-PICTURES = os.environ.get("AREOPAGUS_PICTURES")
-"""A folder for screenshots to look at; by default none are taken."""
-
-
-@pytest.fixture
-async def browser() -> AsyncIterator[Browser]:
-    assert BROWSER is not None
-    async with Browser(BROWSER) as found:
-        yield found
-
-
-async def picture(tab: Tab, name: str) -> None:
-    if PICTURES:
-        for width in (390, 820, 1280):
-            await tab.size(width, 900, dark=width == 820)
-            await asyncio.sleep(0.2)
-            await tab.picture(Path(PICTURES) / f"{name}-{width}.png")
-        await tab.size(1280)
+pytestmark = pytest.mark.slow
 
 
 # The scores of the page, read off it and clicked into it, as the rater's eye and hand would.
@@ -69,10 +44,10 @@ IS_SAVED = "document.getElementById('saved').textContent === 'Saved'"
 N_RESPONSES = "document.querySelectorAll('.response').length"
 
 
-async def shown_texts(tab: Tab) -> dict[str, str]:
+def shown_texts(tab: Tab) -> dict[str, str]:
     """Label to text, as on the screen."""
     return dict(
-        await tab.run(
+        tab.run(
             "[...document.querySelectorAll('.response')].map((one) => "
             "[one.querySelector('h2').firstChild.textContent.replace('Response ', ''), "
             "one.querySelector('.read .text').innerText])"
@@ -100,7 +75,7 @@ class Person:
         }
 
 
-async def test_a_whole_study(tmp_path: Path, browser: Browser) -> None:
+def test_a_whole_study(tmp_path: Path, chromium: Chromium) -> None:
     built = build_study(
         [study_rows()], raters=6, out=tmp_path / "study", all_models=[MODELS_PROMPT],
         settings=RatingSettings(pause_minutes=0), seed=77,
@@ -110,31 +85,29 @@ async def test_a_whole_study(tmp_path: Path, browser: Browser) -> None:
     server = StudyServer(folder)
     server.start()
     try:
-        tabs = [await browser.tab() for _ in range(2)]
-        await asyncio.gather(
-            rate_in_browser(tabs[0], server, links["rater-01"], Person(folder, "r01"), kills=True),
-            rate_in_browser(tabs[1], server, links["rater-02"], Person(folder, "r02")),
-        )
+        tabs = [chromium.tab() for _ in range(2)]
+        for number, tab in enumerate(tabs, 1):
+            code = f"r0{number}"
+            rater = Person(folder, code)
+            rate_in_browser(tab, server, links[f"rater-0{number}"], rater, kills=number == 1)
         unexpected = [
-            error for tab in tabs for error in tab.errors
+            error for tab in tabs for error in tab.complaints
             if "ERR_CONNECTION_REFUSED" not in error and "net::ERR" not in error
         ]  # fmt: skip
         assert unexpected == []
         for tab in tabs:
-            for request in tab.requests:
-                address = request["request"]["url"]
-                assert address.startswith((server.url, "about:"))
+            for address in tab.requests.values():
+                assert address.startswith(server.url)
                 # The secret travels in a header and in no address.
                 assert not any(secret in address for secret in links.values())
         # No page asks for a file of its own: after the first there are pages and saves alone.
-        asked = [urlsplit(one["request"]["url"]).path for one in tabs[1].requests]
+        asked = [urlsplit(address).path for address in tabs[1].requests.values()]
         # (The first page's icon is fetched whenever the browser has time for it.)
         later = [path for path in asked[asked.index("/api/pages/1") :] if path != "/icon.svg"]
         assert asked.count("/icon.svg") <= 1
         assert set(later) <= {"/api/study", *(f"/api/pages/{n}" for n in range(1, 9))}
-        async with aiohttp.ClientSession() as client:
-            for number in range(3, 7):
-                await rate_by_api(client, server, folder, f"r0{number}", links[f"rater-0{number}"])
+        for number in range(3, 7):
+            rate_by_api(server, Person(folder, f"r0{number}"), links[f"rater-0{number}"])
     finally:
         server.kill()
 
@@ -173,69 +146,68 @@ def calibrated(folder: Path, tmp_path: Path) -> None:
     assert report.people.criteria[0].pairwise.tau.value == pytest.approx(1.0)
 
 
-async def rate_in_browser(
+def rate_in_browser(
     tab: Tab, server: StudyServer, secret: str, person: Person, *, kills: bool = False
 ) -> None:
     """All eight pages of a rater, over two sittings."""
-    await tab.size(1280)
-    await tab.open(f"{server.url}/#{secret}")
-    await tab.wait("document.getElementById('begin') !== null")
+    tab.go(f"{server.url}/#{secret}")
+    tab.wait_for("document.getElementById('begin') !== null")
     if kills:
-        await picture(tab, "overview")
-    await tab.click("#begin")
+        tab.pictures("overview")
+    tab.click("#begin")
     for number in range(1, 9):
-        await tab.wait(f"document.title === 'Question {number} of 8' && {N_RESPONSES} === 6")
-        dimensions = await tab.run(
+        tab.wait_for(f"document.title === 'Question {number} of 8' && {N_RESPONSES} === 6")
+        dimensions = tab.run(
             "[...document.querySelectorAll('fieldset[id^=field-A-]')].map("
             "(one) => one.id.replace('field-A-', ''))"
         )
         assert len(dimensions) == 5
-        html = await tab.run("document.documentElement.outerHTML")
+        html = tab.run("document.documentElement.outerHTML")
         for word in ("expert_", "machine", "quality_floor", "all_models", "-h0", "-m0", "p6", "p7"):
             assert word not in html
-        scores = person.scores(await shown_texts(tab), dimensions)
+        scores = person.scores(shown_texts(tab), dimensions)
         if kills and number == 2:
-            await through_a_crash(tab, server, scores)
+            through_a_crash(tab, server, scores)
         else:
-            await tab.run(RATE % (json.dumps(scores), 99))
-        await tab.wait(IS_SAVED)
-        await check_order(tab, scores)
+            tab.run(RATE % (json.dumps(scores), 99))
+        tab.wait_for(IS_SAVED)
+        check_order(tab, scores)
         if kills and number == 3:
-            await picture(tab, "rated")
+            tab.pictures("rated")
         if kills and number == 4:
             # Done is pressed while nobody answers: the page goes on once the server is back.
-            await asyncio.to_thread(server.kill)
-            await tab.click("#done")
-            await tab.wait("document.getElementById('saved').textContent.startsWith('Not saved')")
-            await asyncio.to_thread(server.start)
+            server.kill()
+            tab.click("#done")
+            tab.wait_for("document.getElementById('saved').textContent.startsWith('Not saved')")
+            server.start()
             continue
-        await tab.click("#done")
-    await tab.wait("document.querySelector('.notice') !== null")
-    assert "through with all questions" in await tab.run("document.body.innerText")
+        tab.click("#done")
+    tab.wait_for("document.querySelector('.notice') !== null")
+    assert "through with all questions" in tab.run("document.body.innerText")
 
 
-async def through_a_crash(tab: Tab, server: StudyServer, scores: dict[str, dict[str, int]]) -> None:
+def through_a_crash(tab: Tab, server: StudyServer, scores: dict[str, dict[str, int]]) -> None:
     """Ten scores are saved; the server is killed; the rest is clicked; the server comes back."""
-    await tab.run(RATE % (json.dumps(scores), 10))
-    await tab.run(
+    tab.run(RATE % (json.dumps(scores), 10))
+    tab.run(
         "(() => { const area = document.getElementById('comment');"
         "area.value = 'page 2: what was written before the server died';"
         "area.dispatchEvent(new Event('input')); })()"
     )
-    await tab.wait(IS_SAVED)
-    await asyncio.to_thread(server.kill)
-    await tab.run(RATE % (json.dumps(scores), 99))
-    await tab.wait("document.getElementById('saved').textContent.startsWith('Not saved')")
-    await asyncio.to_thread(server.start)
-    await tab.wait(IS_SAVED, seconds=40)
+    tab.wait_for(IS_SAVED)
+    server.kill()
+    tab.run(RATE % (json.dumps(scores), 99))
+    tab.wait_for("document.getElementById('saved').textContent.startsWith('Not saved')")
+    server.start()
+    tab.wait_for(IS_SAVED, timeout_s=40)
     # What is on the screen after a reload is what the server has.
-    await tab.reload()
-    await tab.wait(f"document.title === 'Question 2 of 8' && {N_RESPONSES} === 6")
-    assert await tab.run("document.querySelectorAll('input:checked').length") == 30
-    assert "before the server died" in await tab.run("document.getElementById('comment').value")
+    tab.reload()
+    tab.wait_for(f"document.title === 'Question 2 of 8' && {N_RESPONSES} === 6")
+    assert tab.run("document.querySelectorAll('input:checked').length") == 30
+    assert "before the server died" in tab.run("document.getElementById('comment').value")
 
 
-async def check_order(tab: Tab, scores: dict[str, dict[str, int]]) -> None:
+def check_order(tab: Tab, scores: dict[str, dict[str, int]]) -> None:
     """The order on the screen, ties included, is that of the sums."""
     sums = {label: sum(row.values()) for label, row in scores.items()}
     expected = []
@@ -243,30 +215,32 @@ async def check_order(tab: Tab, scores: dict[str, dict[str, int]]) -> None:
         place = 1 + sum(other > sums[label] for other in sums.values())
         is_tied = list(sums.values()).count(sums[label]) > 1
         expected.append(f"{place}{'=' if is_tied else ''} {label} {sums[label]}")
-    shown = await tab.run(
+    shown = tab.run(
         "[...document.querySelectorAll('.ranking li')].map((one) => "
         "[...one.querySelector('button').children].map((part) => part.textContent).join(' '))"
     )
     assert shown == expected
 
 
-async def rate_by_api(
-    client: aiohttp.ClientSession, server: StudyServer, folder: Path, code: str, secret: str
-) -> None:
-    headers = {"Authorization": f"Bearer {secret}"}
-    person = Person(folder, code)
-    async with client.get(f"{server.url}/api/study", headers=headers) as answer:
-        study = await answer.json()
+def rate_by_api(server: StudyServer, person: Person, secret: str) -> None:
+    def ask(path: str, body: Any = None) -> Any:
+        sent = urllib.request.Request(
+            f"{server.url}/api/{path}",
+            data=body and json.dumps(body).encode(),
+            headers={"Authorization": f"Bearer {secret}", "Content-Type": "application/json"},
+            method="PUT" if body else "GET",
+        )
+        with urllib.request.urlopen(sent, timeout=60) as answer:
+            return json.load(answer)
+
+    study = ask("study")
     dimensions = [one["id"] for one in study["rubric"]["dimensions"]]
     for page in study["pages"]:
-        url = f"{server.url}/api/pages/{page['number']}"
-        async with client.get(url, headers=headers) as answer:
-            found = await answer.json()
+        found = ask(f"pages/{page['number']}")
         texts = {one["label"]: one["text"] for one in found["responses"]}
-        body = {"revision": 0, "save_id": "a", "comment": "", "done": True, "active_ms": 5000,
-                "scores": person.scores(texts, dimensions)}  # fmt: skip
-        async with client.put(url, json=body, headers=headers) as answer:
-            assert answer.status == 200, await answer.text()
+        scores = person.scores(texts, dimensions)
+        given = {"revision": 0, "save_id": "a", "comment": "", "done": True, "active_ms": 5000}
+        ask(f"pages/{page['number']}", {**given, "scores": scores})
 
 
 @pytest.fixture
@@ -275,82 +249,72 @@ def server(built: BuiltStudy) -> Iterator[StudyServer]:
         yield found
 
 
-async def test_a_page_is_worked_with_the_keyboard_alone(
-    built: BuiltStudy, server: StudyServer, browser: Browser
+def test_a_page_is_worked_with_the_keyboard_alone(
+    built: BuiltStudy, server: StudyServer, tab: Tab
 ) -> None:
-    tab = await browser.tab()
-    await tab.size(1280)
-    await tab.open(f"{server.url}/#{secrets_of(built.folder)['rater-03']}")
-    await tab.wait("document.getElementById('begin') !== null")
-    await tab.run("document.getElementById('begin').focus()")
+    tab.go(f"{server.url}/#{secrets_of(built.folder)['rater-03']}")
+    tab.wait_for("document.getElementById('begin') !== null")
+    tab.run("document.getElementById('begin').focus()")
 
-    async def press(key: str, code: int, text: str = "") -> None:
-        for kind in ("keyDown", "keyUp"):
-            await tab.send("Input.dispatchKeyEvent", type=kind, key=key, code=key, text=text,
-                           windowsVirtualKeyCode=code)  # fmt: skip
-
-    await press("Enter", 13, "\r")
-    await tab.wait(f"{N_RESPONSES} === 6")
+    tab.press("Enter")
+    tab.wait_for(f"{N_RESPONSES} === 6")
     # Tab on to the first score, then set it with the arrows.
     for _ in range(40):
-        await press("Tab", 9)
-        if await tab.run("document.activeElement.name || ''"):
+        tab.press("Tab")
+        if tab.run("document.activeElement.name || ''"):
             break
-    name = await tab.run("document.activeElement.name")
+    name = tab.run("document.activeElement.name")
     assert name == "A-conceptual_clarity"
     for _ in range(3):
-        await press("ArrowRight", 39)
-    await tab.wait(IS_SAVED)
+        tab.press("ArrowRight")
+    tab.wait_for(IS_SAVED)
     # The first arrow goes from 1, which had the focus and no mark, to 2.
-    assert await tab.run(f"document.querySelector('input[name=\"{name}\"]:checked').value") == "4"
-    unnamed = await tab.run(
+    assert tab.run(f"document.querySelector('input[name=\"{name}\"]:checked').value") == "4"
+    unnamed = tab.run(
         "[...document.querySelectorAll('input, textarea, button, select')].filter((one) => "
         "!(one.labels && one.labels.length) && !one.getAttribute('aria-label') && "
         "!one.textContent.trim()).length"
     )
     assert unnamed == 0
-    assert await tab.run("document.querySelector('fieldset:not(:has(> legend))') === null")
-    assert tab.errors == []
+    assert tab.run("document.querySelector('fieldset:not(:has(> legend))') === null")
+    assert tab.complaints == []
 
 
-async def test_nothing_is_wider_than_the_screen(
-    built: BuiltStudy, server: StudyServer, browser: Browser
-) -> None:
-    tab = await browser.tab()
+def test_nothing_is_wider_than_the_screen(built: BuiltStudy, server: StudyServer, tab: Tab) -> None:
     is_narrow = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     for width in (320, 390, 820, 1280):
-        await tab.size(width)
-        await tab.open("about:blank")
-        await tab.open(f"{server.url}/#{secrets_of(built.folder)['rater-05']}")
-        await tab.wait("document.getElementById('begin') !== null")
-        assert await tab.run(is_narrow), width
-        await tab.click("#begin")
-        await tab.wait(f"{N_RESPONSES} === 6")
-        assert await tab.run(is_narrow), width
-        await tab.click("#show-criteria")
-        await tab.wait("document.querySelector('dialog[open]') !== null")
-        assert await tab.run(is_narrow), width
+        tab.resize(width)
+        tab.go("about:blank")
+        tab.go(f"{server.url}/#{secrets_of(built.folder)['rater-05']}")
+        tab.wait_for("document.getElementById('begin') !== null")
+        assert tab.run(is_narrow), width
+        tab.click("#begin")
+        tab.wait_for(f"{N_RESPONSES} === 6")
+        assert tab.run(is_narrow), width
+        tab.click("#show-criteria")
+        tab.wait_for("document.querySelector('dialog[open]') !== null")
+        assert tab.run(is_narrow), width
 
 
-async def test_a_page_left_open_in_two_windows_shows_what_was_saved(
-    built: BuiltStudy, server: StudyServer, browser: Browser
+def test_a_page_left_open_in_two_windows_shows_what_was_saved(
+    built: BuiltStudy, server: StudyServer, chromium: Chromium
 ) -> None:
     link = f"{server.url}/#{secrets_of(built.folder)['rater-04']}"
-    tabs = [await browser.tab() for _ in range(2)]
+    tabs = [chromium.tab() for _ in range(2)]
     for tab in tabs:
-        await tab.open(link)
-        await tab.wait("document.getElementById('begin') !== null")
-        await tab.click("#begin")
-        await tab.wait(f"{N_RESPONSES} === 6")
+        tab.go(link)
+        tab.wait_for("document.getElementById('begin') !== null")
+        tab.click("#begin")
+        tab.wait_for(f"{N_RESPONSES} === 6")
     click = "document.querySelector('#field-%s-conceptual_clarity input[value=\"%d\"]').click()"
-    await tabs[0].run(click % ("A", 9))
-    await tabs[0].wait(IS_SAVED)
-    await tabs[1].run(click % ("B", 2))
+    tabs[0].run(click % ("A", 9))
+    tabs[0].wait_for(IS_SAVED)
+    tabs[1].run(click % ("B", 2))
     checked = "[...document.querySelectorAll('input:checked')].map((one) => one.name + one.value)"
-    await tabs[1].wait(f"{checked}.join() === 'A-conceptual_clarity9'")
+    tabs[1].wait_for(f"{checked}.join() === 'A-conceptual_clarity9'")
 
 
-async def test_hostile_texts_do_nothing(tmp_path: Path, browser: Browser) -> None:
+def test_hostile_texts_do_nothing(tmp_path: Path, tab: Tab) -> None:
     rows = study_rows(prompts=1, calibration=False)
     attack = '<img src=x onerror="window.hit=1"><script>window.hit=2</script></div>{{7*7}}${7*7}'
     for number, row in enumerate(rows):
@@ -365,62 +329,59 @@ async def test_hostile_texts_do_nothing(tmp_path: Path, browser: Browser) -> Non
     server = StudyServer(built.folder)
     server.start()
     try:
-        tab = await browser.tab()
-        await tab.open(f"{server.url}/#{secrets_of(built.folder)['rater-01']}")
-        await tab.wait("document.getElementById('begin') !== null")
-        await tab.click("#begin")
-        await tab.wait(f"{N_RESPONSES} === 6")
-        assert await tab.run("window.hit === undefined && document.images.length === 0")
-        texts = await shown_texts(tab)
+        tab.go(f"{server.url}/#{secrets_of(built.folder)['rater-01']}")
+        tab.wait_for("document.getElementById('begin') !== null")
+        tab.click("#begin")
+        tab.wait_for(f"{N_RESPONSES} === 6")
+        assert tab.run("window.hit === undefined && document.images.length === 0")
+        texts = shown_texts(tab)
         assert all("<img src=x" in text and "{{7*7}}" in text for text in texts.values())
         # Script cannot be brought in by hand either.
-        await tab.run("try { document.body.innerHTML = '<p>x</p>'; window.hit = 3 } catch { }")
-        assert await tab.run("window.hit === undefined")
+        tab.run("try { document.body.innerHTML = '<p>x</p>'; window.hit = 3 } catch { }")
+        assert tab.run("window.hit === undefined")
         packet = read_packets(built.folder)[0]
         assert set(texts) == set(packet.labels)
     finally:
         server.kill()
 
 
-async def test_a_link_that_is_none_says_so(server: StudyServer, browser: Browser) -> None:
+def test_a_link_that_is_none_says_so(server: StudyServer, tab: Tab) -> None:
     for end in ("", "/#", "/#wrong", "/#%00"):
-        tab = await browser.tab()
-        await tab.open(server.url + end)
-        await tab.wait("document.body.innerText.includes('This link is not known')")
+        tab.fresh()
+        tab.go(server.url + end)
+        tab.wait_for("document.body.innerText.includes('This link is not known')")
 
 
-async def test_a_response_is_written_against_the_clock(tmp_path: Path, browser: Browser) -> None:
+def test_a_response_is_written_against_the_clock(tmp_path: Path, tab: Tab) -> None:
     prompts = [{"prompt_id": f"q{n}", "prompt_text": f"Why is it so, case {n}?"} for n in range(2)]
     built = build_writing(prompts, writers=1, out=tmp_path / "w", seed=1,
                           settings=WritingSettings(minutes=30, pause_minutes=0))  # fmt: skip
     server = StudyServer(built.folder)
     server.start()
     try:
-        tab = await browser.tab()
-        await tab.size(1280)
-        await tab.open(f"{server.url}/#{secrets_of(built.folder)['writer-01']}")
-        await tab.wait("document.getElementById('begin') !== null")
-        await tab.click("#begin")
-        await tab.wait("document.getElementById('start') !== null")
-        assert "case" not in await tab.run("document.body.innerText")
-        await tab.click("#start")
-        await tab.wait("document.querySelector('#text') !== null")
-        assert "Why is it so" in await tab.run("document.body.innerText")
-        await tab.send("Input.insertText", text="Because of four words.")
-        await tab.wait(IS_SAVED)
-        shown = await tab.run("document.querySelector('.meter').innerText")
+        tab.go(f"{server.url}/#{secrets_of(built.folder)['writer-01']}")
+        tab.wait_for("document.getElementById('begin') !== null")
+        tab.click("#begin")
+        tab.wait_for("document.getElementById('start') !== null")
+        assert "case" not in tab.run("document.body.innerText")
+        tab.click("#start")
+        tab.wait_for("document.querySelector('#text') !== null")
+        assert "Why is it so" in tab.run("document.body.innerText")
+        tab.send("Input.insertText", text="Because of four words.")
+        tab.wait_for(IS_SAVED)
+        shown = tab.run("document.querySelector('.meter').innerText")
         assert shown.startswith("4 words of about 400")
         assert re.search(r"(29:\d\d|30:00) left", shown)
-        await picture(tab, "writing")
-        await tab.reload()
-        await tab.wait("document.querySelector('#text')?.value === 'Because of four words.'")
-        await tab.click("#done")
-        await tab.wait("document.querySelector('dialog[open]') !== null")
-        await tab.click("dialog button.main")
-        await tab.wait("document.getElementById('start') !== null")  # the next question
+        tab.pictures("writing")
+        tab.reload()
+        tab.wait_for("document.querySelector('#text')?.value === 'Because of four words.'")
+        tab.click("#done")
+        tab.wait_for("document.querySelector('dialog[open]') !== null")
+        tab.click("dialog button.main")
+        tab.wait_for("document.getElementById('start') !== null")  # the next question
         found = collect_study(built.folder)
         assert [row["response_text"] for row in found.rows] == ["Because of four words."]
-        assert tab.errors == []
+        assert tab.complaints == []
     finally:
         server.kill()
 
