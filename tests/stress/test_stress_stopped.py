@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import areopagus
 from stress_world import StressWorld
-from test_stress_command import areopagus, write_prompts
+from test_stress_command import write_prompts
 
 from areopagus import Panel
 from areopagus.stressing import StressJob, StressRun, stress
@@ -53,7 +54,7 @@ def test_without_any_response_the_report_stands_with_its_counts(
     write_prompts(tmp_path, WORLD)
     with ProviderServer(play) as server:
         write_priced(tmp_path, server.openai_base)
-        done = areopagus(tmp_path, *COMMAND, "--out", "run", "--json", "n.json", *more)
+        done = areopagus(*COMMAND, "--out", "run", "--json", "n.json", *more, folder=tmp_path)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr
     numbers = json.loads((tmp_path / "n.json").read_text())
