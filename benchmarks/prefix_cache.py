@@ -18,7 +18,7 @@ from typing import Any
 from loopback import provider
 
 from areopagus import Panel
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 
 LEAST = 1024
 MODELS = {"openai/gpt-4o-mini": "openai", "anthropic/claude-sonnet-4-5": "anthropic"}

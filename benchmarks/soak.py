@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from areopagus import Run
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.testing import (
     ENVELOPE_FAULTS,
     HTTP_FAULTS,

@@ -15,11 +15,12 @@ from .run_folder import (
     REPORT_FILE,
     RUN_FILE,
     SCORES_FILE,
+    csv_table,
     read_run_file,
     replaced,
 )
-from .run_tables import read_judgments, score_cells
 from .spreadsheets import CsvLines, cut_for_cell, spreadsheet_safe, write_text
+from .tables import read_judgments, score_cells
 
 ExportKind = Literal["csv", "jsonl", "parquet", "scores", "scrub", "xlsx"]
 EXPORT_KINDS: tuple[ExportKind, ...] = get_args(ExportKind)
@@ -140,9 +141,7 @@ def _scrub(folder: Path, record: dict[str, Any], target: Path, *, verbatim: bool
         )
     left_out: dict[str, int] = {}
     total = written = 0
-    with replaced(target) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(SCRUB_COLUMNS)
+    with csv_table(target, SCRUB_COLUMNS) as writer:
         for row in read_judgments(folder):
             total += 1
             status = row["status"]

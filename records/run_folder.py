@@ -15,13 +15,13 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault, StoreError
-from .spreadsheets import writable
+from .spreadsheets import CsvLines, writable
 
 RUN_FILE = "run.json"
 JUDGMENTS_FILE = "judgments.parquet"
@@ -193,6 +193,19 @@ def replaced(target: Path, *, durable: bool = False) -> Iterator[Path]:
         if part is not None:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+@contextmanager
+def csv_table(path: str | Path, header: Iterable[str]) -> Iterator[CsvLines]:
+    """A CSV table to write rows to; it takes its place when all went well, as `replaced`.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    with replaced(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
+        lines = CsvLines(file)
+        lines.write(header)
+        yield lines
 
 
 def _close_to_others(path: Path) -> None:

@@ -17,8 +17,8 @@ from ..errors import InputError, InputFault
 from .readers.cells import ColumnMap, is_missing, read_id, read_text
 from .readers.dispatch import Table, open_table
 from .readers.responses import MAX_TEXT_CHARS
-from .run_folder import replaced
-from .spreadsheets import CsvLines, writable
+from .run_folder import csv_table
+from .spreadsheets import writable
 
 BASELINE = "baseline"
 """The condition of the prompt as it was; no variant has it."""
@@ -125,9 +125,7 @@ def write_variants(path: str | Path, rows: Iterable[VariantRow]) -> None:
     Raises:
         StoreError: where it cannot be written.
     """
-    with replaced(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(VARIANT_COLUMNS)
+    with csv_table(path, VARIANT_COLUMNS) as writer:
         for row in rows:
             writer.write(writable(getattr(row, name)) for name in VARIANT_COLUMNS)
 

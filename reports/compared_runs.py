@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from ..records.run_folder import RUN_FILE, read_run_file
-from ..records.run_tables import read_scores, read_texts
+from ..records.tables import read_scores, read_texts
 
 
 @dataclass(frozen=True, slots=True)

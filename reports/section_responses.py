@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..records.run_tables import read_texts
+from ..records.tables import read_texts
 from .judgment_table import JudgmentTable, read_said
 from .numbers import count, words
 from .parts import Entry, Paragraph, Part, Records, Section, View

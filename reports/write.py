@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from ..errors import InputError, InputFault
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, RUN_FILE, read_run_file
-from ..records.run_tables import read_scores
+from ..records.tables import read_scores
 from .excerpt import excerpt_step, write_excerpt
 from .frame import write_page
 from .panel import panel_page

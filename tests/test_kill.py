@@ -17,7 +17,7 @@ from after_a_kill import repeated
 from processes import Command, until
 
 from areopagus import Run
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.testing import ProviderServer, by_hash
 
 # The same with 3,000 calls and any number of kills is a command: benchmarks/soak.py.

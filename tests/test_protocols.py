@@ -12,7 +12,7 @@ import pytest
 
 from areopagus import Panel, Run, Verdict, load_rubric
 from areopagus.records.ledger import Ledger
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.testing import (
     TRANSIENT_FAULTS,
     Fault,

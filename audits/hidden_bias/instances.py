@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from ...records.run_folder import replaced
-from ...records.spreadsheets import CsvLines, writable
+from ...records.run_folder import csv_table
+from ...records.spreadsheets import writable
 from .answers import Answers, Question
 from .material import ConceptPair
 from .tally import Instance, instances_of, scored_instances
@@ -45,9 +45,7 @@ def write_instances(
         StoreError: the folder cannot be written, or the disk is full.
     """
     number = 0
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(HEADER)
+    with csv_table(path, HEADER) as writer:
         for pair, found in concepts:
             named = (pairs or {}).get(pair)
             concept = (named.concept_one, named.concept_two) if named else ("", "")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from .records.run_folder import REPORT_FILE, read_run_file
-from .records.run_tables import judgment_frame, score_frame
+from .records.tables import judgment_frame, score_frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,7 @@ class Run:
     def judgments(self) -> pd.DataFrame:
         """Every planned judgment, a row each, as judgments.parquet holds them; read anew each time.
 
-        A long run has millions: `records.run_tables.judgment_frame` takes the columns that are
+        A long run has millions: `records.tables.judgment_frame` takes the columns that are
         wanted, and `read_judgments` goes through the rows.
         """
         return judgment_frame(self.path)

@@ -12,7 +12,7 @@ from batch_server import BatchServer
 from areopagus import Panel, Run
 from areopagus.batch import BatchSettings
 from areopagus.experiment.job import run_job
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 
 FAST = BatchSettings(poll_s=0.005)
 GOOD = {

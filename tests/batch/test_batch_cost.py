@@ -12,7 +12,7 @@ from batch_server import BatchServer
 from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings, batch_costs
 from areopagus.cli.results import cost_lines
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 
 
 def test_the_cost_is_that_of_the_batch_where_the_list_has_it(

@@ -15,7 +15,7 @@ from areopagus import InputError, Panel
 from areopagus.batch import BatchSettings
 from areopagus.engines import LocalEngine
 from areopagus.experiment.job import run_job
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.testing import constant
 
 

@@ -13,7 +13,7 @@ import pytest
 from areopagus import InputError, Panel, Run
 from areopagus.calibration import Calibration, apply, calibrate, load, save
 from areopagus.judges.models.request import Request
-from areopagus.records.run_tables import read_scores
+from areopagus.records.tables import read_scores
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (

@@ -28,7 +28,7 @@ from areopagus.experiment.score import ScoreJob
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.readers.responses import ResponseSource
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.testing import ProviderServer
 
 pytestmark = [

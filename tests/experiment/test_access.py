@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from areopagus import InputError, Panel
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, by_hash, constant
 
 ROWS = [

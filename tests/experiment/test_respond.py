@@ -13,8 +13,8 @@ import pytest
 from areopagus import InputError, Panel, ProviderError, StoreError, respond
 from areopagus.experiment.respond import COLUMNS, arespond
 from areopagus.records.readers.responses import ResponseSource
-from areopagus.records.run_tables import read_scores
 from areopagus.records.spreadsheets import CsvLines
+from areopagus.records.tables import read_scores
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import Fault, ProviderServer, ScriptedBackend, constant, respondent
 

@@ -15,7 +15,7 @@ import pytest
 from areopagus import InputError, Panel, ProviderError, Run, RunInterrupted, StoreError
 from areopagus.judges.models.request import Request
 from areopagus.records.run_folder import RunFolder
-from areopagus.records.run_tables import read_judgments, read_scores
+from areopagus.records.tables import read_judgments, read_scores
 from areopagus.testing import ScriptedBackend
 
 GOOD = {

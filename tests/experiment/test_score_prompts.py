@@ -26,7 +26,7 @@ from areopagus import (
     score_prompts,
 )
 from areopagus.async_runner import run_sync
-from areopagus.records.run_tables import read_scores
+from areopagus.records.tables import read_scores
 from areopagus.reports import write_report
 from areopagus.scoring import prompt_score_job
 from areopagus.testing import Fault, ProviderServer, by_hash, flaky, respondent

@@ -16,7 +16,7 @@ from areopagus import Panel
 from areopagus.judges.prompt import ECHO_CHARACTERS, NONCE_LINE, ORDERS, JudgePrompt, nonce_for
 from areopagus.judges.structured import continued
 from areopagus.personas import load_persona
-from areopagus.records.run_tables import read_scores
+from areopagus.records.tables import read_scores
 from areopagus.rubrics import load_rubric
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply
 

@@ -19,7 +19,7 @@ from processes import areopagus
 
 from areopagus import InputError, Panel, Run
 from areopagus.records.export import export_run
-from areopagus.records.run_tables import read_judgments, read_scores
+from areopagus.records.tables import read_judgments, read_scores
 from areopagus.testing import ScriptedBackend
 
 PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}(\.[a-z]{2,7})?")

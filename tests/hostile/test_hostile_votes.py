@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from areopagus import Panel
 from areopagus.judges.parse import Parsed, parse
 from areopagus.judges.schema import ParsedScore, judgment_schema
-from areopagus.records.run_tables import read_judgments
+from areopagus.records.tables import read_judgments
 from areopagus.records.types import Reply, Usage
 from areopagus.testing import ScriptedBackend
 

@@ -20,7 +20,7 @@ from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_wi
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.precision import panel_with_rule, precision_sentences
-from areopagus.records.run_tables import read_judgments, read_scores
+from areopagus.records.tables import read_judgments, read_scores
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 

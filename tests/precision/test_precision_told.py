@@ -27,7 +27,7 @@ from areopagus.precision import (
     reliability_kept,
 )
 from areopagus.records.readers.responses import ResponseSource
-from areopagus.records.run_tables import read_scores
+from areopagus.records.tables import read_scores
 from areopagus.records.types import STATUSES
 from areopagus.testing import ScriptedBackend
 

@@ -21,7 +21,6 @@ from areopagus.records.export import (
     export_run,
     spreadsheet_safe,
 )
-from areopagus.records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, read_judgments
 from areopagus.records.spreadsheets import (
     WORKBOOK_TEXT,
     CsvLines,
@@ -29,6 +28,7 @@ from areopagus.records.spreadsheets import (
     cut_for_cell,
     write_text,
 )
+from areopagus.records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, read_judgments
 from areopagus.testing import ScriptedBackend
 
 GOOD = {name: 5 + place for place, name in enumerate(SCRUB_DIMENSIONS)} | {"abstained": False}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from areopagus.records.run_folder import RUN_FORMAT, RunFolder
-from areopagus.records.run_tables import TableWriter, TextWriter, judgment_schema, score_header
+from areopagus.records.tables import TableWriter, TextWriter, judgment_schema, score_header
 from areopagus.records.types import STATUSES, Judgment, Verdict, count_statuses
 
 CRITERIA = ("conceptual_clarity", "evidential_grounding")

@@ -11,7 +11,7 @@ import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError, StoreError
-from areopagus.records.run_tables import TEXTS_FILE, TextWriter, read_texts
+from areopagus.records.tables import TEXTS_FILE, TextWriter, read_texts
 
 
 def test_texts_come_back_as_they_were(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
 
 
 def test_many_texts_are_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("areopagus.records.run_tables._GROUP_CHARS", 100)
+    monkeypatch.setattr("areopagus.records.tables._GROUP_CHARS", 100)
     writer = TextWriter(tmp_path)
     for k in range(50):
         writer.add(f"r{k}", "the same prompt", f"response {k}")
@@ -128,7 +128,7 @@ def test_a_run_that_breaks_off_leaves_the_texts_that_were_there(
 def test_texts_without_a_letter_are_not_held_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.records.run_tables._GROUP_CHARS", 1000)
+    monkeypatch.setattr("areopagus.records.tables._GROUP_CHARS", 1000)
     writer = TextWriter(tmp_path)
     for k in range(100):
         writer.add(str(k), "", "")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from areopagus.errors import InputError
-from areopagus.records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, SCORE_COLUMNS
+from areopagus.records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS, SCORE_COLUMNS
 from areopagus.records.types import Judgment
 from areopagus.rubrics import RESERVED_IDS, Rubric, Scale, list_rubrics, load_rubric
 from areopagus.rubrics.rubric import RESERVED_STARTS

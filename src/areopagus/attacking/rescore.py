@@ -21,8 +21,8 @@ from ..graphs.screening import screen
 from ..number import Number, as_json, said, undefined, units
 from ..rebuilt import rebuilt
 from ..records.readers.responses import ResponseSource
-from ..records.run_folder import REPORT_FILE, read_run_file, replaced
-from ..records.spreadsheets import CsvLines, writable
+from ..records.run_folder import REPORT_FILE, csv_table, read_run_file
+from ..records.spreadsheets import writable
 from ..records.types import Sample
 from ..reports.frame import Page, write_page
 from ..reports.numbers import shown, span
@@ -424,9 +424,7 @@ def _hash(texts: list[str]) -> str:
 
 
 def _write_table(path: Path, figures: RescoreFigures) -> None:
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        lines = CsvLines(file)
-        lines.write(_COLUMNS)
+    with csv_table(path, _COLUMNS) as lines:
         for row in figures.responses:
             plain = as_json(row) | {
                 "flags": " ".join(row.flags),

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..records.run_tables import read_judgments
+from ..records.tables import read_judgments
 
 Floats = npt.NDArray[np.float64]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..number import Number
-from ..records.run_folder import replaced
-from ..records.spreadsheets import CsvLines
+from ..records.run_folder import csv_table
 from .figures import AttackFigures, Cell
 from .outcomes import FamilyTest
 
@@ -42,9 +41,7 @@ def write_table(path: Path, figures: AttackFigures) -> None:
     Raises:
         StoreError: the folder cannot be written.
     """
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        lines = CsvLines(file)
-        lines.write(COLUMNS)
+    with csv_table(path, COLUMNS) as lines:
         for row in _rows(figures):
             lines.write([_shown(row.get(name)) for name in COLUMNS])
 

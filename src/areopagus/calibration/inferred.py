@@ -8,7 +8,7 @@ from pathlib import Path
 from ..errors import InputError, InputFault
 from ..records.humans import HumanReading, HumanTable
 from ..records.humans.table import TableBuilder
-from ..records.run_tables import read_scores
+from ..records.tables import read_scores
 from ..records.types import OVERALL
 from ..run import Run
 from .material import Material, composite_of, ratings_of, with_unique_ids

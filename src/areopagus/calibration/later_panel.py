@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..records.humans import JudgmentReading, read_judgments
-from ..records.run_tables import read_scores
+from ..records.tables import read_scores
 from ..run import Run
 from .material import responses_of, with_unique_ids
 from .panel_scores import QUORUM, PanelScores, panel_of_run

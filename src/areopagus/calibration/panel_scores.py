@@ -106,7 +106,7 @@ def panel_of_run(
     """
     import pyarrow.parquet as parquet
 
-    from ..records.run_tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
+    from ..records.tables import JUDGMENT_COLUMNS, PROVENANCE_COLUMNS
 
     path = folder / JUDGMENTS_FILE
     names = parquet.read_schema(path).names

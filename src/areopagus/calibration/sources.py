@@ -22,7 +22,7 @@ from ..records.humans import (
 )
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import TEXTS_FILE
-from ..records.run_tables import read_scores
+from ..records.tables import read_scores
 from ..run import Run
 from .material import (
     CalibrationRatings,

@@ -159,15 +159,13 @@ def _audit(
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
     from ..number import units
-    from ..records.run_folder import replaced
-    from ..records.spreadsheets import CsvLines, writable
+    from ..records.run_folder import csv_table
+    from ..records.spreadsheets import writable
     from .display import printable
 
     carried = [name for name in job.audit.item_columns if name != "prompt_id"]
     askings: set[int] = set()
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(["prompt_id", "prompt_text", *carried])
+    with csv_table(path, ["prompt_id", "prompt_text", *carried]) as writer:
         for item in job.plan.items():
             askings.add(item.repeats * job.plan.repeats)
             cells = [item.item_id, item.prompt, *(item.fields.get(name) for name in carried)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, InputFault
-from ..records.run_folder import REPORT_FILE
+from ..records.run_folder import REPORT_FILE, csv_table
 from .display import NarrowCommand
 from .humans import human_options, reading_from
 
@@ -150,13 +150,9 @@ def _applied_lines(found: Applied) -> list[str]:
 
 
 def _write_scores(found: Applied, path: Path) -> None:
-    from ..records.run_folder import replaced
-    from ..records.spreadsheets import CsvLines
 
     names = ("response_id", "prompt_id", "score", "calibrated", "low", "high")
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        lines = CsvLines(file)
-        lines.write(names)
+    with csv_table(path, names) as lines:
         for item in found.scores:
             values = [getattr(item, name) for name in names]
             lines.write(["" if v != v else v for v in values])

@@ -108,17 +108,13 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
     A panel scores it like any responses; `areopagus calibrate --inferred RUN` compares
     what the panel inferred with what the raters had given.
     """
-    from pathlib import Path
 
     from ..records.humans.comments import COMMENT_COLUMNS, justifications
-    from ..records.run_folder import replaced
-    from ..records.spreadsheets import CsvLines
+    from ..records.run_folder import csv_table
 
     reading = reading_from(file, **options).require_sound()
     found = justifications(reading.table, questions=_questions(responses))
-    with replaced(Path(out)) as part, part.open("w", encoding="utf-8", newline="") as text:
-        lines = CsvLines(text)
-        lines.write(COMMENT_COLUMNS)
+    with csv_table(out, COMMENT_COLUMNS) as lines:
         for row in found.rows:
             lines.write([row[name] for name in COMMENT_COLUMNS])
     raters = _units(len({row["rater_id"] for row in found.rows}), "rater")

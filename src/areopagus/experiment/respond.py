@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
-from ..records.run_folder import replaced
-from ..records.spreadsheets import CsvLines, carried_names, writable
+from ..records.run_folder import csv_table
+from ..records.spreadsheets import carried_names, writable
 from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, target_backend
 from .backends import require_access, sorted_models
 from .config import RespondConfig, Track
@@ -349,9 +349,7 @@ class RespondJob(Job[RespondResult]):
         """Asks, and writes the table; what failed is a row of it, counted."""
         self.begin("respond", total=self.n_planned, unit="responses")
         carried = self.summary.columns_carried
-        with replaced(self.path) as part, part.open("w", encoding="utf-8", newline="") as file:
-            writer = CsvLines(file)
-            writer.write([*COLUMNS, *carried_names(carried, COLUMNS)])
+        with csv_table(self.path, [*COLUMNS, *carried_names(carried, COLUMNS)]) as writer:
             answers = ask_each(self._questions(), client, self.wording, self._targets)
             async with aclosing(answers):
                 async for question, answer in answers:

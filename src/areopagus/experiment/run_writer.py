@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ..records.run_tables import TableWriter, TextWriter
+from ..records.tables import TableWriter, TextWriter
 from .record import RunningSummary
 
 if TYPE_CHECKING:

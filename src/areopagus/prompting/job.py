@@ -43,8 +43,8 @@ from ..judges.models.client import Client
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import ResponseFormat
 from ..number import units
-from ..records.run_folder import REPORT_FILE, replaced
-from ..records.spreadsheets import CsvLines, writable
+from ..records.run_folder import REPORT_FILE, csv_table, replaced
+from ..records.spreadsheets import writable
 from .concepts import load_technology_terms
 from .embedding import EmbeddingBackend, Vector, embedding_request, unpacked
 from .map import MAP_FILE, PICTURE, Embedded, PromptMap, draw_map, map_figures
@@ -679,12 +679,9 @@ def _write_map(
 ) -> None:
 
     places: Counter[str] = Counter()
-    with (
-        replaced(job.path / MAP_FILE) as part,
-        part.open("w", encoding="utf-8", newline="") as file,
-    ):
-        writer = CsvLines(file)
-        writer.write(("name", "source", "scenario_id", "generator", "angle", "x", "y"))
+    with csv_table(
+        job.path / MAP_FILE, ("name", "source", "scenario_id", "generator", "angle", "x", "y")
+    ) as writer:
         for item in items:
             x, y = coordinates[item.source][places[item.source]]
             places[item.source] += 1

@@ -17,8 +17,8 @@ from typing import Any
 from ..errors import InputError, InputFault
 from ..records.readers.cells import is_missing
 from ..records.readers.responses import PromptRow, PromptSource
-from ..records.run_folder import RUN_FILE, replaced
-from ..records.spreadsheets import CsvLines, writable
+from ..records.run_folder import RUN_FILE, csv_table
+from ..records.spreadsheets import writable
 
 STUDY_ID = "study_id"
 
@@ -119,9 +119,7 @@ def write_sample(path: str | Path, sample: Sample) -> None:
         StoreError: where it cannot be written.
     """
     names = [name for name in _columns(sample) if name != STUDY_ID]
-    with replaced(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(("prompt_id", "prompt_text", STUDY_ID, *names))
+    with csv_table(path, ("prompt_id", "prompt_text", STUDY_ID, *names)) as writer:
         for one in sample.rows:
             others = (_text(one.row.extra.get(name)) for name in names)
             cells = (one.row.prompt_id, one.row.prompt_text, one.study_id, *others)

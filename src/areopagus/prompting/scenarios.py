@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import InputError, InputFault
 from ..records.readers.cells import ColumnMap, is_missing, read_id, read_text
 from ..records.readers.dispatch import Table, open_table
-from ..records.run_folder import replaced
-from ..records.spreadsheets import CsvLines, writable
+from ..records.run_folder import csv_table
+from ..records.spreadsheets import writable
 
 BBQ, HLE, CONCEPTS, OTHER = "bbq", "hle", "concepts", "other"
 """The sources whose scenarios have a wording of their own; any other name is worded as `other`."""
@@ -78,9 +78,7 @@ def write_scenarios(path: str | Path, rows: Sequence[Scenario]) -> None:
         StoreError: where it cannot be written.
     """
     carried = provenance_columns(rows)
-    with replaced(Path(path)) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write((*SCENARIO_COLUMNS, *carried))
+    with csv_table(path, (*SCENARIO_COLUMNS, *carried)) as writer:
         for row in rows:
             ours = (row.scenario_id, row.source, row.stratum, row.text)
             theirs = (row.provenance.get(name, "") for name in carried)

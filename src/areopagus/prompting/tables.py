@@ -19,8 +19,8 @@ from ..graphs.prompt_construction import (
     vote_passes,
 )
 from ..graphs.prompt_writing import CRITERIA
-from ..records.run_folder import replaced
-from ..records.spreadsheets import CsvLines, carried_names, writable
+from ..records.run_folder import csv_table
+from ..records.spreadsheets import carried_names, writable
 from .scenarios import Scenario, provenance_columns
 from .statistics import PromptQuality, qualities
 
@@ -265,8 +265,6 @@ def _yes(value: object) -> str:
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(header)
+    with csv_table(path, header) as writer:
         for row in rows:
             writer.write(writable(value) for value in row)

@@ -12,8 +12,8 @@ from ..experiment.ask import ModelAnswer, Question, Wording, ask_each
 from ..experiment.respond import answer_cells
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..records.run_folder import replaced
-from ..records.spreadsheets import CsvLines, writable
+from ..records.run_folder import csv_table
+from ..records.spreadsheets import writable
 from .panel_rows import NO_RESPONSE, repeat_of
 from .plan import StressPlan
 from .source import StressResponse
@@ -110,9 +110,7 @@ async def write_answers(
         StoreError: the ledger or the table cannot be written.
     """
     refused: set[str] = set()
-    with replaced(path) as part, part.open("w", encoding="utf-8", newline="") as file:
-        writer = CsvLines(file)
-        writer.write(list(RESPONSE_COLUMNS))
+    with csv_table(path, list(RESPONSE_COLUMNS)) as writer:
         async with aclosing(ask_each(asked, client, wording, targets)) as answers:
             async for question, answer in answers:
                 count(

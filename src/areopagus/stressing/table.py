@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..records.run_folder import JUDGMENTS_FILE
-from ..records.run_tables import read_judgments, read_scores
+from ..records.tables import read_judgments, read_scores
 
 Floats = NDArray[np.float64]
 

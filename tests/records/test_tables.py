@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from areopagus import InputError, Panel, StoreError
 from areopagus.records.export import export_run
-from areopagus.records.run_tables import (
+from areopagus.records.spreadsheets import CsvLines, carried_names
+from areopagus.records.tables import (
     JUDGMENT_COLUMNS,
     PROVENANCE_COLUMNS,
     SCORE_COLUMNS,
@@ -28,7 +29,6 @@ from areopagus.records.run_tables import (
     score_frame,
     score_header,
 )
-from areopagus.records.spreadsheets import CsvLines, carried_names
 from areopagus.records.types import Judgment, Verdict
 from areopagus.testing import ScriptedBackend
 
