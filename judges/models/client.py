@@ -36,6 +36,8 @@ RETRY_AFTER_MOST_S = 60.0
 _LOOK_AGAIN_FIRST_S, _LOOK_AGAIN_MOST_S = 0.05, 1.0
 """Pauses between two looks at whether a call of another process is answered."""
 _USUAL_OUTPUT_TOKENS = 120
+TRY_AGAIN_AFTER_S = 600.0
+"""A backend that was closed lets one call through after so long: a client may live for days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,7 @@ class Client:
         self._on_change = on_change or (lambda: None)
         self._limiters: dict[str, Limiter] = {}
         self._throttled: dict[str, tuple[float, float]] = {}
+        self._closed_at: dict[str, float] = {}
         self._in_flight: dict[str, asyncio.Future[None]] = {}
         self._brought: set[int] = set()
         self._stop = asyncio.Event()
@@ -186,11 +189,14 @@ class Client:
         return BudgetReservation(self.budget)
 
     def limiter(self, backend: Backend) -> Limiter:
-        """The limiter of this backend, the same for all its calls."""
+        """The limiter of this backend; a new one where it was closed and is to be tried again."""
         spec = backend.spec
-        if spec.name not in self._limiters:
+        closed_at = self._closed_at.get(spec.name)
+        is_probing = closed_at is not None and _now() - closed_at >= TRY_AGAIN_AFTER_S
+        if is_probing or spec.name not in self._limiters:
+            self._closed_at.pop(spec.name, None)
             self._limiters[spec.name] = limiter = Limiter(
-                concurrency=spec.concurrency, rpm=spec.rpm, tpm=spec.tpm
+                concurrency=spec.concurrency, rpm=spec.rpm, tpm=spec.tpm, is_probing=is_probing
             )
             if self.stopped:
                 limiter.stop()
@@ -276,11 +282,11 @@ class Client:
         Raises:
             StoppedError: the run is stopping.
         """
-        spec, clock = backend.spec, asyncio.get_running_loop().time
-        patience_ends = clock() + spec.max_wait_s + spec.max_attempts * spec.timeout_s
+        spec = backend.spec
+        patience_ends = _now() + spec.max_wait_s + spec.max_attempts * spec.timeout_s
         pause = _LOOK_AGAIN_FIRST_S
         while await self.ledger.in_flight(key):
-            if clock() > patience_ends:
+            if _now() > patience_ends:
                 return False
             await self.pause(pause)
             pause = min(2 * pause, _LOOK_AGAIN_MOST_S)
@@ -397,14 +403,14 @@ class Client:
         if error.fault == "rate_limit":
             self._slow_down(call, error)
         elif error.fault in CLOSES_BACKEND and not is_about_format(error):
-            _close(call.limiter, error, "not sent")
+            self._close(call, error, "not sent")
         elif error.fault in TRANSIENT:
             call.limiter.server_error()
 
     def _slow_down(self, call: _Call, error: ProviderError) -> None:
         """After a 429; closes a backend that has answered nothing else for `max_wait_s`."""
         name, most = call.backend.spec.name, call.backend.spec.max_wait_s
-        now = asyncio.get_running_loop().time()
+        now = _now()
         since, until = self._throttled.get(name, (now, now))
         if now - until > most:
             since = now  # nobody asked in between
@@ -414,13 +420,21 @@ class Client:
         wait = asked or min(lasted / 4, _BACKOFF_MOST_S)
         call.limiter.throttled(wait)
         self._throttled[name] = since, max(until, now + wait)
-        if lasted + asked > most:
-            _close(
-                call.limiter,
+        if call.limiter.is_probing:
+            self._close(call, error, "given up: still nothing but rate limits")
+        elif lasted + asked > most:
+            self._close(
+                call,
                 error,
                 f"given up: nothing but rate limits for {lasted:.0f} s and {asked:.0f} s more to "
                 f"wait, where max_wait_s is {most:g}",
             )
+
+    def _close(self, call: _Call, error: ProviderError, why: str) -> None:
+        """Lets no further call through to a backend; each is told what the backend said."""
+        detail = f"{why}; the backend said before: {error.detail}"
+        self._closed_at[call.backend.spec.name] = _now()
+        call.limiter.close(lambda: ProviderError(error.fault, detail))
 
     async def _store_failure(self, call: _Call, error: ProviderError) -> None:
         if call.note is None:
@@ -460,10 +474,8 @@ def _may_pass(error: BaseException) -> bool:
     )
 
 
-def _close(limiter: Limiter, error: ProviderError, why: str) -> None:
-    """Lets no further call through to a backend; each is told what the backend said."""
-    detail = f"{why}; the backend said before: {error.detail}"
-    limiter.close(lambda: ProviderError(error.fault, detail))
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _short(key: str) -> int:

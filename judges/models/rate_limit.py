@@ -91,10 +91,22 @@ class Limiter:
         concurrency: int,
         rpm: float | None = None,
         tpm: float | None = None,
+        is_probing: bool = False,
         clock: Callable[[], float] | None = None,
     ) -> None:
+        """Limits that have let nobody through yet.
+
+        Args:
+            concurrency: most calls in flight.
+            rpm, tpm: requests and tokens a minute.
+            is_probing: whether one call goes before all others, to see whether the backend answers
+                again; until it has.
+            clock: seconds, in place of the event loop's.
+        """
         self.most = concurrency
-        self.allowed = float(min(max(START_IN_FLIGHT, concurrency // _START_SHARE), concurrency))
+        start = 1 if is_probing else max(START_IN_FLIGHT, concurrency // _START_SHARE)
+        self.allowed = float(min(start, concurrency))
+        self.is_probing = is_probing
         self.in_flight = 0
         self._at_rates = 0
         self.peak_in_flight = 0
@@ -181,6 +193,7 @@ class Limiter:
 
     def succeeded(self, *, estimated_tokens: float, used_tokens: float | None) -> None:
         """An answer came: room for more, unless a server error was seen just now."""
+        self.is_probing = False
         if used_tokens is not None and self._buckets[1] is not None:
             self._buckets[1].correct(used_tokens - estimated_tokens)
         if self.allowed >= self.most or self._clock() < self._hold_until:

@@ -16,7 +16,7 @@ from simulated_time import in_simulated_time
 
 from areopagus.errors import ProviderError, StoreError
 from areopagus.judges.models.budget import Budget, BudgetSpentError, reserve_usd
-from areopagus.judges.models.client import Client
+from areopagus.judges.models.client import TRY_AGAIN_AFTER_S, Answer, Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
@@ -114,16 +114,16 @@ async def test_a_kill_never_finds_more_notes_than_calls_that_may_be_on_their_way
 ) -> None:
     backend, client = ScriptedBackend("yes", concurrency=16), Client(ledger)
     notes: list[int] = []
-    connection = ledger._writer._connection  # type: ignore[union-attr]
-    transaction = connection.transaction
+    store = ledger._writer._store  # type: ignore[union-attr]
+    transaction = store.transaction
 
     def looked_at(work: Any) -> Any:
         outcome = transaction(work)
-        ((found,),) = connection.rows("SELECT count(*) FROM intents")
+        ((found,),) = store.rows("SELECT count(*) FROM intents")
         notes.append(found)
         return outcome
 
-    monkeypatch.setattr(connection, "transaction", looked_at)
+    monkeypatch.setattr(store, "transaction", looked_at)
     asking = [
         asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
         for n in range(600)
@@ -138,8 +138,8 @@ async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend, client = Slow("yes", concurrency=16), Client(ledger)
-    connection, may_store = ledger._writer._connection, threading.Event()  # type: ignore[union-attr]
-    transaction = connection.transaction
+    store, may_store = ledger._writer._store, threading.Event()  # type: ignore[union-attr]
+    transaction = store.transaction
     loop, is_held = asyncio.get_running_loop(), asyncio.Event()
     sent_before: list[int] = []
 
@@ -150,7 +150,7 @@ async def test_no_more_is_sent_than_may_be_lost_while_answers_wait_to_be_stored(
             may_store.wait(20)
         return transaction(work)
 
-    monkeypatch.setattr(connection, "transaction", held)
+    monkeypatch.setattr(store, "transaction", held)
     asking = [
         asyncio.create_task(client.ask(backend, request(str(n)), client.reservation()))
         for n in range(200)
@@ -579,6 +579,44 @@ def test_a_backend_that_answers_now_and_then_is_not_closed(tmp_path: Path) -> No
             for number in range(8, 12):
                 await client.ask(backend, request(f"{number}?"), client.reservation())
             assert client.counts.answered == 12
+
+    in_simulated_time(run())
+
+
+@pytest.mark.parametrize("fault", ["rate_limit", "authentication", "quota"])
+def test_a_closed_backend_is_tried_again_with_one_call(tmp_path: Path, fault: Any) -> None:
+    state = {"is_well": False}
+
+    async def run() -> None:
+        def answer(_: Request) -> Any:
+            return "yes" if state["is_well"] else ProviderError(fault, "no", retry_after_s=10)
+
+        backend = ScriptedBackend(answer, max_wait_s=60)
+        with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
+            client = Client(ledger)
+
+            async def ends(begin: int) -> list[Any]:
+                asked = [
+                    client.ask(backend, request(f"{n}?"), client.reservation())
+                    for n in range(begin, begin + 40)
+                ]
+                return await asyncio.gather(*asked, return_exceptions=True)
+
+            assert {getattr(end, "fault", "") for end in await ends(0)} == {fault}
+            sent = len(backend.requests)
+            await ends(40)
+            assert len(backend.requests) == sent, "closed"
+            await asyncio.sleep(TRY_AGAIN_AFTER_S)
+            begun = asyncio.get_running_loop().time()
+            assert {getattr(end, "fault", "") for end in await ends(80)} == {fault}
+            assert len(backend.requests) == sent + 1, "one call to see, and closed again"
+            assert asyncio.get_running_loop().time() - begun < 1
+            state["is_well"] = True
+            await ends(120)
+            assert len(backend.requests) == sent + 1
+            await asyncio.sleep(TRY_AGAIN_AFTER_S)
+            assert all(isinstance(end, Answer) for end in await ends(160))
+            assert len(backend.requests) == sent + 41
 
     in_simulated_time(run())
 
