@@ -86,9 +86,9 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
     totals = await coordinator.totals()
     assert totals.counts["sent"] == totals.counts["answered"] == 120
     assert totals.spent == pytest.approx(60.0)
-    account = RunUsage()
-    account.take(totals.usage)
-    assert (account.online.replies, account.online.cost_usd) == (120, pytest.approx(60.0))
+    usage = RunUsage()
+    usage.take(totals.usage)
+    assert (usage.online.replies, usage.online.cost_usd) == (120, pytest.approx(60.0))
     assert totals.peak_in_flight == {"scripted/judge": 4}
     assert totals.given_up == 0
 
