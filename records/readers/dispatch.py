@@ -14,6 +14,7 @@ from typing import Any, Literal, NoReturn, get_args
 from ...errors import InputError, InputFault
 from ..spreadsheets import writable
 from .rows import Cells, FaultSink, Row, checked_header, read_limits
+from .saved_dataset import is_saved_dataset, read_saved_dataset
 
 TableFormat = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
 TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
@@ -67,7 +68,7 @@ def read_rows(
     semicolons or tabs is read with those.
 
     Args:
-        path: the file.
+        path: the file; or a folder that Hugging Face `datasets` saved.
         format: one of `TABLE_FORMATS`; by default the suffix says.
         faults: a list that takes the faults of format (ragged row, malformed JSON line, …), the
             row then being left out; by default the first one is raised.
@@ -76,9 +77,11 @@ def read_rows(
         InputError: at once for a missing file, a folder, an empty file or an unknown suffix; while
             reading for a fault of format where no list was given, or at the `FAULT_LIMIT`th.
     """
-    source = _existing(Path(path))
-    kind = table_format(source, format)
+    source = Path(path)
     sink = FaultSink(source, faults)
+    if source.is_dir() and is_saved_dataset(source):
+        return _counted(read_saved_dataset(source, sink), sink)
+    kind = table_format(_existing(source), format)
     if kind == "jsonl":
         from .text import read_json_lines as reader
     elif kind == "json":

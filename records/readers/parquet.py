@@ -21,7 +21,7 @@ GROUP_LIMIT_BYTES = 4 * 1024**3
 """Largest row group, unpacked: writers make groups of 64 MB to 1 GB, and a page of every column of
 a group is in memory at once."""
 
-_BATCH_ROWS = 64
+BATCH_ROWS = 64
 """Most rows read at a time: one may carry whole essays, and more would hardly be faster."""
 
 _BATCH_BYTES = 16 * 1024 * 1024
@@ -48,32 +48,44 @@ def read_parquet(path: Path, sink: FaultSink) -> Iterator[Row]:
         sink.report(None, f"not readable as Parquet: {error}")
         return
     with file:
-        if not _is_sound(file, sink):
-            return
-        limits = read_limits()
-        number = n_bytes = 0
-        try:
-            for batch in _batches(file):
-                # A damaged file may point beyond its dictionary, where Arrow reads what lies there.
-                batch.validate(full=True)
-                sizes = _cell_sizes(batch)
-                n_bytes += int(sizes.sum())
-                fault = limits.bytes_fault(n_bytes)
-                if fault is not None:
-                    sink.report(number + 1, fault)
-                    return
-                is_kept = [
-                    _is_within_limits(number + place, sizes[:, place - 1], batch.schema.names, sink)
-                    for place in range(1, len(batch) + 1)
-                ]
-                kept = iter((batch if all(is_kept) else batch.filter(is_kept)).to_pylist())
-                for is_read in is_kept:
-                    number += 1
-                    if is_read:
-                        values = {name: plain_value(value) for name, value in next(kept).items()}
-                        yield Row(number, values)
-        except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
-            sink.report(number + 1, f"the Parquet data are broken: {error}")
+        if _is_sound(file, sink):
+            yield from read_batches(_batches(file), sink, "Parquet")
+
+
+def read_batches(batches: Iterator[Any], sink: FaultSink, kind: str) -> Iterator[Row]:
+    """Returns the rows of Arrow's batches; what is broken or beyond the limits is a fault.
+
+    Args:
+        batches: small ones: each is in memory whole.
+        sink: takes the faults.
+        kind: what the data are called.
+    """
+    import pyarrow as pa
+
+    limits = read_limits()
+    number = n_bytes = 0
+    try:
+        for batch in batches:
+            # A damaged file may point beyond its dictionary, where Arrow reads whatever lies there.
+            batch.validate(full=True)
+            sizes = _cell_sizes(batch)
+            n_bytes += int(sizes.sum())
+            fault = limits.bytes_fault(n_bytes)
+            if fault is not None:
+                sink.report(number + 1, fault)
+                return
+            is_kept = [
+                _is_within_limits(number + place, sizes[:, place - 1], batch.schema.names, sink)
+                for place in range(1, len(batch) + 1)
+            ]
+            kept = iter((batch if all(is_kept) else batch.filter(is_kept)).to_pylist())
+            for is_read in is_kept:
+                number += 1
+                if is_read:
+                    values = {name: plain_value(value) for name, value in next(kept).items()}
+                    yield Row(number, values)
+    except (pa.ArrowException, OSError, ValueError, OverflowError, TypeError) as error:
+        sink.report(number + 1, f"the {kind} data are broken: {error}")
 
 
 def _is_sound(file: Any, sink: FaultSink) -> bool:
@@ -116,7 +128,7 @@ def _batches(file: Any) -> Iterator[Any]:
     """Returns the rows in Arrow's batches, of about `_BATCH_BYTES` where the rows are large."""
     for group in range(file.metadata.num_row_groups):
         mean = max(_bytes_of_row(file, group), 1)
-        rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // mean))
+        rows = min(BATCH_ROWS, max(1, _BATCH_BYTES // mean))
         yield from file.iter_batches(batch_size=rows, row_groups=[group])
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -115,6 +116,45 @@ class Dataset:
 
     def __iter__(self) -> Iterator[dict[str, object]]:
         return iter(self._rows)
+
+
+def saved(folder: Path, rows: list[dict[str, object]]) -> Path:
+    """A folder as `Dataset.save_to_disk` of `datasets` 5.2 makes it."""
+    folder.mkdir(parents=True)
+    table = pa.Table.from_pylist(rows)
+    names = []
+    for place, part in enumerate((table.slice(0, 2), table.slice(2))):
+        names.append(f"data-{place:05}-of-00002.arrow")
+        with pa.ipc.new_stream(str(folder / names[-1]), table.schema) as stream:
+            stream.write_table(part)
+    (folder / "dataset_info.json").write_text("{}")
+    (folder / "state.json").write_text(
+        json.dumps({"_data_files": [{"filename": name} for name in names], "_split": "train"})
+    )
+    return folder
+
+
+def test_a_saved_data_set_is_read_from_its_folder(tmp_path: Path) -> None:
+    rows = [record(response_id=f"r{number}", topic=number) for number in range(200)]
+    folder = saved(tmp_path / "set" / "train", rows)
+    with ResponseSource(folder) as source, ResponseSource(rows) as same:
+        assert source.check().fingerprint == same.check().fingerprint
+        assert [row.extra for row in source.rows()] == [row.extra for row in same.rows()]
+    (tmp_path / "set" / "dataset_dict.json").write_text('{"splits": ["train"]}')
+    assert f"holds the splits train: name one, as {folder}" in messages(tmp_path / "set")[0]
+    (folder / "data-00001-of-00002.arrow").write_bytes(b"no stream")
+    assert "the Arrow data are broken" in messages(folder)[0]
+    (folder / "state.json").write_text("[]")
+    assert "not readable as a saved data set" in messages(folder)[0]
+    assert "is a folder; name a file" in messages(tmp_path)[0]
+
+
+def test_a_folder_that_the_library_saved_is_read(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = [record(response_id=f"r{number}", topic=number) for number in range(3)]
+    datasets.Dataset.from_list(rows).save_to_disk(tmp_path / "set")
+    with ResponseSource(tmp_path / "set") as source, ResponseSource(rows) as same:
+        assert source.check().fingerprint == same.check().fingerprint
 
 
 @pytest.mark.parametrize(
