@@ -5,7 +5,7 @@ Names are resolved when they are first used: scoring a run loads none of what ca
 
 from __future__ import annotations
 
-from ..lazy import late_names
+from ..lazy import lazy_imports
 
 # These bear the names of their modules: once such a module is imported, by anybody, the package's
 # attribute is the module, unless the function has been bound here. They and what they import take
@@ -247,4 +247,4 @@ __all__ = [
     "wilson",
 ]
 
-__getattr__, __dir__ = late_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)

@@ -108,22 +108,23 @@ class _Parts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._stack = ExitStack()
+        self._places = ExitStack()
+        self._writers = ExitStack()
 
     def parquet(self, name: str, schema: Any) -> Any:
         """A writer of a Parquet table."""
         import pyarrow.parquet as parquet
 
-        part = self._stack.enter_context(replaced(self.folder / name))
+        part = self._places.enter_context(replaced(self.folder / name))
         writer = parquet.ParquetWriter(part, schema, compression="zstd")
-        self._stack.callback(writer.close)
+        self._writers.callback(writer.close)
         return writer
 
     def csv(self, name: str) -> CsvLines:
         """A writer of a CSV table."""
-        part = self._stack.enter_context(replaced(self.folder / name))
+        part = self._places.enter_context(replaced(self.folder / name))
         handle = part.open("w", encoding="utf-8", newline="")
-        return CsvLines(self._stack.enter_context(handle))
+        return CsvLines(self._writers.enter_context(handle))
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -142,16 +143,21 @@ class _Parts:
             stack.pop_all()
 
     def close(self) -> None:
-        """Puts the files in place."""
+        """Puts the files in place, once all are closed: the last bytes of one may find the disk
+        full, and the tables of a folder belong together.
+        """
         with self.writing():
-            self._stack.close()
+            self._writers.close()
+            self._places.close()
 
     def abandon(self) -> None:
         """Drops what was written; files that were there before stay as they are."""
         error = _AbandonedError()
         # The disk may be as full for the last bytes as it was for those before.
         with suppress(OSError, StoreError):
-            self._stack.__exit__(type(error), error, None)
+            self._writers.close()
+        with suppress(OSError, StoreError):
+            self._places.__exit__(type(error), error, None)
 
 
 class TableWriter:
@@ -174,8 +180,6 @@ class TableWriter:
         self._carried = tuple(carried)
         header += carried_names(carried, header)
         self._rows: list[Judgment] = []
-        # Both are closed before either takes its place: the last bytes of one may find the disk
-        # full, and the tables of a folder belong together.
         self._parts = _Parts(folder)
         with self._parts.opening():
             self._csv = self._parts.csv(SCORES_FILE)

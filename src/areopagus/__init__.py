@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .lazy import late_names
+from .lazy import lazy_imports
 
 _HOME = {
     "AreopagusError": ".errors",
@@ -105,7 +105,7 @@ __all__ = [
 ]
 
 
-_find, __dir__ = late_names(__name__, _HOME)
+_find, __dir__ = lazy_imports(__name__, _HOME)
 
 
 def __getattr__(name: str) -> Any:

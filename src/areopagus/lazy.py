@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def late_names(
+def lazy_imports(
     package: str, homes: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package.

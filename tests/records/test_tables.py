@@ -369,6 +369,29 @@ def test_a_disk_that_is_full_at_the_end_changes_neither_table(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+def test_last_scores_that_find_the_disk_full_change_neither_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = writer(tmp_path)
+    tables.add(verdict("old"))
+    tables.close()
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    class Full(io.StringIO):
+        def close(self) -> None:  # what a file holds back is written when it is closed
+            super().close()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "open", lambda *_, **__: Full(newline=""))
+    tables = writer(tmp_path)
+    monkeypatch.undo()
+    tables.add(verdict("new"))
+    with pytest.raises(StoreError, match="No space left"):
+        tables.close()
+    tables.abandon()
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_a_run_on_a_full_disk_ends_in_one_error_and_goes_on_later_without_a_call(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ Names are resolved when they are first used: the report of a run needs a corner 
 
 from __future__ import annotations
 
-from ..lazy import late_names
+from ..lazy import lazy_imports
 
 _HOME = {
     "RESULT_FORMAT": ".result",
@@ -37,4 +37,4 @@ __all__ = [
     "write_figures",
 ]
 
-__getattr__, __dir__ = late_names(__name__, _HOME)
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)
