@@ -305,6 +305,16 @@ def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
+def test_every_test_that_a_page_names_is_there() -> None:
+    pages = [*PAGES, ROOT / "SECURITY.md", ROOT / "benchmarks" / "README.md"]
+    named = {
+        name
+        for page in pages
+        for name in re.findall(r"\btests/[\w/]+(?:\.py)?", page.read_text(encoding="utf-8"))
+    }
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
 # The set-up commands -----------------------------------------------------------------------------
 
 
