@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -29,19 +29,6 @@ _STATUSES: tuple[VariantRowStatus, ...] = get_args(VariantRowStatus)
 Origin = Literal["generated", "edited by hand", "supplied"]
 """`supplied`: nothing is known of a text that a model wrote before."""
 
-VARIANT_COLUMNS = (
-    "prompt_id",
-    "condition",
-    "prompt_text",
-    "baseline_text",
-    "rewriter",
-    "reviewer",
-    "status",
-    "reasons",
-    "checks",
-    "edited",
-    "generated_sha256",
-)
 _REQUIRED = ("prompt_id", "condition", "prompt_text")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SHOWN = 80
@@ -75,6 +62,9 @@ class VariantRow:
     edited: Origin = "generated"
     generated_sha256: str = ""
     line: int = 0
+
+
+VARIANT_COLUMNS = tuple(field.name for field in fields(VariantRow) if field.name != "line")
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, read_document
@@ -111,28 +111,14 @@ Layout = Literal[
 ]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
-OwnColumn = Literal[
-    "rater_id",
-    "prompt_id",
-    "response_id",
-    "criterion",
-    "kind",
-    "value",
-    "score",
-    "rank",
-    "duration_s",
-    "time",
-    "comment",
-    "item_type",
-    "item_role",
-    "blinded_label",
-    "source",
-    "model",
-    "domain",
-    "persona",
-    "status",
-    "abstained",
-]
+
+def _own_column(name: str) -> str:
+    if name not in SYNONYMS:
+        raise ValueError(f"must be one of {', '.join(SYNONYMS)}")
+    return name
+
+
+OwnColumn = Annotated[str, AfterValidator(_own_column)]
 
 
 class Criterion(BaseModel):

@@ -112,7 +112,7 @@ def make_plan(
     plan = Plan(
         shape=shape,
         context={name: named[name] for name in _CONTEXT if name in named},
-        constants={str(ours): text for ours, text in column_map.constants.items()},
+        constants=dict(column_map.constants),
         ratings=tuple(ratings),
         extra={name: named[name] for name in JUDGES_ONLY if name in named and for_judges},
         duration=named.get("duration_s"),
@@ -131,7 +131,7 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _named(column_map: HumanColumns, found: Sequence[str], *, for_judges: bool) -> dict[str, str]:
-    given: dict[str, str] = {str(ours): theirs for ours, theirs in column_map.columns.items()}
+    given = dict(column_map.columns)
     spoken_for = {item.column for item in column_map.items} | set(column_map.criteria)
     for columns in (column_map.item_columns, column_map.rater_columns):
         spoken_for |= set(columns) if columns != "rest" else set()

@@ -15,21 +15,6 @@ if TYPE_CHECKING:
 Kind = Literal["score", "rank"]
 """A score grows with quality; of ranks 1 is best, and ties are allowed."""
 
-TEXT_COLUMNS = (
-    "rater_id",
-    "prompt_id",
-    "response_id",
-    "criterion",
-    "time",
-    "comment",
-    "item_type",
-    "item_role",
-    "blinded_label",
-    "source",
-    "model",
-    "domain",
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Coded:
@@ -179,6 +164,10 @@ class HumanTable:
             columns[field.name] = column.texts() if isinstance(column, Coded) else column
         columns["kind"] = np.where(columns.pop("is_rank"), "rank", "score")
         return pd.DataFrame(columns)
+
+
+TEXT_COLUMNS = tuple(field.name for field in fields(HumanTable) if field.type == "Coded")
+"""The columns of texts."""
 
 
 def _renumbered(codes: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
