@@ -10,7 +10,7 @@ from typing import Any
 from ...errors import InputError, InputFault
 from ..readers.cells import is_missing, read_id
 from ..readers.dispatch import read_rows
-from ..readers.rows import Cells, Excluded, FaultSink, Row, checked_header
+from ..readers.rows import Cells, Excluded, FaultSink, Row, checked_header, named_rows
 from ..readers.text import parse_json
 from .columns import known_columns
 from .human_file import HumanFile, Opened
@@ -53,7 +53,7 @@ def _qualtrics_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | Ex
         if any("ImportId" in str(cell) for cell in waiting[place - 1].values):
             waiting = waiting[place:]
             break
-    for line, values in _named(itertools.chain(waiting, rows), names, sink):
+    for line, values in named_rows(itertools.chain(waiting, rows), names, sink):
         # With numeric codes a preview is 1 and an unfinished answer 0.
         if str(values.get("Status", "")) in ("Survey Preview", "1"):
             yield Excluded(line, "survey preview")
@@ -86,7 +86,7 @@ def _limesurvey_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | E
     names = checked_header(Cells(header.line, [_code(str(cell)) for cell in header.values]), sink)
     if names is None:
         return
-    for line, values in _named(rows, names, sink):
+    for line, values in named_rows(rows, names, sink):
         if not str(values.get("submitdate", "")).strip():
             yield Excluded(line, "not submitted")
             continue
@@ -96,14 +96,6 @@ def _limesurvey_rows(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row | E
 
 def _code(name: str) -> str:
     return name.partition(". ")[0]
-
-
-def _named(rows: Iterable[Cells], names: list[str], sink: FaultSink) -> Iterator[Row]:
-    for line, cells in rows:
-        if len(cells) != len(names):
-            sink.report(line, f"must have {len(names)} cells as the header has, got {len(cells)}")
-            continue
-        yield Row(line, dict(zip(names, cells, strict=True)))
 
 
 _TASK_ANSWERS = "Answer.taskAnswers"

@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from ...errors import InputError, InputFault
 from ..spreadsheets import writable
-from .rows import Cells, FaultSink, Row, checked_header, read_limits
+from .rows import Cells, FaultSink, Row, checked_header, named_rows, read_limits
 from .saved_dataset import is_saved_dataset, read_saved_dataset
 
 TableFormat = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
@@ -129,12 +129,7 @@ def _named(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row]:
     names = checked_header(header, sink)
     if names is None:
         return
-    width = len(names)
-    for line, cells in rows:
-        if len(cells) != width:
-            sink.report(line, f"must have {width} cells as the header has, got {len(cells)}")
-            continue
-        yield Row(line, dict(zip(names, cells, strict=True)))
+    yield from named_rows(rows, names, sink)
 
 
 def _cells(source: Path, kind: TableFormat, sink: FaultSink) -> Iterator[Cells]:

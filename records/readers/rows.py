@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -148,3 +149,12 @@ def checked_header(header: Cells, sink: FaultSink) -> list[str] | None:
                 header.line, f"the name stands twice in the header (columns {shown})", field=name
             )
     return names if sink.n_reported == before else None
+
+
+def named_rows(rows: Iterable[Cells], names: Sequence[str], sink: FaultSink) -> Iterator[Row]:
+    """Returns the rows below a header; one of another width is a fault and left out."""
+    for line, cells in rows:
+        if len(cells) != len(names):
+            sink.report(line, f"must have {len(names)} cells as the header has, got {len(cells)}")
+            continue
+        yield Row(line, dict(zip(names, cells, strict=True)))
