@@ -38,14 +38,19 @@ class Finished:
 
 
 class Command:
-    """`areopagus ARGUMENTS` at work in a folder; in most that a test needs like a `Popen`."""
+    """`areopagus ARGUMENTS` at work in a folder; in most that a test needs like a `Popen`.
 
-    def __init__(self, *arguments: object, folder: Path, home: Path | None = None) -> None:
+    With `code`, a script that is at work in the place of `areopagus`.
+    """
+
+    def __init__(
+        self, *arguments: object, folder: Path, home: Path | None = None, code: str | None = None
+    ) -> None:
         self._files = Path(tempfile.mkdtemp())
         weakref.finalize(self, shutil.rmtree, self._files)
         environment = {"AREOPAGUS_HOME": str(home or folder / "home"), "COLUMNS": "80"}
         given = tuple(map(str, arguments))
-        self.process = forked(_run, given, folder, environment, self._files)
+        self.process = forked(_run, code, given, folder, environment, self._files)
 
     @property
     def returncode(self) -> int | None:
@@ -149,13 +154,20 @@ def _call(
 
 
 def _run(
-    arguments: tuple[str, ...], folder: Path, environment: dict[str, str], written: Path
+    code: str | None,
+    arguments: tuple[str, ...],
+    folder: Path,
+    environment: dict[str, str],
+    written: Path,
 ) -> None:
-    from areopagus.cli.main import main
-
     os.chdir(folder)
     os.environ |= environment
     for number, name in ((1, "stdout"), (2, "stderr")):
         os.dup2(os.open(written / name, os.O_WRONLY | os.O_CREAT), number)
     sys.argv = ["areopagus", *arguments]
-    main()
+    if code is None:
+        from areopagus.cli.main import main
+
+        main()
+    else:
+        exec(compile(code, "script", "exec"), {"__name__": "__main__"})

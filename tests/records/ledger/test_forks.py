@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from postgres_server import PostgresServer
+from processes import Command
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 
@@ -48,13 +47,7 @@ def forked(work):
 
 def said(script: str, *places: str, home: Path) -> str:
     """What a process and its forks print; one that hangs is ended."""
-    done = subprocess.run(
-        [sys.executable, "-c", _WORLD + script, *places],
-        env={**os.environ, "AREOPAGUS_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = Command(*places, folder=home, home=home, code=_WORLD + script).finished()
     assert done.returncode == 0, done.stderr
     return done.stdout
 

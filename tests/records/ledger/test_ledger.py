@@ -7,10 +7,7 @@ import contextlib
 import itertools
 import os
 import random
-import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from dataclasses import replace
@@ -19,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from processes import Command, until
 
 from areopagus.errors import InputError, StoreError
 from areopagus.records.ledger import CallRecord, Ledger, default_path
@@ -349,12 +347,7 @@ async def test_a_damaged_ledger_is_one_clear_error(path: Path) -> None:
 
 
 def test_a_full_disk_reaches_everybody_who_waits_and_keeps_what_is_stored(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _FULL_DISK, str(tmp_path / "ledger.sqlite")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = Command(tmp_path / "ledger.sqlite", folder=tmp_path, code=_FULL_DISK).finished()
     assert done.returncode == 0, done.stderr
     told = done.stdout.split()
     assert told[0] == "StoreError"
@@ -383,11 +376,11 @@ async def main():
     size = os.path.getsize(sys.argv[1] + "-wal")
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
     big = await asyncio.gather(*(pay(n, 100_000) for n in range(20, 40)), return_exceptions=True)
-    print(*{type(e).__name__ for e in big}, len(big))
+    print(*{type(e).__name__ for e in big}, len(big), flush=True)
     try:
         await pay(99)
     except StoreError as error:
-        print(type(error).__name__)
+        print(type(error).__name__, flush=True)
 
 asyncio.run(main())
 os._exit(0)
@@ -402,14 +395,14 @@ with Ledger.open(sys.argv[1]) as ledger:
 """
 
 
-async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(place: Place) -> None:
+async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(
+    place: Place, tmp_path: Path
+) -> None:
     """Each sees all that is stored, and what is stored after it went is not lost in a kill."""
 
     async def visit() -> str:
-        visitor = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", _VISITOR, str(place), stdout=asyncio.subprocess.PIPE
-        )
-        return (await visitor.communicate())[0].decode().strip()
+        visitor = Command(place, folder=tmp_path, code=_VISITOR)
+        return (await asyncio.to_thread(visitor.finished)).stdout.strip()
 
     with Ledger.open(place) as ledger:
         for number in range(3):
@@ -443,42 +436,30 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(place: Place) -> None:
+def test_killed_at_any_instant_a_ledger_holds_all_that_finish_returned_for(
+    place: Place, tmp_path: Path
+) -> None:
     chance = random.Random(7)
     Ledger.open(place).close()
     promised: list[int] = []
     for turn in range(20):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _WRITER, str(place), str(1_000_000 * turn)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        promised.append(int(process.stdout.readline()))  # it is at work now
+        process = Command(place, 1_000_000 * turn, folder=tmp_path, code=_WRITER)
+        until(lambda process=process: "\n" in process.written("stdout"))  # it is at work now
         time.sleep(chance.uniform(0.0, 0.08))
-        process.send_signal(signal.SIGKILL)
-        promised.extend(int(line) for line in process.stdout.read().splitlines()[:-1])
-        process.wait()
-        process.stdout.close()
+        process.kill()
+        *lines, _ = process.written("stdout").split("\n")
+        promised += map(int, lines)
     with Ledger.open(place) as ledger:
         assert len(ledger.lookup([key(n) for n in promised])) == len(promised)
         assert ledger.abandoned() <= 20 * 8
 
 
 @pytest.mark.slow
-def test_four_processes_write_one_ledger_at_once(place: Place) -> None:
+def test_four_processes_write_one_ledger_at_once(place: Place, tmp_path: Path) -> None:
     code = _WRITER.replace("while True:", "for _ in range(40):")
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(place), str(10_000 * n)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        for n in range(4)
-    ]
+    processes = [Command(place, 10_000 * n, folder=tmp_path, code=code) for n in range(4)]
     for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors.decode()
+        process.ended()
     assert ledger_stats(place).backends[0].calls == 4 * 40 * 8
 
 
