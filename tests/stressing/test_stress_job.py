@@ -131,10 +131,10 @@ def test_the_judges_can_be_shown_the_baseline_prompt_of_every_variant(bench: Ben
     assert run.record["identity"]["plan"]["judged_prompt"] == "baseline"
 
 
-def test_a_rerun_asks_nothing_and_says_the_same(bench: Bench) -> None:
-    first = bench.stress()
-    figures = first.figures
+def test_a_rerun_needs_no_endpoint_and_says_the_same(bench: Bench) -> None:
+    figures = bench.stress().figures
     sent = bench.server.counts.total
+    bench.server.stop()
     again = bench.stress()
     assert bench.server.counts.total == sent
     assert again.figures == figures
@@ -160,13 +160,6 @@ def test_a_dry_run_sends_nothing_and_counts_what_will_be_sent(bench: Bench) -> N
     bench.stress()
     assert bench.server.counts.total == sum(before.values())
     assert sum(rehearsed().values()) == 0
-
-
-def test_a_rerun_needs_no_endpoint(bench: Bench) -> None:
-    first = bench.stress()
-    figures = first.figures
-    bench.server.stop()
-    assert bench.stress().figures == figures
 
 
 def test_an_endpoint_that_is_not_there_is_found_before_anything_is_spent(bench: Bench) -> None:
