@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, get_args
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -27,11 +27,14 @@ from .generate import (
     Checked,
     Fault,
     Generated,
+    GenerateState,
     Generation,
     RepairRequest,
     WritingTask,
     ask,
+    build_generate_graph,
     generate,
+    merged,
     run_graph,
     sum_of,
 )
@@ -240,20 +243,20 @@ class ConceptWork:
 
 
 class ConceptState(TypedDict, total=False):
-    """What the graph carries; all of it JSON-like."""
+    """What the graph carries; all of it JSON-like.
+
+    `raw` are the concepts as first written, `concepts` those kept, `unsuitable` why neither is.
+    `opening` is the scene with its first ending, `generated` what the generate graph made of it,
+    `calls` what became of the steps before.
+    """
 
     summary: str
     raw: dict[str, str]
     concepts: dict[str, str]
-    is_refined: bool
-    question: dict[str, str]
-    faults: list[list[str]]
-    first_faults: list[list[str]]
-    ended: str
-    step: str
-    detail: str
-    calls: int
-    cost_usd: float | None
+    unsuitable: str
+    opening: dict[str, str]
+    generated: GenerateState
+    calls: Annotated[dict[str, dict[str, Any]], merged]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,77 +293,62 @@ class BuiltConcept:
 
 async def summary_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
     """The belief that the source plays on."""
-    material = {"SOURCE": runtime.context.source}
-    asked = await _ask(runtime.context, runtime.context.writer, "summary", material)
-    found = _texts(asked.value, ("summary",))
-    return {**_paid(state, asked, "summary"), "summary": found.get("summary", "")}
+    work = runtime.context
+    asked = await _ask(work, work.writer, "summary", {"SOURCE": work.source})
+    return {
+        **_called("summary", asked),
+        "summary": _texts(asked.value, ("summary",))["summary"],
+    }
 
 
 async def pair_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
     """Two opposite concepts, as first written."""
-    material = {"BELIEF": state.get("summary", "")}
-    asked = await _ask(runtime.context, runtime.context.writer, "pair", material)
-    return {**_paid(state, asked, "pair"), "raw": _texts(asked.value, _CONCEPTS)}
+    work = runtime.context
+    asked = await _ask(work, work.writer, "pair", {"BELIEF": state["summary"]})
+    return {**_called("pair", asked), "raw": _texts(asked.value, _CONCEPTS)}
 
 
 async def check_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
     """The pair that is kept: the same, or a better one."""
-    raw = state.get("raw", {})
-    material = {"BELIEF": state.get("summary", ""), **_named(raw)}
-    asked = await _ask(runtime.context, runtime.context.checker, "check", material)
-    found = _paid(state, asked, "check")
-    if found.get("ended"):
+    work, raw = runtime.context, state["raw"]
+    material = {"BELIEF": state["summary"], **_named(raw)}
+    asked = await _ask(work, work.checker, "check", material)
+    found = _called("check", asked)
+    if asked.status != "read":
         return found
-    is_good = bool(asked.value.get("is_good"))
-    concepts = dict(raw) if is_good else _texts(asked.value, _CONCEPTS)
+    concepts = dict(raw) if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
     faults = concept_faults(concepts["concept_one"], concepts["concept_two"])
     if faults:
-        detail = "; ".join(f"{part}: {code}" for part, code in faults)
-        return {**found, "ended": "unsuitable", "step": "check", "detail": detail}
-    return {**found, "concepts": concepts, "is_refined": concepts != raw}
+        return {**found, "unsuitable": _told(faults)}
+    return {**found, "concepts": concepts}
 
 
 async def scene_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
     """The scene, and the ending that hides the first concept."""
-    asked = await _ask(
-        runtime.context, runtime.context.writer, "scene", _named(state.get("concepts", {}))
-    )
-    return {
-        **_paid(state, asked, "scene"),
-        "question": _texts(asked.value, ("scene", "option_one")),
-    }
-
-
-async def question_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
-    """The ending that hides the second concept; scene and endings anew where rules refuse them."""
     work = runtime.context
-    opening = state.get("question", {})
-    task = QuestionTask(state.get("concepts", {}), opening)
-    made = Generated.of(await generate(Generation(task, work.client, work.writer)))
-    found: ConceptState = {
-        "question": {**opening, "option_two": "", **(made.written or {})},
-        "faults": [[fault.part, fault.code] for fault in made.faults],
-        "first_faults": [[fault.part, fault.code] for fault in made.repaired],
-        "calls": state.get("calls", 0) + made.n_calls,
-        "cost_usd": sum_of(state.get("cost_usd", 0.0), made.cost_usd),
-    }
-    name, last = list(made.calls.items())[-1]
-    if last.status != "read":
-        step = "second" if name == "write" else name
-        return {**found, "ended": last.status, "step": step, "detail": last.detail}
-    return found
+    asked = await _ask(work, work.writer, "scene", _named(state["concepts"]))
+    return {**_called("scene", asked), "opening": _texts(asked.value, ("scene", "option_one"))}
 
 
 _END = "__end__"  # as LangGraph calls it
 
 
 def _goes_on(state: ConceptState, to: str) -> str:
-    return _END if state.get("ended") else to
+    is_read = all(call["status"] == "read" for call in state["calls"].values())
+    return to if is_read and "unsuitable" not in state else _END
 
 
 def build_concept_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; `ConceptWork` is its runtime context."""
     from langgraph.graph import END, START, StateGraph
+
+    # In the node's closure LangGraph finds the graph that it runs, and shows its nodes.
+    writing = build_generate_graph()
+
+    async def question_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
+        work = runtime.context
+        task = QuestionTask(state["concepts"], state["opening"])
+        return {"generated": await generate(Generation(task, work.client, work.writer), writing)}
 
     graph: Any = StateGraph(ConceptState, context_schema=ConceptWork)
     nodes = {
@@ -393,28 +381,39 @@ async def build_concept(work: ConceptWork) -> BuiltConcept:
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    start: ConceptState = {"calls": 0, "cost_usd": 0.0}
-    state: ConceptState = await run_graph(concept_graph(), start, work)
-    faults = tuple((fault[0], fault[1]) for fault in state.get("faults", []))
-    ended = state.get("ended")
-    status: Any = ended or ("unsuitable" if faults else "built")
-    detail = state.get("detail", "")
-    if not ended and faults:
-        detail = "; ".join(f"{part}: {code}" for part, code in faults)
+    state: ConceptState = await run_graph(concept_graph(), {}, work)
+    made = Generated.of(state.get("generated", {}))
+    steps = {"write": "second"}
+    calls = {name: CallOutcome(**call) for name, call in state["calls"].items()}
+    calls |= {steps.get(name, name): call for name, call in made.calls.items()}
+    faults = tuple((fault.part, fault.code) for fault in made.faults)
+    raw, concepts = state.get("raw", {}), state.get("concepts", {})
+    status: BuiltStatus = "built"
+    step = detail = ""
+    name, last = list(calls.items())[-1]
+    if last.status != "read":
+        status, step, detail = last.status, name, last.detail
+    elif "unsuitable" in state:
+        status, step, detail = "unsuitable", "check", state["unsuitable"]
+    elif faults:
+        status, step, detail = "unsuitable", "review", _told(faults)
+    question = dict(state.get("opening", {}))
+    if "generated" in state:
+        question = {**question, "option_two": "", **(made.written or {})}
     return BuiltConcept(
         source_id=work.source_id,
         status=status,
-        summary=state.get("summary", ""),
-        raw=state.get("raw", {}),
-        concepts=state.get("concepts", {}),
-        is_refined=state.get("is_refined", False),
-        question=state.get("question", {}),
+        summary=state["summary"],
+        raw=raw,
+        concepts=concepts,
+        is_refined=bool(concepts) and concepts != raw,
+        question=question,
         faults=faults,
-        first_faults=tuple((fault[0], fault[1]) for fault in state.get("first_faults", [])),
-        step="" if status == "built" else state.get("step", "") or "review",
+        first_faults=tuple((fault.part, fault.code) for fault in made.repaired),
+        step=step,
         detail=detail,
-        calls=state.get("calls", 0),
-        cost_usd=state.get("cost_usd"),
+        calls=sum(call.calls for call in calls.values()),
+        cost_usd=sum_of(*(call.cost_usd for call in calls.values())),
     )
 
 
@@ -442,11 +441,9 @@ def _texts(reply: Mapping[str, Any], keys: Sequence[str]) -> dict[str, str]:
     return {key: " ".join(str(reply.get(key, "")).split()) for key in keys}
 
 
-def _paid(state: ConceptState, asked: CallOutcome, step: str) -> ConceptState:
-    found: ConceptState = {
-        "calls": state.get("calls", 0) + asked.calls,
-        "cost_usd": sum_of(state.get("cost_usd", 0.0), asked.cost_usd),
-    }
-    if asked.status != "read":
-        found["ended"], found["step"], found["detail"] = asked.status, step, asked.detail
-    return found
+def _called(step: Step, asked: CallOutcome) -> ConceptState:
+    return {"calls": {step: asked.to_json()}}
+
+
+def _told(faults: Sequence[tuple[str, str]]) -> str:
+    return "; ".join(f"{part}: {code}" for part, code in faults)

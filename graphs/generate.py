@@ -471,9 +471,7 @@ async def generate(work: Generation, graph: Any = None) -> GenerateState:
     except AreopagusError:
         raise
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1:]
-        place = f" ({last[0].name}, line {last[0].lineno})" if last else ""
-        told = redact(f"internal: {type(error).__name__}: {error}{place}")
+        told = f"internal: {defect_text(error)}"
         call = CallOutcome("failed", detail=told[:DETAIL_CHARACTERS], cost_usd=None)
         return {
             "ended": "failed",
@@ -494,6 +492,13 @@ def independent(judges: Iterable[Backend], writers: Iterable[Backend]) -> list[B
         if judge.spec.model not in taken and not judge.spec.is_offline:
             found.setdefault(judge.spec.model, judge)
     return list(found.values())
+
+
+def defect_text(error: Exception) -> str:
+    """A defect of this program in a sentence, without keys: what was raised, and where."""
+    last = traceback.extract_tb(error.__traceback__)[-1:]
+    place = f" ({last[0].name}, line {last[0].lineno})" if last else ""
+    return redact(f"{type(error).__name__}: {error}{place}")
 
 
 def sum_of(*costs: float | None) -> float | None:

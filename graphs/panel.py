@@ -14,7 +14,6 @@ that each is saved as it comes.
 from __future__ import annotations
 
 import math
-import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -25,9 +24,8 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from ..errors import AreopagusError
-from ..judges.models.credentials import redact
 from ..records.types import Judgment, Sample, Verdict, VerdictStatus, count_statuses
-from .generate import together
+from .generate import defect_text, together
 from .panel_spec import PanelSpec
 from .screening import screen, without_echo
 from .state import JudgeTask, JudgmentRow, PanelContext, PanelState
@@ -317,12 +315,5 @@ def _is_open(judgment: JudgmentRow) -> bool:
 
 def _defect(context: PanelContext, key: str, error: Exception) -> Judgment:
     judge, repeat = context.panel.assignment(key)
-    last = traceback.extract_tb(error.__traceback__)[-1:]
-    place = f" ({last[0].name}, line {last[0].lineno})" if last else ""
     blank = judge.not_asked(context.panel.judge_prompt, context.sample, repeat=repeat, reason="")
-    return replace(
-        blank,
-        status="failed",
-        reason="internal",
-        detail=redact(f"{type(error).__name__}: {error}{place}"),
-    )
+    return replace(blank, status="failed", reason="internal", detail=defect_text(error))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
@@ -98,14 +98,10 @@ def pair_judges(
     Of more than two they are drawn by the seed, the same for all pairs of the two generators in a
     scenario, so that one bundle is held to one standard.
     """
-
-    def draw(judge: Backend) -> str:
-        names = sorted((one.spec.name, other.spec.name))
-        said = "\x1f".join((str(seed), scenario_id, *names, judge.spec.name))
-        return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
-
+    names = sorted((one.spec.name, other.spec.name))
     free = independent(judges, (one, other))
-    return sorted(free, key=draw)[:PAIR_JUDGES]
+    free.sort(key=lambda judge: _draw(seed, scenario_id, *names, judge.spec.name))
+    return free[:PAIR_JUDGES]
 
 
 def planned_pairs(
@@ -125,7 +121,7 @@ def planned_pairs(
     for first, second in combinations(usable, 2):
         both = product(usable[first], usable[second])
         between = [Pair(PromptRef(first, a), PromptRef(second, b)) for a, b in both]
-        between.sort(key=lambda pair: _drawn(seed, scenario_id, pair))
+        between.sort(key=lambda pair: _draw(seed, scenario_id, *map(_ref_key, pair)))
         pairs += sorted(between[:cross_pairs])
     return pairs
 
@@ -166,8 +162,8 @@ def is_equivalent(votes: Sequence[bool | None], rule: EquivalenceRule) -> bool |
     return True if True in votes else None if None in votes else False
 
 
-def _drawn(seed: int, scenario_id: str, pair: Pair) -> str:
-    said = "\x1f".join((str(seed), scenario_id, *(f"{ref.generator}#{ref.number}" for ref in pair)))
+def _draw(seed: int, *names: str) -> str:
+    said = "\x1f".join((str(seed), *names))
     return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -348,19 +344,11 @@ def usable_numbers(bundles: Sequence[Bundle]) -> dict[str, list[int]]:
     return {name: numbers for name, numbers in found.items() if numbers}
 
 
-@dataclass(frozen=True, slots=True)
-class WorkPlan:
-    """What is to be asked about a scenario's prompts, for whoever asks and whoever estimates.
+class PairPlan(NamedTuple):
+    """Who is to be asked about which pair, and the pairs without a judge."""
 
-    Attributes:
-        votes: prompt and judge.
-        pairs: pair and judge.
-        unjudged_pairs: pairs without a judge.
-    """
-
-    votes: tuple[tuple[PromptRef, Backend], ...] = ()
     pairs: tuple[tuple[Pair, Backend], ...] = ()
-    unjudged_pairs: tuple[Pair, ...] = field(default=())
+    unjudged: tuple[Pair, ...] = ()
 
 
 # A coroutine: LangGraph sends plain functions to a thread.
@@ -478,7 +466,7 @@ async def construct(work: Construction) -> Constructed:
         for item in state.get("pairs", {}).values()
     )
     plan = pairs_to_ask(work, bundles, votes)
-    return Constructed(work.material.scenario_id, bundles, votes, pairs, plan.unjudged_pairs)
+    return Constructed(work.material.scenario_id, bundles, votes, pairs, plan.unjudged)
 
 
 def votes_to_ask(
@@ -497,11 +485,11 @@ def votes_to_ask(
 
 def pairs_to_ask(
     work: Construction, bundles: Sequence[Bundle], votes: Sequence[QualityVote]
-) -> WorkPlan:
+) -> PairPlan:
     """Who is to be asked about which pair, and the pairs that nobody can be asked about."""
     design, scenario_id = work.design, work.material.scenario_id
     if design.diversity_of == "none":
-        return WorkPlan()
+        return PairPlan()
     usable = usable_numbers(bundles)
     if design.diversity_of == "passed":
         outcomes = quality_outcomes(work, bundles, votes)
@@ -525,7 +513,7 @@ def pairs_to_ask(
         )
         pairs += [(pair, judge) for judge in judges]
         unjudged += [] if judges else [pair]
-    return WorkPlan((), tuple(pairs), tuple(unjudged))
+    return PairPlan(tuple(pairs), tuple(unjudged))
 
 
 def quality_outcomes(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from ..errors import InputError
@@ -258,15 +258,6 @@ class VariantChecks:
         skipped = f"; skipped {', '.join(self.skipped)}" if self.skipped else ""
         return f"deterministic {words[self.deterministic]}; review {self.review}{why}{skipped}"
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {
-            "deterministic": self.deterministic,
-            "skipped": list(self.skipped),
-            "review": self.review,
-            "review_why": self.review_why,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Reframed:
@@ -312,21 +303,9 @@ class Reframed:
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         return {
-            "prompt_id": self.prompt_id,
-            "rewriter": self.rewriter,
-            "reviewer": self.reviewer,
-            "status": self.status,
-            "variants": dict(self.variants),
-            "rejected": dict(self.rejected),
+            **asdict(self),
             "reasons": _plain(self.reasons),
-            "statuses": dict(self.statuses),
-            "repaired": self.repaired,
             "repaired_faults": _plain(self.repaired_faults),
-            "checks": self.checks.to_json(),
-            "calls": self.calls,
-            "cost_usd": self.cost_usd,
-            "ledger_keys": list(self.ledger_keys),
-            "answered_by": self.answered_by,
         }
 
 

@@ -10,16 +10,10 @@ from typing import Annotated, Any, TypedDict
 
 from ..judges.models.client import Client
 from ..records.types import Judgment, Sample
+from .generate import merged
 from .panel_spec import PanelSpec
 
 JudgmentRow = dict[str, Any]
-
-
-def merge_by_key(
-    left: dict[str, JudgmentRow], right: dict[str, JudgmentRow]
-) -> dict[str, JudgmentRow]:
-    """Both, the later write winning: a write that is repeated changes nothing."""
-    return {**left, **right}
 
 
 class PanelState(TypedDict, total=False):
@@ -37,7 +31,7 @@ class PanelState(TypedDict, total=False):
     order: list[str]
     called: list[str]
     block: list[str]
-    judgments: Annotated[dict[str, JudgmentRow], merge_by_key]
+    judgments: Annotated[dict[str, JudgmentRow], merged]
     verdict: dict[str, Any]
 
 

@@ -247,6 +247,12 @@ def locate(text: str, schema: OutputSchema[Any], judged: Sequence[str] = ()) -> 
 def _refuse_echo(text: str, found: Located, keys: Sequence[str], judged: Sequence[str]) -> None:
     """Refuses an object that may be a quotation from a judged text.
 
+    Args:
+        text: the reply.
+        found: the object in it.
+        keys: those that decide something.
+        judged: the texts that the judge read.
+
     Raises:
         Unreadable: it may.
     """
@@ -254,31 +260,15 @@ def _refuse_echo(text: str, found: Located, keys: Sequence[str], judged: Sequenc
         return
     start, end = _without_reasoning(text, judged)
     outside = text[start : found.start] + text[found.end : end]
-    value = {key: found.value[key] for key in keys if key in found.value}
-    if may_echo(outside, text[found.start : found.end], value, judged):
-        raise Unreadable("embedded", "the object may be a quotation from the judged text")
-
-
-def may_echo(
-    outside: str, written: str, value: Mapping[str, object], judged: Sequence[str]
-) -> bool:
-    """Whether an object may be quoted from a judged text.
-
-    Args:
-        outside: the reply without the object and without reasoning that stands apart.
-        written: the object as it is written.
-        value: the same, read; of the keys that were asked for, those that decide something.
-        judged: the texts that the judge read.
-    """
     if not any(character.isalnum() for character in _FENCE.sub("", outside)):
-        return False
-    packed = "".join(written.split())
+        return
+    packed = "".join(text[found.start : found.end].split())
+    value = {key: found.value[key] for key in keys if key in found.value}
     given = [_gives(key, item) for key, item in value.items() if str(item).strip()]
     for source in judged:
         seen = _seen(source)
         if packed in "".join(source.split()) or any(one.search(seen) for one in given):
-            return True
-    return False
+            raise Unreadable("embedded", "the object may be a quotation from the judged text")
 
 
 def _gives(key: str, item: object) -> re.Pattern[str]:

@@ -11,8 +11,9 @@ import pytest
 
 from areopagus import Panel, ProviderError, StoreError
 from areopagus.experiment.engine import judge_sample, verdict_of
+from areopagus.graphs.generate import merged
 from areopagus.graphs.panel import build_panel_graph, panel_graph
-from areopagus.graphs.state import PanelContext, merge_by_key
+from areopagus.graphs.state import PanelContext
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.records.types import Sample
@@ -126,10 +127,10 @@ async def test_with_a_checkpointer_every_judgment_is_sent_for_itself() -> None:
 
 def test_a_repeated_write_changes_nothing() -> None:
     one, two = {"a|m|0": {"status": "scored"}}, {"b|m|0": {"status": "failed"}}
-    both = merge_by_key(one, two)
-    assert merge_by_key(both, two) == merge_by_key(both, one) == both
+    both = merged(one, two)
+    assert merged(both, two) == merged(both, one) == both
     assert one == {"a|m|0": {"status": "scored"}}
-    assert merge_by_key({}, both) == merge_by_key(both, {}) == both
+    assert merged({}, both) == merged(both, {}) == both
 
 
 async def test_verdicts_do_not_depend_on_the_order_in_which_votes_come() -> None:
