@@ -207,11 +207,7 @@ def worst_usd(backend: Backend, request: Request) -> float | None:
 
 def reserve_usd(backend: Backend, request: Request) -> float | None:
     """What is set aside before a request is sent: its worst case, and that of its repair."""
-    return with_repair(worst_usd(backend, request), backend, request)
-
-
-def with_repair(first: float | None, backend: Backend, request: Request) -> float | None:
-    """The worst case of a request, and of its repair where it may have one; US dollars."""
+    first = worst_usd(backend, request)
     if request.purpose != "judge" or first is None:
         return first
     most_output = int(request.params.get("max_tokens") or 0)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from ...errors import ProviderError
 from ...records.types import Reply
 from .backend import Backend
-from .budget import Budget, BudgetReservation, BudgetSpentError, with_repair, worst_usd
+from .budget import Budget, BudgetReservation, BudgetSpentError, reserve_usd, worst_usd
 from .pricing import TokenPrices
 from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .rate_limit import Limiter, StoppedError
@@ -77,7 +77,7 @@ class _Call:
     def __post_init__(self) -> None:
         self.likely_tokens = self.request.size_bytes() / 4 + _USUAL_OUTPUT_TOKENS
         self.worst_usd = worst_usd(self.backend, self.request)
-        self.reserve_usd = with_repair(self.worst_usd, self.backend, self.request)
+        self.reserve_usd = reserve_usd(self.backend, self.request)
 
     def record(self, reply: Reply) -> CallRecord:
         """What the ledger keeps of the call."""

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from typing import Any, Literal
@@ -75,15 +75,18 @@ class TokenPrices:
             return None
         if self.most_tokens is not None and max(sent, said) > self.most_tokens:
             return None
-        cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
-        plain = sent - cached - written
-        if plain < 0:
+        if (usage.cached_input_tokens or 0) + (usage.cache_write_tokens or 0) > sent:
             return None
+        return sum(self.parts(usage))
+
+    def parts(self, usage: Usage) -> tuple[float, float, float, float]:
+        """US dollars for the three kinds of input (see `input_parts`) and for output."""
+        plain, cached, written = input_parts(usage)
         return (
-            plain * self.input
-            + cached * self.cache_read
-            + written * self.cache_write
-            + said * self.output
+            plain * self.input,
+            cached * self.cache_read,
+            written * self.cache_write,
+            (usage.output_tokens or 0) * self.output,
         )
 
     def times(self, factor: float) -> TokenPrices:
@@ -98,6 +101,12 @@ class TokenPrices:
 
 
 FREE = TokenPrices(0.0, 0.0, 0.0, 0.0)
+
+
+def input_parts(usage: Usage) -> tuple[int, int, int]:
+    """Input tokens read anew, read from a cache, and written to one; unknown counts as 0."""
+    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+    return max(0, (usage.input_tokens or 0) - cached - written), cached, written
 
 
 class ModelPricing:
@@ -178,7 +187,7 @@ class ModelPricing:
                 return cost
         if self.source != "litellm":
             return None
-        cost = litellms_cost(litellm_module(), self._spec, answer)
+        cost = litellms_cost(self._spec, answer)
         self._learn_tier(answer)
         if always_searches(self._spec, self._entry) and not tells_of_searches(
             answer, self._spec.provider
@@ -524,15 +533,10 @@ def checked_prices(model: str, entry: Mapping[str, Any]) -> TokenPrices | None:
         model: litellm's name.
         entry: what its price list says about the model.
     """
-    usual: Any = entry.get("input_cost_per_token")
-    output: Any = entry.get("output_cost_per_token")
-    read: Any = entry.get("cache_read_input_token_cost", usual)
-    write: Any = entry.get("cache_creation_input_token_cost", usual)
-    if not all(isinstance(price, int | float) for price in (usual, output, read, write)):
+    prices = _entry_prices(entry)
+    if prices is None:
         return None
-    prices = TokenPrices(
-        float(usual), float(output), float(read), float(write), most_tokens=MOST_TOKENS
-    )
+    prices = replace(prices, most_tokens=MOST_TOKENS)
     return prices if all(_agrees(model, prices, tokens) for tokens in _TRIED) else None
 
 
@@ -550,12 +554,13 @@ def is_usual(answer: Any) -> bool:
     return not _is_charged_apart(answer)
 
 
-def litellms_cost(litellm: Any, spec: BackendSpec, answer: Any) -> float | None:
+def litellms_cost(spec: BackendSpec, answer: Any) -> float | None:
     """What litellm works out for an answer, in US dollars; None where it cannot.
 
     Raises:
         TypeError: the answer is none of litellm's own: it would work out $0.
     """
+    litellm = litellm_module()
     if not isinstance(answer, litellm.ModelResponse):
         raise TypeError("not litellm's answer")
     asked = spec.further()

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 Message = dict[str, str]
@@ -78,7 +78,7 @@ class Request:
             "purpose": self.purpose,
             "params": dict(self.params),
             "structured": self.structured,
-            "schema_sha256": _written(self.schema).sha256 if self.schema else None,
+            "schema_sha256": self._schema_sha256,
             "order": self.order,
             "template": self.template,
             "repeat": self.repeat,
@@ -90,97 +90,52 @@ class Request:
         return self._size
 
     @cached_property
-    def _key(self) -> str:
-        # One object with its keys in order, put together: a writer that walks all of it takes
-        # longer than the hash, and most of it is what other calls say too.
-        said = [_said(message, self.nonce) for message in self.messages]
-        to_all = ""
-        if said and self.messages[0]["role"] == "system":
-            first = said.pop(0)
-            to_all = f"{first}," if said else first
-        hashed = _hashed_until(self.backend, self.endpoint, to_all).copy()
-        schema = _written(self.schema).quoted if self.schema else "null"
-        rest = (
-            f'{",".join(said)}],"order":{_quoted(self.order)},'
-            f'"params":{_CANONICAL(dict(self.params))},"repeat":{self.repeat:d},'
-            f'"schema":{schema},"structured":{_quoted(self.structured)},'
-            f'"template":{_quoted(self.template)}}}'
-        )
-        hashed.update(rest.encode("ascii"))
-        digest: str = hashed.hexdigest()
-        return digest
-
-    @cached_property
     def form(self) -> tuple[str, str, str]:
         """What it has in common with requests that differ in their texts only."""
-        schema = _written(self.schema).sha256 if self.schema else ""
-        return _CANONICAL(dict(self.params)), self.structured, schema
+        return _canonical(dict(self.params)), self.structured, self._schema_text or ""
+
+    @cached_property
+    def _key(self) -> str:
+        asked = {
+            "backend": self.backend,
+            "endpoint": self.endpoint,
+            "messages": [
+                [message["role"], _without(self.nonce, message["content"])]
+                for message in self.messages
+            ],
+            "order": self.order,
+            "params": dict(self.params),
+            "repeat": self.repeat,
+            # As text: the order of the properties is part of what is asked.
+            "schema": self._schema_text,
+            "structured": self.structured,
+            "template": self.template,
+        }
+        return hashlib.sha256(_canonical(asked).encode("ascii")).hexdigest()
 
     @cached_property
     def _size(self) -> int:
         texts = sum(_bytes_in(message["content"]) for message in self.messages)
-        return texts + (len(_written(self.schema).text) if self.schema else 0)
+        return texts + len(self._schema_text or "")
+
+    @cached_property
+    def _schema_text(self) -> str | None:
+        return json.dumps(self.schema) if self.schema else None
+
+    @property
+    def _schema_sha256(self) -> str | None:
+        if not self.schema:
+            return None
+        compact = json.dumps(self.schema, separators=(",", ":"))
+        return hashlib.sha256(compact.encode()).hexdigest()
 
 
 # One writer for all: `json.dumps` with settings makes a new one at every call.
-_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
+_canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def _said(message: Message, nonce: str) -> str:
-    """A message as it stands in the canonical request."""
-    role, content = message["role"], message["content"]
-    if role == "system" and not (nonce and nonce in content):
-        return _said_to_all(content)
-    parts = content.split(nonce) if nonce else [content]
-    return f"[{_CANONICAL(role)},[{','.join(map(_CANONICAL, parts))}]]"
-
-
-@lru_cache(maxsize=64)
-def _said_to_all(content: str) -> str:
-    return _CANONICAL(["system", [content]])
-
-
-@lru_cache(maxsize=64)
-def _hashed_until(backend: str, endpoint: str, said: str) -> Any:
-    """The hash up to the end of what is said to all: with a persona's text most of a request."""
-    text = f'{{"backend":{_quoted(backend)},"endpoint":{_quoted(endpoint)},"messages":[{said}'
-    return hashlib.sha256(text.encode("ascii"))
-
-
-@lru_cache(maxsize=256)
-def _quoted(word: str) -> str:
-    return _CANONICAL(word)
-
-
-@dataclass(frozen=True, slots=True)
-class _Schema:
-    """A schema as JSON text, that text as a JSON string, and the hash of its compact form.
-
-    As text: the order of the properties is part of what is asked.
-    """
-
-    schema: Mapping[str, Any]
-    text: str
-    quoted: str
-    sha256: str
-
-
-_MOST_SCHEMAS = 64
-_schemas: dict[int, _Schema] = {}
-
-
-def _written(schema: Mapping[str, Any]) -> _Schema:
-    """What is known of a schema: a panel sends one and the same some thousand times."""
-    known = _schemas.get(id(schema))
-    if known is None or known.schema is not schema:
-        text, compact = json.dumps(schema), json.dumps(schema, separators=(",", ":"))
-        known = _Schema(
-            schema, text, _CANONICAL(text), hashlib.sha256(compact.encode()).hexdigest()
-        )
-        if len(_schemas) >= _MOST_SCHEMAS:
-            _schemas.clear()
-        _schemas[id(schema)] = known  # which holds it, so that its id is not used again
-    return known
+def _without(nonce: str, content: str) -> list[str]:
+    return content.split(nonce) if nonce else [content]
 
 
 def _bytes_in(text: str) -> int:

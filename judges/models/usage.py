@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...errors import FAULT_HINTS, FaultClass, ProviderError
 from ...records.types import Reply, Usage
-
-if TYPE_CHECKING:
-    from .pricing import TokenPrices
+from .pricing import TokenPrices, input_parts
 
 MOST_TOKENS = 100_000_000
 """More than any model reads or writes in one call: who says so is wrong."""
@@ -136,7 +134,7 @@ class UsageTotals:
             self.replies_silent_on_cache += 1
         if sent is None or said is None:
             self.replies_with_unknown_tokens += 1
-        plain, cached, written = _input_parts(usage)
+        plain, cached, written = input_parts(usage)
         self.uncached_input_tokens += plain
         self.cached_input_tokens += cached
         self.cache_write_tokens += written
@@ -147,8 +145,7 @@ class UsageTotals:
             return False
         self.cost_usd += cost
         if prices is not None:
-            anew, read = plain * prices.input, cached * prices.cache_read
-            kept, out = written * prices.cache_write, (said or 0) * prices.output
+            anew, read, kept, out = prices.parts(usage)
             if abs(anew + read + kept + out - cost) <= _CLOSE * abs(cost) + _CLOSE_USD:
                 self.uncached_input_usd += anew
                 self.cached_input_usd += read
@@ -168,18 +165,11 @@ class UsageTotals:
                 the cost add up to the full price.
             by_batch: whether it came in a batch.
         """
-        plain, cached, written = _input_parts(reply.usage)
-        if cached or written:
-            self.cache_saved_usd += cached * (usual.input - usual.cache_read)
-            self.cache_saved_usd += written * (usual.input - usual.cache_write)
+        _, cached, written = input_parts(reply.usage)
+        self.cache_saved_usd += cached * (usual.input - usual.cache_read)
+        self.cache_saved_usd += written * (usual.input - usual.cache_write)
         if by_batch:
-            self.batch_saved_usd += (
-                plain * usual.input
-                + cached * usual.cache_read
-                + written * usual.cache_write
-                + (reply.usage.output_tokens or 0) * usual.output
-                - (reply.cost_usd or 0.0)
-            )
+            self.batch_saved_usd += sum(usual.parts(reply.usage)) - (reply.cost_usd or 0.0)
 
     def plus(self, other: UsageTotals, sign: int = 1) -> UsageTotals:
         """The sum, or with -1 the difference."""
@@ -189,12 +179,6 @@ class UsageTotals:
     def from_json(cls, stored: Mapping[str, Any]) -> UsageTotals:
         """The reverse of `asdict`; what an earlier version did not write is 0."""
         return cls(**{name: stored.get(name, 0) for name in _TOTALS})
-
-
-def _input_parts(usage: Usage) -> tuple[int, int, int]:
-    """Input tokens read anew, read from a cache, and written to one; unknown counts as 0."""
-    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
-    return max(0, (usage.input_tokens or 0) - cached - written), cached, written
 
 
 @dataclass(slots=True)
