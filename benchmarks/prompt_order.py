@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import get_args
 
 from areopagus import Panel
-from areopagus.judges.models.litellm_backend import litellm_module
+from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.prompt import Order, nonce_for
 from areopagus.records.readers.responses import ResponseSource
 

@@ -9,10 +9,10 @@ from typing import Any
 from ..personas import Persona
 from ..records.types import Judgment, Sample, ScoreMode, Status
 from .logprobs import weighted_scores
-from .models.backend import Backend, ResponseFormat
+from .models.backend import Backend
 from .models.client import Client
 from .models.prefix_cache import one_goes_first
-from .models.request import Request
+from .models.request import Request, ResponseFormat
 from .prompt import ECHO_CHARACTERS, JudgePrompt, nonce_for
 from .schema import ParsedScore
 from .structured import Completion, Question, complete

@@ -17,12 +17,12 @@ from typing import Any, Generic, Literal
 
 from ..errors import ProviderError
 from ..records.types import Reply
-from .models.backend import RESPONSE_FORMATS, Backend, ResponseFormat
+from .models.backend import Backend
 from .models.budget import REPAIR_OUTPUT_FACTOR, BudgetReservation, BudgetSpentError
 from .models.client import Answer, Client
 from .models.provider_errors import is_about_format
 from .models.rate_limit import StoppedError
-from .models.request import Message, Purpose, Request
+from .models.request import RESPONSE_FORMATS, Message, Purpose, Request, ResponseFormat
 from .parse import parse
 from .schema import Fault, OutputSchema, T, form_repair
 

@@ -16,9 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from ...environment import holds_key
 from ...errors import InputFault
 from ...records.types import Reply, ScoreMode
-from .request import RESPONSE_FORMATS as RESPONSE_FORMATS  # noqa: PLC0414
-from .request import Request
-from .request import ResponseFormat as ResponseFormat  # noqa: PLC0414
+from .request import Request, ResponseFormat
 
 OFFLINE_MODEL = "offline/lexical"
 """The embedded judge: a text-feature baseline, scored when no model is named."""

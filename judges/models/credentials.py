@@ -60,25 +60,24 @@ _KEYS = {
 }
 
 
-def prefix_of(provider: str) -> str:
-    """What the names of a provider's variables begin with."""
-    return provider.upper().removesuffix("_CHAT")
-
-
 def address_variables(provider: str) -> tuple[str, ...]:
     """Where an address may stand that the settings do not name; the first that is set counts."""
-    prefix = prefix_of(provider)
-    usual = (f"{prefix}_API_BASE", f"{prefix}_BASE_URL")
-    return _in_order(_ADDRESSES.get(prefix, ()), usual)
+    prefix = _prefix(provider)
+    return _in_order(_ADDRESSES.get(prefix, ()), f"{prefix}_API_BASE", f"{prefix}_BASE_URL")
 
 
 def key_variables(provider: str) -> tuple[str, ...]:
     """Where a key may stand that the settings do not name; the first that is set counts."""
-    prefix = prefix_of(provider)
-    return _in_order(_KEYS.get(prefix, ()), (f"{prefix}_API_KEY",))
+    prefix = _prefix(provider)
+    return _in_order(_KEYS.get(prefix, ()), f"{prefix}_API_KEY")
 
 
-def _in_order(own: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
+def _prefix(provider: str) -> str:
+    """What the names of a provider's variables begin with."""
+    return provider.upper().removesuffix("_CHAT")
+
+
+def _in_order(own: tuple[str, ...], *usual: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*own, *usual)))
 
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -36,7 +36,7 @@ from .pricing import LOCAL, ModelPricing, TokenPrices
 from .provider_errors import classify
 from .reply import reply_of
 from .request import Request
-from .transport import Translation, body_text, is_translatable, mapped_parameters
+from .transport import TranslatedRequest, Translation, is_translatable, mapped_parameters
 
 # What a model's name begins with: litellm's handler of these asks until the work is done.
 _ASKED_REPEATEDLY = ("replicate/", "azure_ai/agents/")
@@ -104,14 +104,6 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
     return spec
 
 
-class TranslatedRequest(NamedTuple):
-    """A request in the provider's form: the address, the headers with the key, the body."""
-
-    url: str
-    headers: dict[str, str]
-    body: bytes
-
-
 class LitellmBackend:
     """A backend called through `litellm.acompletion`."""
 
@@ -176,10 +168,9 @@ class LitellmBackend:
         arguments = self.arguments(request)
         translation = self._whole_translation(arguments)
         try:
-            url, headers, data = translation.request(arguments, request.form)
+            return translation.request(arguments, request.form)
         except Exception as error:
             raise classify(error, secrets=self.secrets()) from error
-        return TranslatedRequest(url, headers, body_text(data).encode())
 
     def translate_reply(
         self, request: Request, answer: Answer, cost_of: Callable[[Usage], float | None]

@@ -14,8 +14,7 @@ from time import time
 from typing import Any
 
 from ...errors import FaultClass, ProviderError
-from .credentials import TRACEBACK
-from .credentials import redact as redact  # noqa: PLC0414
+from .credentials import TRACEBACK, redact
 
 # The nearest class name along the inheritance line decides; order within this table is free.
 _BY_CLASS: dict[str, FaultClass] = {

@@ -83,8 +83,7 @@ _COUNTS = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
 """Where an answer says how many tokens it was asked in."""
 _MOST_KEPT = 256
 
-body_text = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-"""A body as it is sent."""
+_written = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
 
 
 class _Form(NamedTuple):
@@ -102,6 +101,19 @@ class _Form(NamedTuple):
     parameters: dict[str, Any]
     extra_body: dict[str, Any] | None
     json_mode: bool
+
+
+class TranslatedRequest(NamedTuple):
+    """A call in the provider's form: the address, the headers with the key, the body's value."""
+
+    url: str
+    headers: dict[str, str]
+    data: Any
+
+    @property
+    def body(self) -> bytes:
+        """The body as it is sent."""
+        return _written(self.data).encode()
 
 
 class Translation:
@@ -139,14 +151,12 @@ class Translation:
             ProviderError: the answer cannot be read.
             Exception: see `post`.
         """
-        url, headers, data = self.request(arguments, about)
-        answer = await post(url, headers, body_text(data).encode())
-        return self.read(answer, arguments, about, data)
+        asked = self.request(arguments, about)
+        answer = await post(asked.url, asked.headers, asked.body)
+        return self.read(answer, arguments, about, asked.data)
 
-    def request(
-        self, arguments: Mapping[str, Any], about: Any
-    ) -> tuple[str, dict[str, str], dict[str, Any]]:
-        """Address, headers and body of a call.
+    def request(self, arguments: Mapping[str, Any], about: Any) -> TranslatedRequest:
+        """The call as it is sent.
 
         Raises:
             Exception: litellm's, for a parameter that the model does not take.
@@ -167,7 +177,7 @@ class Translation:
             )
         else:
             data = self._config.transform_request(**given, headers=headers)
-        return form.url, headers, {**data, **form.extra_body} if form.extra_body else data
+        return TranslatedRequest(form.url, headers, {**data, **(form.extra_body or {})})
 
     def read(
         self, answer: Answer, arguments: Mapping[str, Any], about: Any, data: Any = None

@@ -105,7 +105,7 @@ def test_settings_that_came_another_way_name_their_key_too(
 def test_settings_unpickled_in_another_process_name_their_key_there() -> None:
     script = (
         "import pickle, sys; spec = pickle.loads(sys.stdin.buffer.read()); "
-        "from areopagus.judges.models.provider_errors import redact; print(redact(sys.argv[1]))"
+        "from areopagus.judges.models.credentials import redact; print(redact(sys.argv[1]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, f"bad key {KEY}"],

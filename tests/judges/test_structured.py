@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from areopagus.errors import ProviderError
-from areopagus.judges.models.backend import RESPONSE_FORMATS, BackendSpec, ResponseFormat
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.litellm_backend import LitellmBackend
-from areopagus.judges.models.request import Request
+from areopagus.judges.models.request import RESPONSE_FORMATS, Request, ResponseFormat
 from areopagus.judges.schema import FLAG, TEXT, object_schema
 from areopagus.judges.structured import Question, ask, complete
 from areopagus.records.ledger import Ledger

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from ..errors import ProviderError
 from ..graphs.screening import screen
 from ..judges.judge import Judge
-from ..judges.models.backend import ResponseFormat
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.pricing import TokenPrices
-from ..judges.models.request import Request
+from ..judges.models.request import Request, ResponseFormat
 from ..judges.structured import ask, known_format
 from ..records.types import Sample
 from .providers import BatchProvider, batch_prices, provider_kind, provider_of

@@ -23,7 +23,7 @@ from ..experiment.engine import score_rows, window_for
 from ..graphs.panel_spec import PanelSpec
 from ..graphs.stopping import StoppingRule
 from ..judges.factory import is_made_of_settings
-from ..judges.models.provider_errors import redact
+from ..judges.models.credentials import redact
 from ..records.types import Sample
 from .coordinator import CoordinatorCalls, Limits, Report, WorkerClient, in_touch
 

@@ -21,9 +21,8 @@ from postgres_server import PASSWORD, USER, PostgresServer
 from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import InputError, StoreError
-from areopagus.judges.models.backend import ResponseFormat
 from areopagus.judges.models.client import Client
-from areopagus.judges.models.request import Request
+from areopagus.judges.models.request import Request, ResponseFormat
 from areopagus.judges.structured import ask
 from areopagus.records.ledger import CallRecord, Ledger
 from areopagus.records.ledger import postgres as ledger_postgres
