@@ -7,7 +7,6 @@ sentence is that the model did not choose to write is another matter.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import time
@@ -16,10 +15,11 @@ from itertools import accumulate
 from typing import Any
 
 from ...errors import InputError, InputFault, ProviderError
-from ...judges.models.backend import Backend, BackendSpec
+from ...judges.models.backend import Backend
+from ...judges.models.connections import HttpError, post
 from ...judges.models.litellm_backend import LitellmBackend
 from ...judges.models.pricing import stated_cost
-from ...judges.models.provider_errors import classify
+from ...judges.models.provider_errors import one_attempt
 from ...judges.models.request import Request
 from ...records.types import Reply, Usage
 from .questions import JOIN
@@ -49,26 +49,13 @@ class ScoringBackend(LitellmBackend):
     reply's text is {"tokens": number of tokens of the option, "logprob": their sum}.
     """
 
-    def __init__(self, spec: BackendSpec) -> None:
-        super().__init__(spec)
-        self._session: Any = None
-
     async def send(self, request: Request) -> Reply:
         """The weight of the option; see `Backend.send`."""
         before, _, option = str(request.messages[0]["content"]).rpartition(JOIN)
         text = f"{before} {option}"
         started = time.perf_counter()
-        try:
-            async with asyncio.timeout(self.spec.timeout_s):
-                body = await self._posted(text)
-        except asyncio.CancelledError:
-            raise
-        except TimeoutError as error:
-            raise ProviderError(
-                "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
-            ) from error
-        except Exception as error:
-            raise classify(error, secrets=self.secrets()) from error
+        async with one_attempt(self.spec.timeout_s, self.secrets):
+            body = await self._posted(text)
         tokens, total = option_weight(body, text, len(before))
         used = body.get("usage")
         usage = _usage(used if isinstance(used, dict) else {})
@@ -90,32 +77,25 @@ class ScoringBackend(LitellmBackend):
         """What is sent beside the text."""
         return {"echo": True, "logprobs": 1, "max_tokens": 1, **self.spec.extra}
 
-    async def close(self) -> None:
-        """Closes the connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
-
     async def _posted(self, text: str) -> dict[str, Any]:
-        import aiohttp
-
-        if self._session is None:
-            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
-        headers = {"Authorization": f"Bearer {self._key_argument()['api_key']}"}
         body = {
             "model": self.spec.model.partition("/")[2],
             "prompt": text,
             **self.effective_parameters(),
         }
-        address = f"{(self.spec.api_base or '').rstrip('/')}/completions"
-        async with self._session.post(
-            address, json=body, headers=headers, allow_redirects=False
-        ) as answer:
-            content = await answer.content.read(_MOST_BYTES)
-            if answer.status != 200:
-                raise HttpStatusError(answer.status, content, answer.headers)
+        answer = await post(
+            f"{(self.spec.api_base or '').rstrip('/')}/completions",
+            {
+                "Authorization": f"Bearer {self._key_argument()['api_key']}",
+                "Content-Type": "application/json",
+            },
+            json.dumps(body).encode(),
+            most_bytes=_MOST_BYTES,
+        )
+        if answer.status_code != 200:
+            raise HttpError(answer)
         try:
-            found = json.loads(content)
+            found = answer.json()
         except ValueError as error:
             raise ProviderError("bad_reply", "the reply is no JSON", may_be_billed=True) from error
         if not isinstance(found, dict):
@@ -128,15 +108,6 @@ class ScoringBackend(LitellmBackend):
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         return self.likely_cost(usage.input_tokens, usage.output_tokens)
-
-
-class HttpStatusError(Exception):
-    """An answer that is none, in the form in which `classify` reads it."""
-
-    def __init__(self, status: int, content: bytes, headers: Mapping[str, str]) -> None:
-        super().__init__(f"{status} {content[:400].decode('utf-8', 'replace')}")
-        self.status_code = status
-        self.litellm_response_headers = dict(headers)
 
 
 def scoring_backends(backends: Sequence[Backend]) -> tuple[Backend, ...]:

@@ -88,6 +88,9 @@ class HttpError(Exception):
 class RedirectedError(Exception):
     """The address sends callers elsewhere; whoever stands there is given neither key nor text."""
 
+    def __str__(self) -> str:
+        return f"the address redirects to {self.args[0]}, which is not followed"
+
 
 async def post(
     url: str,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import json
 import time
 from typing import Any
 
-from ...errors import InputFault, ProviderError
+from ...errors import InputFault
 from ...records.types import Reply, Usage
 from .backend import BackendSpec, Prices
 from .credentials import SECRET_FIELD, secrets_of, without_secrets
 from .pricing import TokenPrices, stated_cost, stated_prices
-from .provider_errors import classify
+from .provider_errors import one_attempt
 from .reply import TOOL_CALLS
 from .request import Request
 from .usage import usage_from
@@ -89,19 +88,10 @@ class ChatModelBackend:
         }
         messages = [kinds[m["role"]](content=m["content"]) for m in request.messages]
         started = time.perf_counter()
-        try:
-            async with asyncio.timeout(self.spec.timeout_s):
-                # Whatever the environment says, texts go to the endpoints named and nowhere else.
-                with tracing_context(enabled=False):
-                    answer = await self.model.ainvoke(messages)
-        except asyncio.CancelledError:
-            raise
-        except TimeoutError as error:
-            raise ProviderError(
-                "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
-            ) from error
-        except Exception as error:
-            raise classify(error, secrets=self.secrets()) from error
+        # Whatever the environment says, texts go to the endpoints named and nowhere else.
+        async with one_attempt(self.spec.timeout_s, self.secrets):
+            with tracing_context(enabled=False):
+                answer = await self.model.ainvoke(messages)
         return self._reply(answer, time.perf_counter() - started)
 
     def prepare(self) -> None:

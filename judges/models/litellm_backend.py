@@ -7,7 +7,6 @@ those of the installed litellm.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -20,8 +19,8 @@ from ...environment import environment_state
 from ...errors import InputError, InputFault, ProviderError
 from ...records.types import Reply, Usage
 from .backend import BackendSpec
-from .connections import Answer, RedirectedError
-from .credentials import address_variables, key_variables, redact, without_secrets
+from .connections import Answer
+from .credentials import address_variables, key_variables, without_secrets
 from .litellm_calls import (
     ALWAYS_TRANSLATED,
     NO_KEY,
@@ -33,7 +32,7 @@ from .litellm_calls import (
 from .litellm_setup import count_tokens, litellm_module
 from .prefix_cache import prefix_minimum, takes_marks, with_marks
 from .pricing import LOCAL, ModelPricing, TokenPrices
-from .provider_errors import classify
+from .provider_errors import classify, one_attempt
 from .reply import reply_of
 from .request import Request
 from .transport import TranslatedRequest, Translation, is_translatable, mapped_parameters
@@ -116,33 +115,18 @@ class LitellmBackend:
         """The reply to one HTTP attempt; see `Backend.send`."""
         arguments = self.arguments(request)
         started = perf_counter()
-        try:
-            # A limit on all of it: a server that drips a byte a second passes one on each read.
-            async with asyncio.timeout(self.spec.timeout_s):
-                translation = self.translation(arguments.get("api_key"))
-                if translation is None:
-                    answer = await complete(self.spec, arguments)
-                else:
-                    answer = await translation.complete(arguments, request.form)
+        async with one_attempt(self.spec.timeout_s, self.secrets):
+            translation = self.translation(arguments.get("api_key"))
+            if translation is None:
+                answer = await complete(self.spec, arguments)
+            else:
+                answer = await translation.complete(arguments, request.form)
             reply = reply_of(
                 answer,
                 latency_s=perf_counter() - started,
                 cost_of=lambda usage: self.pricing.cost(answer, usage),
             )
-            return without_secrets(reply, self.secrets())
-        except asyncio.CancelledError:
-            raise
-        except TimeoutError as error:
-            raise ProviderError(
-                "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
-            ) from error
-        except RedirectedError as error:
-            address = redact(str(error), secrets=self.secrets())
-            raise ProviderError(
-                "not_found", f"the address redirects to {address}, which is not followed"
-            ) from error
-        except Exception as error:
-            raise classify(error, secrets=self.secrets()) from error
+        return without_secrets(reply, self.secrets())
 
     def translation(self, key: str | None) -> Translation | None:
         """litellm's translation for calls with this key; None where litellm is to call itself."""

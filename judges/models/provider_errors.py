@@ -6,8 +6,10 @@ test checks that it covers every exception litellm defines.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import time
@@ -21,6 +23,7 @@ _BY_CLASS: dict[str, FaultClass] = {
     "AuthenticationError": "authentication",
     "PermissionDeniedError": "permission",
     "NotFoundError": "not_found",
+    "RedirectedError": "not_found",
     "LiteLLMUnknownProvider": "not_found",
     "ContextWindowExceededError": "context_length",
     "ContentPolicyViolationError": "content_policy",
@@ -131,6 +134,30 @@ _BY_STATUS: dict[int, FaultClass] = {
 }
 _TURNED_AWAY = frozenset({503, 529})
 """Statuses of a provider that has no room for the call, and so has not begun it."""
+
+
+@asynccontextmanager
+async def one_attempt(
+    timeout_s: float, secrets: Callable[[], Sequence[str]]
+) -> AsyncGenerator[None]:
+    """Around an attempt: it ends after so many seconds, and whatever it raises in our terms.
+
+    Args:
+        timeout_s: for all of it: a server that drips a byte a second passes a limit on each read.
+        secrets: keys that were sent; see `classify`.
+
+    Raises:
+        ProviderError: instead of any other exception.
+    """
+    try:
+        async with asyncio.timeout(timeout_s):
+            yield
+    except TimeoutError as error:
+        raise ProviderError(
+            "timeout", f"no answer within {timeout_s:g} s", may_be_billed=True
+        ) from error
+    except Exception as error:
+        raise classify(error, secrets=secrets()) from error
 
 
 def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderError:

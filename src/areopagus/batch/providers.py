@@ -190,31 +190,25 @@ class BatchProvider(ABC):
             ProviderError: there is none, or no success.
         """
         from ..judges.models.connections import HttpError, RedirectedError, post
-        from ..judges.models.provider_errors import classify
+        from ..judges.models.provider_errors import one_attempt
 
         headers = {
             name: value
             for name, value in self._headers.items()
             if is_json or name.lower() != "content-type"
         }
-        try:
-            async with asyncio.timeout(limit_s):
+        async with one_attempt(limit_s, self._secrets):
+            try:
                 answer = await post(
                     self._base + path, headers, body, method=method, most_bytes=MOST_BYTES
                 )
+            except RedirectedError as error:
+                # No "not_found": that would say there is no such batch, and buy another one.
+                raise ProviderError(
+                    "bad_request", "the address redirects, which is not followed"
+                ) from error
             if answer.status_code != HTTPStatus.OK:
                 raise HttpError(answer)
-        except TimeoutError as error:
-            raise ProviderError(
-                "timeout", f"no answer within {limit_s:g} s", may_be_billed=True
-            ) from error
-        except RedirectedError as error:
-            # No "not_found": that would say that there is no such batch, and buy another one.
-            raise ProviderError(
-                "bad_request", "the address redirects, which is not followed"
-            ) from error
-        except Exception as error:
-            raise classify(error, secrets=self._secrets()) from error
         return answer.content
 
 

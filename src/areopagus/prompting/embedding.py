@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import math
 import time
@@ -17,7 +16,7 @@ from ..judges.models.backend import BackendSpec
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_calls import complete
 from ..judges.models.litellm_setup import litellm_module
-from ..judges.models.provider_errors import classify
+from ..judges.models.provider_errors import one_attempt
 from ..judges.models.request import Request
 from ..records.types import Reply, Usage
 
@@ -56,17 +55,8 @@ class EmbeddingBackend(LitellmBackend):
         if self.spec.api_base is not None:
             arguments["api_base"] = self.spec.api_base
         started = time.perf_counter()
-        try:
-            async with asyncio.timeout(self.spec.timeout_s):
-                answer = await complete(self.spec, arguments, embeds=True)
-        except asyncio.CancelledError:
-            raise
-        except TimeoutError as error:
-            raise ProviderError(
-                "timeout", f"no answer within {self.spec.timeout_s:g} s", may_be_billed=True
-            ) from error
-        except Exception as error:
-            raise classify(error, secrets=self.secrets()) from error
+        async with one_attempt(self.spec.timeout_s, self.secrets):
+            answer = await complete(self.spec, arguments, embeds=True)
         used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
         return Reply(
             text=packed(_vector_of(answer)),
