@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
+import struct
 import threading
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
-from functools import partial
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from http import HTTPStatus
 from math import ceil
 from time import monotonic, time
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from aiohttp import web
+
 from .answers import JSON_HEADERS, HttpAnswer, error_body, http_answer
-from .connection import Connection
 from .exchange import (
     TRANSPORT_FAULTS,
     Fault,
@@ -24,6 +29,7 @@ from .exchange import (
     ServedReply,
     ServedRequest,
     Structured,
+    WireProtocol,
     request_key,
 )
 from .protocols import PATHS, read_body
@@ -73,73 +79,44 @@ class RateAllowance:
         return (1.0 - self._left) / self._per_second
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Counts:
     """Requests that ask a model, since the start or the last `reset`.
 
     Attributes:
         total: requests that arrived whole.
-        answered: answers written whole, of whatever status.
         broken: connections reset or closed on purpose by a fault.
         abandoned: requests whose client (or the server's stop) ended the connection first.
         in_flight: neither answered, broken nor abandoned yet.
         peak_in_flight: the largest number in flight at once.
         connections: connections accepted.
         by_path, by_model: requests that arrived; paths include those that ask no model.
-        by_status: answers written, by HTTP status.
+        by_status: answers, by HTTP status.
     """
 
-    total: int
-    answered: int
-    broken: int
-    abandoned: int
-    in_flight: int
-    peak_in_flight: int
-    connections: int
-    by_path: dict[str, int]
-    by_model: dict[str, int]
-    by_status: dict[int, int]
+    total: int = 0
+    broken: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    peak_in_flight: int = 0
+    connections: int = 0
+    by_path: Counter[str] = field(default_factory=Counter)
+    by_model: Counter[str] = field(default_factory=Counter)
+    by_status: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def answered(self) -> int:
+        """Answers, of whatever status."""
+        return self.by_status.total()
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON-like values; statuses become text, as keys of JSON are."""
-        values = asdict(self)
-        values["by_status"] = {str(status): n for status, n in self.by_status.items()}
-        return values
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        by_status = {str(status): n for status, n in self.by_status.items()}
+        return {**values, "answered": self.answered, "by_status": by_status}
 
 
-class Tally:
-    """The running counts behind `Counts`; its owner holds a lock around every use."""
-
-    def __init__(self) -> None:
-        self.total = self.broken = self.abandoned = 0
-        self.in_flight = self.peak_in_flight = self.connections = 0
-        self.by_path: Counter[str] = Counter()
-        self.by_model: Counter[str] = Counter()
-        self.by_status: Counter[int] = Counter()
-
-    def began(self, model: str) -> None:
-        """A request for a model arrived whole."""
-        self.total += 1
-        self.by_model[model] += 1
-        self.in_flight += 1
-        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
-
-    def counts(self) -> Counts:
-        """A copy of the counts."""
-        return Counts(
-            total=self.total,
-            answered=sum(self.by_status.values()),
-            broken=self.broken,
-            abandoned=self.abandoned,
-            in_flight=self.in_flight,
-            peak_in_flight=self.peak_in_flight,
-            connections=self.connections,
-            by_path=dict(self.by_path),
-            by_model=dict(self.by_model),
-            by_status=dict(self.by_status),
-        )
-
-
+_REASONS = {status.value: status.phrase for status in HTTPStatus} | {529: "Overloaded"}
 _KEY_HEADERS = ("authorization", "x-api-key", "api-key")
 
 _FIXED: dict[str, dict[str, Any]] = {
@@ -177,16 +154,21 @@ def key_of(headers: Mapping[str, str]) -> str:
 
 
 _START_TIMEOUT_S = 10.0
+_SETTLE_S = 0.02
+"""Time for the client to read the first half before a reset throws away what is unread."""
 
 
-@dataclass(slots=True)
-class _Call:
-    """One request between its arrival and the end of its answer."""
+class _CountingServer(web.Server):
+    """aiohttp's server, which says when a connection is made."""
 
-    connection: Connection
-    request: ServedRequest
-    api_key: str
-    holds_slot: bool = False
+    def __init__(self, *args: Any, on_open: Callable[[], None], **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._on_open = on_open
+
+    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
+        """See aiohttp."""
+        super().connection_made(handler, transport)
+        self._on_open()
 
 
 class ProviderServer:
@@ -255,15 +237,15 @@ class ProviderServer:
             None if requests_per_minute is None else RateAllowance(requests_per_minute, burst)
         )
         self._lock = threading.Lock()
-        self._tally = Tally()
+        self._counts = Counts()
         self._attempts: Counter[str] = Counter()
         self._requests: list[ServedRequest] = []
         self._n = 0
-        self._connections: dict[Connection, _Call | None] = {}
-        self._waiting: deque[_Call] = deque()
-        self._slots_used = 0
+        self._open: set[int] = set()  # the requests (by `id`) that have not ended
+        self._slots: asyncio.Semaphore | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = asyncio.Event()
 
     # Life ------------------------------------------------------------------------------------
 
@@ -274,7 +256,9 @@ class ProviderServer:
         ready = threading.Event()
         failed: list[OSError] = []
         self._thread = threading.Thread(
-            target=self._run, args=(ready, failed), name="areopagus-provider", daemon=True
+            target=lambda: asyncio.run(self._serve(ready, failed)),
+            name="areopagus-provider",
+            daemon=True,
         )
         self._thread.start()
         if not ready.wait(_START_TIMEOUT_S):
@@ -290,7 +274,7 @@ class ProviderServer:
         thread, loop = self._thread, self._loop
         if thread is None or loop is None:
             return
-        loop.call_soon_threadsafe(loop.stop)
+        loop.call_soon_threadsafe(self._ended.set)
         thread.join()
         self._thread = self._loop = None
 
@@ -305,36 +289,29 @@ class ProviderServer:
     ) -> None:
         self.stop()
 
-    def _run(self, ready: threading.Event, failed: list[OSError]) -> None:
-        loop = asyncio.new_event_loop()
+    async def _serve(self, ready: threading.Event, failed: list[OSError]) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        self._slots = asyncio.Semaphore(self.max_concurrent) if self.max_concurrent else None
+        server = _CountingServer(
+            self._handle, on_open=self._opened, handler_cancellation=True, access_log=None
+        )
+        runner = web.ServerRunner(server, shutdown_timeout=1.0)
+        await runner.setup()
         try:
-            server = loop.run_until_complete(
-                loop.create_server(
-                    self._connection, "127.0.0.1", self.port, backlog=4096, ssl=self.tls
-                )
-            )
-        except OSError as error:
-            failed.append(error)
-            loop.close()
-            ready.set()
-            return
-        self.port = server.sockets[0].getsockname()[1]
-        self._loop = loop
-        ready.set()
-        try:
-            loop.run_forever()
+            site = web.TCPSite(runner, "127.0.0.1", self.port, backlog=4096, ssl_context=self.tls)
+            try:
+                await site.start()
+                self.port = runner.addresses[0][1]
+            except OSError as error:
+                failed.append(error)
+                return
+            finally:
+                ready.set()
+            await self._ended.wait()
+            for connection in server.connections:
+                _reset(connection.transport)
         finally:
-            server.close()
-            self._waiting.clear()
-            for connection in list(self._connections):
-                connection.drop(reset=True)
-            # One turn for the transports to call connection_lost and close their sockets.
-            loop.run_until_complete(asyncio.sleep(0))
-            loop.run_until_complete(server.wait_closed())
-            loop.close()
-
-    def _connection(self) -> Connection:
-        return Connection(self._on_request, self._on_open, self._on_lost)
+            await runner.cleanup()
 
     # What is known outside -------------------------------------------------------------------
 
@@ -373,12 +350,12 @@ class ProviderServer:
     def counts(self) -> Counts:
         """What was counted so far; a copy."""
         with self._lock:
-            return self._tally.counts()
+            return deepcopy(self._counts)
 
     @property
     def in_flight(self) -> int:
         """Requests that arrived and have no whole answer yet."""
-        return self._tally.in_flight
+        return self._counts.in_flight
 
     def reset(self) -> None:
         """Forgets requests, counts, attempts, errors and used-up rate; goes on serving.
@@ -386,9 +363,8 @@ class ProviderServer:
         Requests in flight stay counted as in flight, and nowhere else.
         """
         with self._lock:
-            in_flight = self._tally.in_flight
-            self._tally = Tally()
-            self._tally.in_flight = self._tally.peak_in_flight = in_flight
+            in_flight = self._counts.in_flight
+            self._counts = Counts(in_flight=in_flight, peak_in_flight=in_flight)
             self._attempts.clear()
             self._requests.clear()
             self.errors.clear()
@@ -396,48 +372,55 @@ class ProviderServer:
             if self._allowance is not None:
                 self._allowance.refill()
 
-    # Connections -----------------------------------------------------------------------------
+    # One request -----------------------------------------------------------------------------
 
-    def _on_open(self, connection: Connection) -> None:
-        self._connections[connection] = None
+    def _opened(self) -> None:
         with self._lock:
-            self._tally.connections += 1
+            self._counts.connections += 1
 
-    def _on_lost(self, connection: Connection) -> None:
-        call = self._connections.pop(connection, None)
-        if call is not None:
-            self._ended(call, status=None, broken=False)
-
-    def _on_request(
-        self, connection: Connection, method: str, path: str, headers: dict[str, str], body: bytes
-    ) -> None:
-        protocol = PATHS.get(path) if method == "POST" else None
+    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        body, path = await request.content.read(), request.path
+        protocol = PATHS.get(path) if request.method == "POST" else None
         if not path.startswith("/__"):
             with self._lock:
-                self._tally.by_path[path] += 1
+                self._counts.by_path[path] += 1
         if protocol is None:
-            if path == "/__reset" and method == "POST":
+            if path == "/__reset" and request.method == "POST":
                 self.reset()
                 path = "/__counts"
-            connection.answer(aside_answer(path, self.counts))
-            return
+            return _response(aside_answer(path, self.counts))
+        headers = {name.lower(): value for name, value in request.headers.items()}
         try:
-            params = json.loads(body)
-            if not isinstance(params, dict):
-                raise ValueError("the body must be a JSON object")
-            if params.get("stream") is True:
-                raise ValueError("stream: this server does not stream")
-            asked = read_body(protocol, path, params)
+            served = self._read(protocol, path, headers, body)
         except (ValueError, RecursionError) as error:
-            connection.answer(HttpAnswer(400, JSON_HEADERS, error_body(protocol, str(error))))
             with self._lock:
-                self._tally.by_status[400] += 1
-            return
+                self._counts.by_status[400] += 1
+            return _response(HttpAnswer(400, JSON_HEADERS, error_body(protocol, str(error))))
+        try:
+            return await self._answer(request, served, key_of(headers))
+        except (asyncio.CancelledError, ConnectionError):
+            self._count(served, abandoned=1)
+            raise
+
+    def _read(
+        self, protocol: WireProtocol, path: str, headers: Mapping[str, str], body: bytes
+    ) -> ServedRequest:
+        """The request, counted.
+
+        Raises:
+            ValueError: it is none of this protocol; the text says why.
+        """
+        params = json.loads(body)
+        if not isinstance(params, dict):
+            raise ValueError("the body must be a JSON object")
+        if params.get("stream") is True:
+            raise ValueError("stream: this server does not stream")
+        asked = read_body(protocol, path, params)
         key = request_key(asked.model, asked.messages)
         with self._lock:
             self._n += 1
             self._attempts[key] += 1
-            request = ServedRequest(
+            served = ServedRequest(
                 protocol=protocol,
                 path=path,
                 model=asked.model,
@@ -452,99 +435,131 @@ class ProviderServer:
                 key=key,
                 time=time(),
             )
-            self._tally.began(asked.model)
+            self._open.add(id(served))
+            counts = self._counts
+            counts.total += 1
+            counts.by_model[asked.model] += 1
+            counts.in_flight += 1
+            counts.peak_in_flight = max(counts.peak_in_flight, counts.in_flight)
             if self.record:
-                self._requests.append(request)
-        call = _Call(connection, request, key_of(headers))
-        self._connections[connection] = call
-        self._admit(call)
+                self._requests.append(served)
+        return served
 
-    # One call --------------------------------------------------------------------------------
+    async def _answer(
+        self, request: web.BaseRequest, served: ServedRequest, api_key: str
+    ) -> web.StreamResponse:
+        turned_away = self._turned_away(served, api_key)
+        if turned_away is not None:
+            return await self._send(request, served, turned_away, api_key)
+        async with self._slots or nullcontext():
+            try:
+                reply = self.judge(served)
+            except Exception as error:  # the user's own code: say so instead of hanging
+                self.errors.append(error)
+                reply = ServedReply(f"the scripted judge raised {error!r}", status=500)
+            delay_s = self.delay_s + reply.delay_s
+            if delay_s > 0.0:
+                await asyncio.sleep(delay_s)
+            return await self._send(request, served, reply, api_key)
 
-    def _admit(self, call: _Call) -> None:
-        """Answers at once what is turned away; else starts the work, or queues it."""
-        if self.api_key is not None and call.api_key != self.api_key:
-            self._send(call, ServedReply(None, fault=Fault.UNAUTHORIZED_ECHOING_KEY))
-            return
+    def _turned_away(self, served: ServedRequest, api_key: str) -> ServedReply | None:
+        """The answer to a request that no model is asked about; None for others."""
+        if self.api_key is not None and api_key != self.api_key:
+            return ServedReply(None, fault=Fault.UNAUTHORIZED_ECHOING_KEY)
         wait_s = 0.0 if self._allowance is None else self._allowance.wait_s()
         if wait_s > 0.0:
             headers = {"retry-after": str(ceil(wait_s)), "retry-after-ms": str(ceil(wait_s * 1000))}
-            self._send(call, ServedReply(None, headers=headers, fault=Fault.RATE_LIMIT))
-            return
-        fault = self._incapable(call.request)
-        if fault is not None:
-            self._send(call, ServedReply(None, fault=fault))
-        elif self.max_concurrent is None or self._slots_used < self.max_concurrent:
-            self._work(call)
-        elif self.when_full == "queue":
-            self._waiting.append(call)
-        else:
-            self._send(call, ServedReply(None, fault=Fault.RATE_LIMIT))
-
-    def _incapable(self, request: ServedRequest) -> Fault | None:
-        if request.structured is not None and request.structured not in self.supports:
-            return Fault.RESPONSE_FORMAT_UNSUPPORTED
-        if self.rejected_parameters:
-            options = request.params.get("options")
-            given = {*request.params, *(options if isinstance(options, dict) else ())}
-            if given & self.rejected_parameters:
-                return Fault.TEMPERATURE_UNSUPPORTED
+            return ServedReply(None, headers=headers, fault=Fault.RATE_LIMIT)
+        if served.structured is not None and served.structured not in self.supports:
+            return ServedReply(None, fault=Fault.RESPONSE_FORMAT_UNSUPPORTED)
+        options = served.params.get("options")
+        given = {*served.params, *(options if isinstance(options, dict) else ())}
+        if given & self.rejected_parameters:
+            return ServedReply(None, fault=Fault.TEMPERATURE_UNSUPPORTED)
+        if self.when_full == "reject" and self._slots is not None and self._slots.locked():
+            return ServedReply(None, fault=Fault.RATE_LIMIT)
         return None
 
-    def _work(self, call: _Call) -> None:
-        call.holds_slot = True
-        self._slots_used += 1
-        try:
-            reply = self.judge(call.request)
-        except Exception as error:  # the user's own code: say so instead of hanging
-            self.errors.append(error)
-            reply = ServedReply(f"the scripted judge raised {error!r}", status=500)
-        delay_s = self.delay_s + reply.delay_s
-        if delay_s > 0.0:
-            call.connection.later(delay_s, partial(self._send, call, reply))
-        else:
-            self._send(call, reply)
-
-    def _send(self, call: _Call, reply: ServedReply) -> None:
+    async def _send(
+        self, request: web.BaseRequest, served: ServedRequest, reply: ServedReply, api_key: str
+    ) -> web.StreamResponse:
         fault = reply.fault
         if fault is Fault.HANG:
-            return
-        answer = http_answer(
-            call.request, reply, api_key=call.api_key, retry_after_s=self.retry_after_s
-        )
+            await asyncio.Event().wait()  # until the client, or the server, is gone
+        answer = http_answer(served, reply, api_key=api_key, retry_after_s=self.retry_after_s)
         if fault is Fault.TRICKLE:
-            call.connection.trickle(
-                answer, self.trickle_s, partial(self._answered, call, answer.status)
-            )
-        elif fault is not None and fault in TRANSPORT_FAULTS:
-            self._connections[call.connection] = None
-            self._ended(call, status=None, broken=True)
-            call.connection.break_off(fault, answer)
-        else:
-            # Counted first: whoever holds the answer must find it counted.
-            self._answered(call, answer.status)
-            call.connection.answer(answer)
+            response = await _begun(request, answer)
+            for byte in answer.body[:-1]:
+                await response.write(bytes([byte]))
+                await asyncio.sleep(self.trickle_s)
+            self._count(served, status=answer.status)
+            await response.write(answer.body[-1:])
+            return response
+        if fault is not None and fault in TRANSPORT_FAULTS:
+            self._count(served, broken=1)
+            return await _broken_off(request, answer, fault)
+        # Counted first: whoever holds the answer must find it counted.
+        self._count(served, status=answer.status)
+        return _response(answer)
 
-    def _answered(self, call: _Call, status: int) -> None:
-        self._connections[call.connection] = None
-        self._ended(call, status=status, broken=False)
-
-    def _ended(self, call: _Call, *, status: int | None, broken: bool) -> None:
+    def _count(
+        self,
+        served: ServedRequest,
+        *,
+        status: int | None = None,
+        broken: int = 0,
+        abandoned: int = 0,
+    ) -> None:
+        """Takes down how a request ended; what becomes of its connection later does not count."""
         with self._lock:
-            self._tally.in_flight -= 1
+            if id(served) not in self._open:
+                return
+            self._open.discard(id(served))
+            self._counts.in_flight -= 1
+            self._counts.broken += broken
+            self._counts.abandoned += abandoned
             if status is not None:
-                self._tally.by_status[status] += 1
-            elif broken:
-                self._tally.broken += 1
-            else:
-                self._tally.abandoned += 1
-        if call.holds_slot:
-            self._slots_used -= 1
-        if self._waiting:  # in a turn of its own, or a long queue would be a deep recursion
-            asyncio.get_running_loop().call_soon(self._work_on_waiting)
+                self._counts.by_status[status] += 1
 
-    def _work_on_waiting(self) -> None:
-        while self._waiting and self._slots_used < (self.max_concurrent or 0):
-            waiting = self._waiting.popleft()
-            if self._connections.get(waiting.connection) is waiting:  # else its client is gone
-                self._work(waiting)
+
+def _response(answer: HttpAnswer) -> web.Response:
+    """The whole answer."""
+    reason = _REASONS.get(answer.status, "Unknown")
+    return web.Response(
+        status=answer.status, reason=reason, headers=answer.headers, body=answer.body
+    )
+
+
+async def _begun(request: web.BaseRequest, answer: HttpAnswer) -> web.StreamResponse:
+    """The answer, of which the head is sent."""
+    reason = _REASONS.get(answer.status, "Unknown")
+    response = web.StreamResponse(status=answer.status, reason=reason, headers=answer.headers)
+    response.content_length = len(answer.body)
+    await response.prepare(request)
+    return response
+
+
+async def _broken_off(
+    request: web.BaseRequest, answer: HttpAnswer, fault: Fault
+) -> web.StreamResponse:
+    """Breaks the connection in the way of a fault that resets or closes it."""
+    response: web.StreamResponse = web.Response()
+    if fault in (Fault.RESET_MID_BODY, Fault.CLOSE_MID_BODY):
+        response = await _begun(request, answer)
+        await response.write(answer.body[: len(answer.body) - max(1, len(answer.body) // 2)])
+        await asyncio.sleep(_SETTLE_S)
+    if fault in (Fault.RESET_BEFORE_ANSWER, Fault.RESET_MID_BODY):
+        _reset(request.transport)
+    elif request.transport is not None:
+        request.transport.close()
+    return response
+
+
+def _reset(transport: asyncio.BaseTransport | None) -> None:
+    """Ends a connection with a TCP reset."""
+    if not isinstance(transport, asyncio.Transport):
+        return  # it is gone already
+    handle = transport.get_extra_info("socket")
+    if handle is not None:  # no lingering: the kernel sends RST instead of FIN
+        handle.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
+from aiohttp.web_protocol import RequestHandler
 
 from areopagus.errors import InputError, ProviderError
 from areopagus.judges.factory import backend_of
@@ -17,7 +18,6 @@ from areopagus.judges.models.litellm_backend import LitellmBackend, with_endpoin
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.request import Request
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
-from areopagus.testing.connection import Connection
 
 SCHEMA = {
     "type": "object",
@@ -173,9 +173,9 @@ async def test_no_key_of_a_provider_goes_to_an_address_of_ones_own(
     # The server echoes whatever key it is sent.
     server.judge = constant(Fault.UNAUTHORIZED_ECHOING_KEY)
     seen: list[bytes] = []
-    arrived = Connection.data_received
+    arrived = RequestHandler.data_received
     monkeypatch.setattr(
-        Connection,
+        RequestHandler,
         "data_received",
         lambda self, data: seen.append(data) or arrived(self, data),
     )
