@@ -2,6 +2,7 @@
 
 from .persona import (
     BUILTIN,
+    PERSONAS,
     PLACEHOLDER,
     Persona,
     PersonaExample,
@@ -14,6 +15,7 @@ from .persona import (
 
 __all__ = [
     "BUILTIN",
+    "PERSONAS",
     "PLACEHOLDER",
     "Persona",
     "PersonaExample",

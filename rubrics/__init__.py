@@ -3,6 +3,7 @@
 from .rubric import (
     DEFAULT,
     RESERVED_IDS,
+    RUBRICS,
     Dimension,
     OfflineFamily,
     Rubric,
@@ -14,6 +15,7 @@ from .rubric import (
 __all__ = [
     "DEFAULT",
     "RESERVED_IDS",
+    "RUBRICS",
     "Dimension",
     "OfflineFamily",
     "Rubric",

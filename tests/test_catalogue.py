@@ -7,7 +7,7 @@ import pytest
 from areopagus.catalogue import folder_entries
 from areopagus.environment import home
 from areopagus.errors import InputError
-from areopagus.personas.persona import PERSONAS
+from areopagus.personas import PERSONAS
 
 
 @pytest.fixture(autouse=True)
@@ -41,6 +41,10 @@ def test_a_file_that_hides_a_built_in_one_is_marked_and_others_are_not(tmp_path)
     assert marks["historian"]
     assert not marks["economist"]
     assert not marks["ethicist"]
+    sentence = f"persona historian: {tmp_path / 'historian.yaml'} hides the built-in one"
+    assert PERSONAS.hiding(None, [tmp_path]) == PERSONAS.hiding(["historian"], [tmp_path])
+    assert PERSONAS.hiding(["historian", "economist"], [tmp_path]) == (sentence,)
+    assert PERSONAS.hiding(["ethicist", tmp_path / "historian.yaml"], [tmp_path]) == ()
 
 
 @pytest.mark.parametrize(

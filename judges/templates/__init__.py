@@ -3,6 +3,7 @@
 from .template import (
     DEFAULT,
     FIRST,
+    TEMPLATES,
     Criteria,
     JudgeTemplate,
     fill,
@@ -14,6 +15,7 @@ from .template import (
 __all__ = [
     "DEFAULT",
     "FIRST",
+    "TEMPLATES",
     "Criteria",
     "JudgeTemplate",
     "fill",

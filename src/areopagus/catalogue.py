@@ -157,6 +157,22 @@ class Catalogue(Generic[DocumentT]):
             raise InputError(faults, hint=hint)
         return tuple(loaded)
 
+    def hiding(
+        self, names: Iterable[object] | None = None, folders: Sequence[str | Path] = ()
+    ) -> tuple[str, ...]:
+        """A sentence for each file that stands in the place of a built-in one.
+
+        Args:
+            names: those that are used; other things than names hide nothing. None: all.
+            folders: where names are looked for first.
+        """
+        used = None if names is None else {name for name in names if isinstance(name, str)}
+        return tuple(
+            f"{self.kind} {entry.name}: {entry.path} hides the built-in one"
+            for entry in self.entries(folders)
+            if entry.hides_builtin and (used is None or entry.name in used)
+        )
+
     def read(self, paths: Iterable[str | Path]) -> tuple[DocumentT, ...]:
         """What these files hold, in order.
 

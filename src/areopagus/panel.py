@@ -22,10 +22,10 @@ from .judges.models.backend import Backend
 from .judges.offline.models import require_role
 from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require_readable
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
-from .judges.templates import JudgeTemplate, list_templates, load_template
-from .personas import Persona, list_personas, load_personas
+from .judges.templates import TEMPLATES, JudgeTemplate, load_template
+from .personas import PERSONAS, Persona, load_personas
 from .records.types import Mode, ScoreMode, Verdict
-from .rubrics import Rubric, list_rubrics, load_rubric
+from .rubrics import RUBRICS, Rubric, load_rubric
 from .scoring import (
     PromptScoreOptions,
     ScoreOptions,
@@ -531,20 +531,8 @@ def _hidden_files(
         rubric, template: the panel's.
         folders: where personas and rubric are looked for first.
     """
-    named = None if personas is None else {str(name) for name in personas}
-    found = [
-        ("persona", item)
-        for item in list_personas(folders)
-        if item.hides_builtin and (named is None or item.name in named)
-    ] + [
-        ("rubric", item)
-        for item in list_rubrics(folders)
-        if item.hides_builtin and item.name == str(rubric)
-    ]
-    if not isinstance(template, JudgeTemplate):
-        found += [
-            ("template", item)
-            for item in list_templates()
-            if item.hides_builtin and item.name == str(template)
-        ]
-    return tuple(f"{kind} {item.name}: {item.path} hides the built-in one" for kind, item in found)
+    return (
+        *PERSONAS.hiding(personas, folders),
+        *RUBRICS.hiding([rubric], folders),
+        *TEMPLATES.hiding([template]),
+    )
