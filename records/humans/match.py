@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -162,61 +163,44 @@ def _places(
     table: HumanTable, codes: NDArray[Any], names: tuple[str, ...], is_wrong: NDArray[Any]
 ) -> tuple[Places, ...]:
     """Returns each wrong name that occurs, by order of first appearance, with its rows."""
-    import numpy as np
+    import pandas as pd
 
     if not len(table) or not is_wrong.any():
         return ()
-    at = np.flatnonzero(is_wrong[codes])
-    order = at[np.argsort(codes[at], kind="stable")]
-    found, starts, counts = np.unique(codes[order], return_index=True, return_counts=True)
+    lines: Any = pd.Series(table.line)[is_wrong[codes]]
     return tuple(
-        Places(
-            names[code], count, tuple(table.line[order[start : start + min(count, SHOWN)]].tolist())
-        )
-        for code, start, count in zip(found.tolist(), starts.tolist(), counts.tolist(), strict=True)
+        Places(names[code], len(found), tuple(found[:SHOWN].tolist()))
+        for code, found in lines.groupby(codes[lines.index])
     )
 
 
 def _repeated(table: HumanTable) -> tuple[tuple[Repeated, ...], int]:
-    import numpy as np
+    import pandas as pd
 
-    if len(table) < 2:
-        return (), 0
-    keys = (
-        table.is_rank.astype(np.int32),
-        table.criterion.codes,
-        table.response_id.codes,
-        table.rater_id.codes,
+    keys = ["rater", "response", "criterion", "is_rank"]
+    ratings = pd.DataFrame(
+        {
+            "rater": table.rater_id.codes,
+            "response": table.response_id.codes,
+            "criterion": table.criterion.codes,
+            "is_rank": table.is_rank,
+            "value": table.value,
+            "line": table.line,
+        }
     )
-    order = np.lexsort((np.arange(len(table)), *keys))
-    is_same = np.ones(len(table) - 1, dtype=bool)
-    for key in keys:
-        is_same &= key[order][1:] == key[order][:-1]
-    n_repeated = int(is_same.sum())
-    if not n_repeated:
-        return (), 0
-    starts = np.flatnonzero(~np.r_[False, is_same])
-    ends = np.r_[starts[1:], len(table)]
-    groups = [
-        order[start:end]
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        if end - start > 1
-    ]
-    groups.sort(key=lambda group: int(group[0]))
-    return (
-        tuple(
-            Repeated(
-                table.rater_id.names[table.rater_id.codes[group[0]]],
-                table.response_id.names[table.response_id.codes[group[0]]],
-                table.criterion.names[table.criterion.codes[group[0]]],
-                "rank" if table.is_rank[group[0]] else "score",
-                tuple(table.value[group[:SHOWN]].tolist()),
-                tuple(table.line[group[:SHOWN]].tolist()),
-            )
-            for group in groups[:SHOWN]
-        ),
-        n_repeated,
+    groups: Any = ratings[ratings.duplicated(keys, keep=False)].groupby(keys, sort=False)
+    found = tuple(
+        Repeated(
+            table.rater_id.names[rater],
+            table.response_id.names[response],
+            table.criterion.names[criterion],
+            "rank" if is_rank else "score",
+            tuple(group["value"][:SHOWN].tolist()),
+            tuple(group["line"][:SHOWN].tolist()),
+        )
+        for (rater, response, criterion, is_rank), group in itertools.islice(groups, SHOWN)
     )
+    return found, int(ratings.duplicated(keys).sum())
 
 
 def off_scale(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
@@ -240,31 +224,22 @@ def off_scale(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
 
 
 def _other_prompts(table: HumanTable, prompt_of: Mapping[str, str]) -> tuple[OtherPrompt, ...]:
-    import numpy as np
+    import pandas as pd
 
     if not prompt_of or not len(table):
         return ()
-    code_of = {name: code for code, name in enumerate(table.prompt_id.names)}
-    # -2: the response is not in the run; -3: the run's prompt occurs in no rating.
-    expected = np.array(
-        [
-            code_of.get(prompt_of[name], -3) if name in prompt_of else -2
-            for name in table.response_id.names
-        ]
-    )[table.response_id.codes]
-    stated = table.prompt_id.codes
-    at = np.flatnonzero((stated >= 0) & (expected != -2) & (stated != expected))
-    found: dict[tuple[int, int], list[int]] = {}
-    for place in at.tolist():
-        key = (int(table.response_id.codes[place]), int(stated[place]))
-        found.setdefault(key, []).append(int(table.line[place]))
+    ratings = pd.DataFrame(
+        {
+            "response": table.response_id.texts(),
+            "stated": table.prompt_id.texts(),
+            "line": table.line,
+        }
+    )
+    ratings["expected"] = ratings["response"].map(dict(prompt_of))
+    other = ratings.dropna()
+    other = other[other["stated"] != other["expected"]]
+    groups: Any = other.groupby(["response", "stated", "expected"], sort=False)["line"]
     return tuple(
-        OtherPrompt(
-            table.response_id.names[response],
-            table.prompt_id.names[prompt],
-            prompt_of[table.response_id.names[response]],
-            len(lines),
-            tuple(lines[:SHOWN]),
-        )
-        for (response, prompt), lines in list(found.items())[:SHOWN]
+        OtherPrompt(response, stated, expected, len(lines), tuple(lines[:SHOWN].tolist()))
+        for (response, stated, expected), lines in itertools.islice(groups, SHOWN)
     )
