@@ -76,9 +76,7 @@ def test_what_was_returned_before_a_kill_is_there_when_the_folder_is_opened_agai
         session.__enter__()
         session.score(PROMPT, "One.", response_id="1")
         # As a kill leaves it: no tables, and half a line of what came next.
-        session._autosave.end()
-        session._log.close()
-        session._folder.close()
+        session._end()
         with (tmp_path / "run" / "session.jsonl").open("ab") as log:
             log.write(b'{"response_id": "2", "pro')
         assert not (tmp_path / "run" / "scores.csv").exists()

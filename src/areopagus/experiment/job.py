@@ -20,19 +20,17 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..async_runner import run_stoppable, run_sync
 from ..errors import InputError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
-from ..judges.models.usage import UsageSnapshot, cost_record
-from ..records.run_folder import RUN_FORMAT, RunFolder, run_identity_hash
-from .autosave import Autosave
+from ..judges.models.usage import UsageSnapshot
+from ..records.run_folder import RunFolder, run_identity_hash
 from .backends import prepare_all, require_access
-from .record import session_record, versions
+from .run_record import RunRecord, RunState
 
 if TYPE_CHECKING:
     from ..judges.models.backend import Backend
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from .dry_run import Estimate
 
 
-RunState = Literal["running", "complete", "interrupted", "budget"]
 Result = TypeVar("Result")
 
 
@@ -94,10 +91,12 @@ class Job(ABC, Generic[Result]):
         progress: how far it is.
         outcome: what became of each stage, for run.json.
         over_budget: whether the cost cap left something out.
+        session_name: of the job's first session in run.json, where it has several.
     """
 
     kind: str
     stages: tuple[str, ...]
+    session_name: str | None = None
 
     def __init__(
         self,
@@ -131,11 +130,7 @@ class Job(ABC, Generic[Result]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._within: tuple[Job[Any], str] | None = None
         self._stop_early = False
-        self._folder: RunFolder | None = None
-        self._autosave = Autosave(lambda: self._write_record("running"))
-        self._sessions: list[dict[str, Any]] = []
-        self._session_name: str | None = None
-        self._session_began = datetime.now(UTC)
+        self._record: RunRecord | None = None
         self._spent_before = UsageSnapshot()
         self._stage_began = time.monotonic()
         self._sent_before = 0
@@ -212,14 +207,13 @@ class Job(ABC, Generic[Result]):
             await self.require_access(client)
             if self._stop_early:
                 client.stop()
-            self._write_record("running")
-            self._autosave.begin()
+            self.write_record("running")
             result = await self.run_stages(client)
-            self._autosave.end()
-            self._write_record(self.state)
+            self.write_record(self.state)
             return self.finished(result)
         finally:
-            self._release()
+            if self._record is not None:
+                self._record.close()
             await self.close()
 
     def stop(self) -> None:
@@ -290,7 +284,8 @@ class Job(ABC, Generic[Result]):
 
     def tell(self) -> None:
         """Hands the newest state to whoever listens."""
-        self._autosave.changed()
+        if self._record is not None:
+            self._record.changed()
         if self._within is not None:
             self._within[0].tell()
             return
@@ -308,7 +303,7 @@ class Job(ABC, Generic[Result]):
 
     @property
     def spending(self) -> UsageSnapshot:
-        """What this job has sent and paid since it began, or since the last `next_session`."""
+        """What this job has sent and paid since it began."""
         if self._client is None:
             return UsageSnapshot()
         return self._client.spending().since(self._spent_before)
@@ -324,65 +319,36 @@ class Job(ABC, Generic[Result]):
             replaces_other=self._within is not None,
         )
 
-    def next_session(self, name: str | None, *, state: RunState = "complete") -> None:
-        """Ends the entry of this session in run.json, and begins another of that name."""
-        self._sessions.append(self._session(state))
-        self._start_session(name)
-
-    def _open(self) -> Client:
-        self._loop = asyncio.get_running_loop()
-        self._folder = self.open_folder()
-        if self._folder is not None:
-            self._sessions = list((self._folder.existing or {}).get("sessions", []))
-        if self._within is None:
-            self._client = Client(self.ledger, budget=self._budget, on_change=self.tell)
-        else:
-            outer = self._within[0]
-            self._client, self._budget = outer._client, outer._budget
-        assert self._client is not None  # noqa: S101 - the larger job has begun
-        self._start_session(self._session_name)
-        return self._client
-
-    def _release(self) -> None:
-        self._autosave.end()
-        if self._folder is not None:
-            self._folder.close()
-            self._folder = None
-
-    def _start_session(self, name: str | None) -> None:
-        self._session_name, self._session_began = name, datetime.now(UTC)
-        if self._client is not None:
-            self._spent_before = self._client.spending()
-
-    def _session(self, state: RunState) -> dict[str, Any]:
-        named = {} if self._session_name is None else {"stage": self._session_name}
-        return named | session_record(
-            self.spending, started=self._session_began, state=state, cap=self._budget.cap
-        )
-
     def config_json(self) -> dict[str, Any]:
         """What run.json says was chosen."""
         return self.config.to_json()
 
-    def _write_record(self, state: RunState) -> None:
-        if self._folder is None:
-            return
-        sessions = [*self._sessions, self._session(state)]
-        described = self.describe()
-        record = {
-            "format": RUN_FORMAT,
+    def write_record(self, state: RunState) -> None:
+        """Writes run.json, where there is a folder."""
+        if self._record is not None:
+            self._record.write(state)
+
+    def _open(self) -> Client:
+        self._loop = asyncio.get_running_loop()
+        if self._within is not None:
+            outer = self._within[0]
+            self._client, self._budget = outer._client, outer._budget
+        folder = self.open_folder()
+        client = self._client or Client(self.ledger, budget=self._budget, on_change=self.tell)
+        self._client, self._spent_before = client, client.spending()
+        if folder is not None:
+            self._record = RunRecord(folder, client, self._describe, session=self.session_name)
+        return client
+
+    def _describe(self) -> dict[str, Any]:
+        return {
             "kind": self.kind,
-            "state": state,
             "identity": self.identity,
             "config": self.config_json(),
-            "versions": versions(),
-            **described,
+            **self.describe(),
             "stages": self.outcome,
             "ledger": self.ledger.place,
-            "cost": {**described.get("cost", {}), **cost_record(sessions)},
-            "sessions": sessions,
         }
-        self._folder.write_run_file(record)
 
 
 def run_job(job: Job[Result]) -> Result:

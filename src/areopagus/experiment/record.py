@@ -6,7 +6,6 @@ import math
 from array import array
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from ..records.types import STATUSES, Verdict
@@ -15,7 +14,6 @@ from ..run import RespondentMean
 if TYPE_CHECKING:
     from ..aggregation.respondents import PromptUnitMeans
     from ..graphs.panel_spec import PanelSpec
-    from ..judges.models.usage import UsageSnapshot
     from ..records.readers.responses import SourceSummary
 
 
@@ -65,19 +63,6 @@ def describe_run(
         },
         "respondents": [item.to_json() for item in respondents],
         "total": total.to_json(),
-    }
-
-
-def session_record(
-    spending: UsageSnapshot, *, started: datetime, state: str, cap: float | None
-) -> dict[str, Any]:
-    """One session of run.json: each time the run was worked on."""
-    return {
-        "started": started.isoformat(timespec="seconds"),
-        "ended": None if state == "running" else datetime.now(UTC).isoformat(timespec="seconds"),
-        "state": state,
-        **spending.to_json(),
-        "max_cost_usd": cap,
     }
 
 

@@ -17,7 +17,8 @@ from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, target
 from .backends import require_access, sorted_models
 from .config import RespondConfig, Track
 from .dry_run import Estimate, StageEstimate
-from .job import Job, Progress, RunState
+from .job import Job, Progress
+from .run_record import RunState
 
 if TYPE_CHECKING:
     from ..judges.models.backend import Backend

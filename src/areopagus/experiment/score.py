@@ -20,9 +20,10 @@ from .backends import all_paid, settings_of
 from .config import ScoreConfig
 from .dry_run import Estimate, estimate_scoring
 from .engine import LocalEngine
-from .job import Job, Progress, RunState
+from .job import Job, Progress
 from .record import RunningSummary, describe_run
 from .respond import RespondJob, ResponseCounts
+from .run_record import RunState
 from .run_writer import RunWriter
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ class ScoreJob(Job[Run]):
         self.panel = panel
         self.engine: Engine = engine or LocalEngine()
         self.answering = source if isinstance(source, RespondJob) else None
-        self.stages = ("score",) if self.answering is None else ("respond", "score")
+        self.stages = ("score",)
+        if self.answering is not None:
+            self.stages, self.session_name = ("respond", "score"), "answers"
         self.source: ResponseSource | None = None
         try:
             if isinstance(source, RespondJob):
@@ -175,7 +178,7 @@ class ScoreJob(Job[Run]):
             self.summary = self.source.check()
             await self._require_judges(self.source, capped=client.budget.cap is not None)
             self._panel_description = None
-            self._write_record("running")
+            self.write_record("running")
         assert self.source is not None  # noqa: S101 - given, or made of the answers
         summary = await self._score(client, self.source)
         self._standing, self._panel_description = summary, None
@@ -188,13 +191,13 @@ class ScoreJob(Job[Run]):
         self.over_budget = self.state == "budget"
 
     async def _respond(self, answering: RespondJob, client: Client) -> ResponseSource:
-        self._session_name = "answers"
         answering.write_to(self.path / ANSWERS_FILE)
         result = await answering.run(within=(self, "respond"))
         self.outcome["respond"] = {**asdict(result.counts), "faults": dict(result.faults)}
         self._answer_notices = _missing(result.counts)
         self._answers_state = result.state
-        self.next_session(None, state=result.state)
+        assert self._record is not None  # noqa: S101 - the folder is open
+        self._record.next_session(result.state)
         return ResponseSource(result.path)
 
     async def _score(self, client: Client, source: ResponseSource) -> RunningSummary:

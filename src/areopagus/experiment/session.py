@@ -6,31 +6,31 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..async_runner import run_async, run_sync
 from ..errors import InputError, StoreError
+from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..records.readers.responses import SourceSummary
+from ..records.run_folder import RunFolder
 from ..records.types import Sample, Verdict
 from ..run import Run
-from .dry_run import Estimate
-from .job import Job, RunState
 from .record import RunningSummary, describe_run
+from .run_record import RunRecord, RunState
 from .run_writer import RunWriter
 from .single import SingleScores, sample_from
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
-    from ..judges.models.backend import Backend
-    from ..records.ledger import Ledger
     from .config import SessionConfig
 
 LOG_FILE = "session.jsonl"
 """A line for every verdict of a session, in the order in which they came."""
 
 
-class Session(Job[Run]):
+class Session:
     """Single responses under one cost cap, kept in one run folder.
 
     Use it in a `with` or an `async with` block; calls may go on side by side. Every verdict is
@@ -40,9 +40,6 @@ class Session(Job[Run]):
     the ledger.
     """
 
-    kind = "panel"
-    stages = ("score",)
-
     def __init__(self, panel: PanelSpec, config: SessionConfig) -> None:
         """Checks the settings; the folder is opened when the block begins.
 
@@ -50,17 +47,17 @@ class Session(Job[Run]):
             panel: who judges.
             config: where the session is kept, its cost cap and its tags.
         """
-        self.panel = panel
-        super().__init__(
-            config, identity=panel.identity() | {"responses_sha256": "session"}, name="session"
-        )
+        self.panel, self.config = panel, config
+        self.path = Path(config.out or "runs/session")
+        self.identity = panel.identity() | {"responses_sha256": "session"}
         self.tags = dict(config.tags)
+        self._budget = Budget(cap=config.max_cost)
+        self._record: RunRecord | None = None
         self._lines: dict[str, tuple[bytes, int]] = {}
         self._log: Any = None
         self._single: SingleScores | None = None
         self._under_way: dict[str, bytes] = {}
         self._written = RunningSummary(panel.criteria)
-        self._ending: RunState = "running"
 
     def __enter__(self) -> Session:
         run_sync(self._begin())
@@ -130,45 +127,25 @@ class Session(Job[Run]):
         """Responses scored, those of earlier sessions in the folder included."""
         return len(self._lines)
 
-    @property
-    def ledger(self) -> Ledger:
-        """The store of calls: the panel's."""
-        return self.panel.ledger
-
-    @property
-    def backends(self) -> tuple[Backend, ...]:
-        """The judges."""
-        return self.panel.backends
-
-    @property
-    def state(self) -> RunState:
-        """`complete`, unless the block broke off or the cost cap left a judgment out."""
-        if self._ending == "complete" and self._written.is_short:
-            return "budget"
-        return self._ending
-
-    async def rehearse(self) -> Estimate:
-        """Nothing: what is to be scored is not known beforehand."""
-        return Estimate(())
-
-    async def run_stages(self, client: Client) -> None:
-        """Nothing: responses come one by one."""
-
     async def _begin(self) -> None:
-        client = self._open()
+        folder = RunFolder.open(self.path, self.identity, must_exist=self.config.resume)
+        client = Client(self.panel.ledger, budget=self._budget, on_change=self._changed)
+        self._record = RunRecord(folder, client, self._describe)
         try:
-            assert self._folder is not None  # noqa: S101 - just opened
-            self.tags = (self._folder.existing or {}).get("tags", {}) | self.tags
+            self.tags = (folder.existing or {}).get("tags", {}) | self.tags
             self._single = SingleScores(client=client)
             self._read_log()
             if self._lines:
-                self._write_tables()
+                self._write_tables("running")
             else:
-                self._write_record("running")
+                self._record.write("running")
         except BaseException:
-            await self._end()
+            self._end()
             raise
-        self._autosave.begin()
+
+    def _changed(self) -> None:
+        if self._record is not None:
+            self._record.changed()
 
     def _read_log(self) -> None:
         """Opens the log for appending, after the whole lines that it holds."""
@@ -227,7 +204,7 @@ class Session(Job[Run]):
         except OSError as error:
             raise StoreError(f"{self.path / LOG_FILE} cannot be written: {error}") from error
         self._lines[row["response_id"]] = (digest, place)
-        self.step()
+        self._changed()
 
     def _rows(self) -> Iterator[tuple[dict[str, str], Verdict]]:
         """Every response with its newest verdict, in the order of the log."""
@@ -238,36 +215,39 @@ class Session(Job[Run]):
                 yield row, Verdict.from_json(row.pop("verdict"))
 
     async def _save(self) -> Run:
-        return self._write_tables()
+        return self._write_tables("running")
 
-    def _write_tables(self) -> Run:
+    def _write_tables(self, state: RunState) -> Run:
+        from ..reports import write_report
+
+        if self._record is None:
+            raise RuntimeError("a session is used in a `with` block")
         with RunWriter(self.panel, self.path) as writer:
             for row, verdict in self._rows():
                 writer.add(verdict, row["prompt_text"], row["response_text"])
         self._written = writer.summary
-        self._write_record(self.state)
-        from ..reports import write_report
-
+        if state == "complete" and self._written.is_short:
+            state = "budget"
+        self._record.write(state)
         write_report(self.path)
         return Run(self.path)
 
     async def _finish(self, ending: RunState) -> None:
-        self._autosave.end()
-        self._ending = ending
         try:
-            self._write_tables()
+            self._write_tables(ending)
         finally:
-            await self._end()
+            self._end()
 
-    async def _end(self) -> None:
+    def _end(self) -> None:
+        self._single = None
         if self._log is not None:
             self._log.close()
-        self._single = None
-        self._release()
-        await self.close()
+        if self._record is not None:
+            self._record.close()
+            self._record = None
 
-    def describe(self) -> dict[str, Any]:
-        """What run.json says of a panel's run; counts and means come with the tables."""
+    def _describe(self) -> dict[str, Any]:
+        """What run.json says of the session; counts and means come with the tables."""
         written = self._written
         source = SourceSummary(
             name="a session",
@@ -280,7 +260,14 @@ class Session(Job[Run]):
             text_chars=0,
             notices=(),
         )
-        return {**describe_run(self.panel, source, written), "tags": self.tags}
+        return {
+            "kind": "panel",
+            "identity": self.identity,
+            "config": self.config.to_json(),
+            **describe_run(self.panel, source, written),
+            "tags": self.tags,
+            "ledger": self.panel.ledger.place,
+        }
 
 
 def _texts_of(sample: Sample) -> dict[str, str]:
