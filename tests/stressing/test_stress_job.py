@@ -143,7 +143,7 @@ def test_a_rerun_needs_no_endpoint_and_says_the_same(bench: Bench) -> None:
 
 
 def test_a_dry_run_sends_nothing_and_counts_what_will_be_sent(bench: Bench) -> None:
-    def rehearsed() -> dict[str, int]:
+    def calls_to_send() -> dict[str, int]:
         with bench.panel() as panel:
             options = bench.options()
             options["targets"] = options.pop("target")
@@ -153,13 +153,13 @@ def test_a_dry_run_sends_nothing_and_counts_what_will_be_sent(bench: Bench) -> N
             calls[item.stage] = calls.get(item.stage, 0) + item.calls
         return calls
 
-    before = rehearsed()
+    before = calls_to_send()
     assert bench.server.counts.total == 0
     assert not (bench.folder / "run").exists()
     assert before == {"rewrite": 24, "respond": 60, "score": 60, "retest": 10}
     bench.stress()
     assert bench.server.counts.total == sum(before.values())
-    assert sum(rehearsed().values()) == 0
+    assert sum(calls_to_send().values()) == 0
 
 
 def test_an_endpoint_that_is_not_there_is_found_before_anything_is_spent(bench: Bench) -> None:

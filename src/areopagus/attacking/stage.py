@@ -44,7 +44,7 @@ class PanelStage(Job[Outcome]):
         """The judges."""
         return self.panel.backends
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls, tokens and cost of judging the responses, where there are any."""
         if next(self.response_rows(), None) is None:
             return Estimate((), ("No response has a hit of a detector: nobody would be asked.",))

@@ -120,7 +120,7 @@ class ConstructionJob(Job[ConstructionRun]):
         """The same."""
         return self.backends
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost if nothing is stored: what is asked next depends on the replies."""
         stages: dict[str, StageEstimate] = {}
         for kind in self.construction.planned():

@@ -695,7 +695,7 @@ class AuditJob(Job[AuditRun]):
             found.append("two judges are one model: their agreement is no independent one")
         return tuple(found)
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost of every stage and backend."""
         stages = tuple(_DryRun(self).stages())
         if not self.judges:

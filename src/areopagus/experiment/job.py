@@ -3,7 +3,7 @@
 A job is prepared, and then estimated or run, once. What it does stands in its hooks:
 
     backends        everybody who may be asked
-    rehearse()      the dry run: calls and cost of every stage
+    dry_run()       calls and cost of every stage
     run_stages()    the work, which counts what became of it
     describe()      what run.json says of this kind of job
     finished()      the result, once run.json is written
@@ -143,7 +143,7 @@ class Job(ABC, Generic[Result]):
         """Everybody who may be asked."""
 
     @abstractmethod
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost of every stage, as far as the ledger and the input tell; sends nothing."""
 
     @abstractmethod
@@ -188,7 +188,7 @@ class Job(ABC, Generic[Result]):
             InputError: unknown providers, and parameters that a model does not take.
         """
         prepare_all(self.backends)
-        return run_sync(self.rehearse())
+        return run_sync(self.dry_run())
 
     async def run(self, *, within: tuple[Job[Any], str] | None = None) -> Result:
         """Runs all stages and returns what the job makes of them.
@@ -232,7 +232,7 @@ class Job(ABC, Generic[Result]):
             await require_access(self.backends, lambda _: False, capped=capped)
         except InputError:
             left: dict[str, int] = {}
-            for item in (await self.rehearse()).stages:
+            for item in (await self.dry_run()).stages:
                 left[item.backend] = left.get(item.backend, 0) + item.most_calls
             await require_access(
                 self.backends, lambda backend: not left.get(backend.spec.name), capped=capped

@@ -304,7 +304,7 @@ class RespondJob(Job[RespondResult]):
     def open_folder(self) -> None:
         """None: the table has no run folder of its own."""
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost by target; reasoning is not in what is likely."""
         stages = {
             backend.spec.name: StageEstimate(

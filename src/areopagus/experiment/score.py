@@ -132,7 +132,7 @@ class ScoreJob(Job[Run]):
             return "interrupted" if self._client and self._client.stopped else "budget"
         return self._answers_state
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost of the answers and of judging them.
 
         An answer that the ledger does not hold is taken to have the length asked for, or that of a
@@ -142,7 +142,7 @@ class ScoreJob(Job[Run]):
         if self.answering is None:
             assert self.source is not None  # noqa: S101 - one of the two is there
             return estimate_scoring(self.panel, self.source, rule=rule)
-        answers = await self.answering.rehearse()
+        answers = await self.answering.dry_run()
         rows = list(self._assumed_answers(self.answering))
         return answers.followed_by(estimate_scoring(self.panel, ResponseSource(rows), rule=rule))
 

@@ -383,7 +383,7 @@ class PromptJob(Job[PromptRun]):
         """The same."""
         return self.backends
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost of every stage and backend."""
         return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
 

@@ -79,7 +79,7 @@ _REVIEW_TOKENS = 60
 """A reviewer's reply on one variant."""
 
 
-async def rehearse_variants(
+async def variants_to_write(
     job: StressJob, prompts: Prompts
 ) -> tuple[list[Asking], list[StageEstimate]]:
     """What would be asked of the targets, and what it costs to have it written."""
@@ -165,11 +165,11 @@ async def _stage_estimates(job: StressJob) -> list[StageEstimate]:
         responses = [row for row in rows_given if row.extra.get("status") not in NO_RESPONSE]
     else:
         assert job.design.prompts is not None  # noqa: S101 - one of the two is there
-        askings, stages = await rehearse_variants(job, job.design.prompts)
+        askings, stages = await variants_to_write(job, job.design.prompts)
         found += stages
         if job.design.rewrite_only:
             return found
-        responses, stages = _rehearse_answers(job, askings)
+        responses, stages = _answers_to_write(job, askings)
         found += stages
     plan, baselines = job.plan, _baselines(job, responses)
     rows = list(panel_rows(responses, plan, baselines))
@@ -187,7 +187,7 @@ async def _stage_estimates(job: StressJob) -> list[StageEstimate]:
     return [replace(item, input_tokens=None, output_tokens=None) for item in found]
 
 
-def _rehearse_answers(
+def _answers_to_write(
     job: StressJob, askings: list[Asking]
 ) -> tuple[list[StressResponse], list[StageEstimate]]:
     stages = {name: StageEstimate("respond", name) for name in job.design.target_names}
@@ -448,7 +448,7 @@ class StressJob(Job[StressRun]):
         mine = (*design.targets, *design.rewriters, *design.reviewers)
         return tuple(backend for backend in mine if backend not in self.panel.backends)
 
-    async def rehearse(self) -> Estimate:
+    async def dry_run(self) -> Estimate:
         """Calls and cost of every stage and backend."""
         return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
 
