@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from shutil import copyfile
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault, visible_text
@@ -97,48 +98,39 @@ def export_run(
         )
     if kind == "scrub":
         return _scrub(folder, record, target, verbatim=verbatim)
-    writers = {"csv": _write_csv, "jsonl": _write_jsonl, "xlsx": _write_xlsx}
+    total = int(record["n_planned"])
     with replaced(target) as part:
         if kind == "parquet":
-            part.write_bytes((folder / JUDGMENTS_FILE).read_bytes())
-            total = int(record["n_planned"])
+            copyfile(folder / JUDGMENTS_FILE, part)
         elif kind == "scores":
             _write_scores(part, folder, verbatim=verbatim)
-            total = int(record["n_planned"])
         elif kind == "csv":
             total = _write_csv(part, read_judgments(folder), verbatim=verbatim)
+        elif kind == "jsonl":
+            total = _write_jsonl(part, read_judgments(folder))
         else:
-            total = writers[kind](part, read_judgments(folder))
+            total = _write_xlsx(part, read_judgments(folder))
     return Exported(target, total, total)
 
 
 def _scrub(folder: Path, record: dict[str, Any], target: Path, *, verbatim: bool) -> Exported:
     identity = record["identity"]
+    faults: list[str] = []
     if identity["rubric"]["id"] != SCRUB_RUBRIC:
-        raise InputError(
-            [
-                InputFault(
-                    str(folder),
-                    f"was scored with the rubric {identity['rubric']['id']}; the layout is that of "
-                    f"{SCRUB_RUBRIC}",
-                )
-            ]
+        faults.append(
+            f"was scored with the rubric {identity['rubric']['id']}; the layout is that of "
+            f"{SCRUB_RUBRIC}"
         )
-    if tuple(identity["criteria"]) != SCRUB_DIMENSIONS or list(identity["scale"]) != [1, 10]:
-        raise InputError(
-            [
-                InputFault(
-                    str(folder),
-                    "was scored on other criteria or another scale than the paper's five "
-                    f"dimensions from 1 to 10: {', '.join(identity['criteria'])} on "
-                    f"{identity['scale'][0]} to {identity['scale'][1]}",
-                )
-            ]
+    elif tuple(identity["criteria"]) != SCRUB_DIMENSIONS or list(identity["scale"]) != [1, 10]:
+        faults.append(
+            "was scored on other criteria or another scale than the paper's five dimensions from "
+            f"1 to 10: {', '.join(identity['criteria'])} on {identity['scale'][0]} to "
+            f"{identity['scale'][1]}"
         )
     if int(identity["repeats"]) != 1:
-        raise InputError(
-            [InputFault(str(folder), "asked each judge more than once; the layout has no repeats")]
-        )
+        faults.append("asked each judge more than once; the layout has no repeats")
+    if faults:
+        raise InputError([InputFault(str(folder), fault) for fault in faults])
     left_out: dict[str, int] = {}
     total = written = 0
     with csv_table(target, SCRUB_COLUMNS) as writer:
@@ -161,7 +153,7 @@ def _scrub(folder: Path, record: dict[str, Any], target: Path, *, verbatim: bool
     return Exported(target, total, written, left_out)
 
 
-def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool = False) -> int:
+def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool) -> int:
     count = 0
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = CsvLines(file)
@@ -175,7 +167,7 @@ def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool = F
 
 def _write_scores(part: Path, folder: Path, *, verbatim: bool) -> None:
     if not verbatim:
-        part.write_bytes((folder / SCORES_FILE).read_bytes())
+        copyfile(folder / SCORES_FILE, part)
         return
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = CsvLines(file)

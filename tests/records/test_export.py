@@ -205,7 +205,7 @@ def test_a_full_disk_is_one_error_and_an_earlier_export_stays(
 
         monkeypatch.setattr(xlsxwriter.Workbook, "_store_workbook", full_at_the_end)
     elif kind == "parquet":
-        monkeypatch.setattr(Path, "write_bytes", full)
+        monkeypatch.setattr(export, "copyfile", full)
     elif kind == "jsonl":
         monkeypatch.setattr(export.json, "dumps", full)
     else:
