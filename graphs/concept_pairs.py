@@ -16,7 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -224,7 +224,6 @@ BuiltStatus = Literal["built", "unsuitable", "refused", "unreadable", "failed", 
 one repair. The others as in every call: declined, unreadable after one repair of the form, no
 reply, not asked."""
 
-BUILT_STATUSES: tuple[BuiltStatus, ...] = get_args(BuiltStatus)
 STEPS: tuple[Step, ...] = ("summary", "pair", "check", "scene", "second")
 
 _CONCEPTS = ("concept_one", "concept_two")

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar
 
 from ..errors import AreopagusError
 from ..judges.models.backend import Backend
@@ -35,10 +35,8 @@ Result = TypeVar("Result")
 DETAIL_CHARACTERS = 300
 
 WHOLE = ""
-"""The part of a fault that concerns the whole reply."""
-
-CallCode = Literal["refused", "unreadable", "no_reply", "repair_failed", "budget", "interrupted"]
-"""What became of the writing itself; always of the whole reply."""
+"""The part of a fault that concerns the whole reply: `refused`, `unreadable`, `no_reply`,
+`repair_failed`, `budget`, `interrupted`, or a key that was not asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from ..judges.models.request import Purpose
-from ..judges.prompt import NONCE_LINE, marked, nonce_for
+from ..judges.prompt import NONCE_LINE, delimited, nonce_for
 from ..judges.schema import OutputSchema, what_was_wrong
 from ..judges.structured import Question, continued
 from ..judges.templates import fill
@@ -91,7 +91,7 @@ class PromptTemplate(BaseModel):
         values = {"form": schema.described(), **(values or {})}
         closing = fill(self.closing, values)
         blocks = [f"{NONCE_LINE}{nonce}"]
-        blocks += [marked(name, text, nonce) for name, text in texts.items()]
+        blocks += [delimited(name, text, nonce) for name, text in texts.items()]
         user = "\n\n".join([*blocks, closing] if closing else blocks)
         return Question(
             messages=(

@@ -60,7 +60,7 @@ def nonce_for(secret: bytes, *texts: str) -> str:
         attempt += 1
 
 
-def marked(name: str, text: str, nonce: str) -> str:
+def delimited(name: str, text: str, nonce: str) -> str:
     """The text, unaltered, between an opening and a closing marker line."""
     return f"<<<{name} {nonce}>>>\n{text}\n<<<END {name} {nonce}>>>"
 
@@ -71,8 +71,8 @@ def require_readable(template: JudgeTemplate) -> None:
     Raises:
         InputError: it cannot: it knows one form of markers.
     """
-    rules = [NONCE_LINE + "{nonce}\n", marked("PROMPT", "{prompt}", "{nonce}")]
-    rules.append(marked("RESPONSE", "{response}", "{nonce}"))
+    rules = [NONCE_LINE + "{nonce}\n", delimited("PROMPT", "{prompt}", "{nonce}")]
+    rules.append(delimited("RESPONSE", "{response}", "{nonce}"))
     if not template.user.startswith(rules[0]) or any(rule not in template.user for rule in rules):
         raise InputError(
             [

@@ -18,7 +18,7 @@ from areopagus.judges.prompt import (
     NONCE_LINE,
     ORDERS,
     JudgePrompt,
-    marked,
+    delimited,
     nonce_for,
     rubric_text,
 )
@@ -61,8 +61,8 @@ def test_the_contract_stands_in_the_system_message_and_the_texts_in_the_users(
     assert PROMPT not in system
     assert RESPONSE not in system
     assert NONCE not in system
-    assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{marked('PROMPT', PROMPT, NONCE)}\n\n")
-    assert marked("RESPONSE", RESPONSE, NONCE) in user
+    assert user.startswith(f"{NONCE_LINE}{NONCE}\n\n{delimited('PROMPT', PROMPT, NONCE)}\n\n")
+    assert delimited("RESPONSE", RESPONSE, NONCE) in user
     assert user.count(NONCE) == 7
     assert ("rationale" in judge_prompt.schema.keys) == (rationale == "before")
 
@@ -252,7 +252,7 @@ def test_a_nonce_is_hexadecimal_repeatable_and_absent_from_the_judged_texts(
 @given(response=judged_texts)
 def test_no_text_can_close_its_marker(response: str) -> None:
     nonce = nonce_for(b"secret", "Why?", response)
-    block = marked("RESPONSE", response, nonce)
+    block = delimited("RESPONSE", response, nonce)
     closing = f"<<<END RESPONSE {nonce}>>>"
     assert block.count(closing) == 1
     assert block.endswith(f"\n{closing}")

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from areopagus.judges.models.request import Request
-from areopagus.judges.prompt import marked, nonce_for
+from areopagus.judges.prompt import delimited, nonce_for
 
 SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}}
 
@@ -26,7 +26,8 @@ def about(prompt: str, response: str, secret: bytes = b"one", **changes: Any) ->
             {"role": "system", "content": "Judge."},
             {
                 "role": "user",
-                "content": marked("PROMPT", prompt, nonce) + marked("RESPONSE", response, nonce),
+                "content": delimited("PROMPT", prompt, nonce)
+                + delimited("RESPONSE", response, nonce),
             },
         ),
         "params": {"max_tokens": 100, "temperature": 0.0},
