@@ -239,22 +239,6 @@ class RunUsage:
         """The sum, or with -1 the difference."""
         return RunUsage(**{n: getattr(self, n).plus(getattr(other, n), sign) for n in _PARTS})
 
-    def flat(self) -> dict[str, float]:
-        """Every number that is not 0, under "part.name"."""
-        return {
-            f"{part}.{name}": value
-            for part in _PARTS
-            for name in _TOTALS
-            if (value := getattr(getattr(self, part), name))
-        }
-
-    def take(self, numbers: Mapping[str, float]) -> None:
-        """Adds what `flat` of another gave."""
-        for name, value in numbers.items():
-            part, _, item = name.partition(".")
-            totals = getattr(self, part)
-            setattr(totals, item, getattr(totals, item) + value)
-
     def to_json(self) -> dict[str, Any]:
         """The sums as run.json holds them, with what was saved."""
         paid = {name: asdict(getattr(self, name)) for name in _PAID}
@@ -283,13 +267,6 @@ _SHORT = (
     "cost_usd",
     "replies_with_unknown_price",
 )
-
-
-def added_to(now: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """What to `take` so that usage with the earlier `flat` numbers has the later ones."""
-    names = now.keys() | before.keys()
-    changes = {name: now.get(name, 0) - before.get(name, 0) for name in names}
-    return {name: change for name, change in changes.items() if change}
 
 
 @dataclass(slots=True)
@@ -398,18 +375,25 @@ class UsageSnapshot:
     usage: RunUsage = field(default_factory=RunUsage)
     faults: FaultCounts = field(default_factory=FaultCounts)
 
-    def since(self, before: UsageSnapshot) -> UsageSnapshot:
-        """What came after an earlier moment of the same client."""
+    def plus(self, other: UsageSnapshot, sign: int = 1) -> UsageSnapshot:
+        """The sum; with -1 what came after the other, an earlier moment of the same client."""
         names = [item.name for item in fields(CallCounts)]
-        counts = {n: getattr(self.calls, n) - getattr(before.calls, n) for n in names}
+        counts = {n: getattr(self.calls, n) + sign * getattr(other.calls, n) for n in names}
+        faults = self.faults.since(other.faults if sign < 0 else FaultCounts())
+        if sign > 0:
+            faults.take(other.faults.to_json())
         return UsageSnapshot(
             CallCounts(**counts),
-            self.spent_usd - before.spent_usd,
-            self.possibly_spent_usd - before.possibly_spent_usd,
-            self.unknown_price_calls - before.unknown_price_calls,
-            self.usage.plus(before.usage, -1),
-            self.faults.since(before.faults),
+            self.spent_usd + sign * other.spent_usd,
+            self.possibly_spent_usd + sign * other.possibly_spent_usd,
+            self.unknown_price_calls + sign * other.unknown_price_calls,
+            self.usage.plus(other.usage, sign),
+            faults,
         )
+
+    def since(self, before: UsageSnapshot) -> UsageSnapshot:
+        """What came after an earlier moment of the same client."""
+        return self.plus(before, -1)
 
     def to_json(self) -> dict[str, Any]:
         """The fields as a session of run.json names them."""

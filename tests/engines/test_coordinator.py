@@ -12,22 +12,14 @@ import pytest
 
 from areopagus import Panel
 from areopagus.async_runner import run_sync
-from areopagus.engines.coordinator import (
-    REFUSED,
-    SILENCE_S,
-    STOPPED,
-    Coordinator,
-    Limits,
-    SharedLimiter,
-    WorkerClient,
-    in_touch,
-)
+from areopagus.engines.coordinator import REFUSED, SILENCE_S, STOPPED, Coordinator, Limits
 from areopagus.engines.worker import Worker, cut, limits_of, plan_of, shard_size
+from areopagus.engines.worker_client import SharedLimiter, WorkerClient, in_touch
 from areopagus.experiment.engine import Scored, score_rows
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
-from areopagus.judges.models.usage import RunUsage
+from areopagus.judges.models.usage import CallCounts, UsageSnapshot
 from areopagus.records.ledger import Ledger
 from areopagus.records.types import Sample
 from areopagus.testing import ProviderServer, ScriptedBackend
@@ -84,13 +76,12 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
     assert [item.row.response_id for part in found for item in part] == [f"r{n}" for n in range(12)]
     assert most == 4
     totals = await coordinator.totals()
-    assert totals.counts["sent"] == totals.counts["answered"] == 120
-    assert totals.spent == pytest.approx(60.0)
-    usage = RunUsage()
-    usage.take(totals.usage)
+    assert totals.calls.sent == totals.calls.answered == 120
+    assert totals.spent_usd == pytest.approx(60.0)
+    usage = totals.usage
     assert (usage.online.replies, usage.online.cost_usd) == (120, pytest.approx(60.0))
-    assert totals.peak_in_flight == {"scripted/judge": 4}
-    assert totals.given_up == 0
+    assert coordinator.peak_in_flight == {"scripted/judge": 4}
+    assert coordinator.given_up == 0
 
 
 async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
@@ -142,8 +133,8 @@ async def test_the_cap_holds_over_nodes(tmp_path: Path) -> None:
         )
     totals = await coordinator.totals()
     # A call and its repair are set aside together, so the last quarter dollar is not spent.
-    assert totals.spent == pytest.approx(0.25 * len(backend.requests))
-    assert 9.0 <= totals.spent <= 10.0
+    assert totals.spent_usd == pytest.approx(0.25 * len(backend.requests))
+    assert 9.0 <= totals.spent_usd <= 10.0
     judgments = [j for part in found for item in part for j in item.verdict.judgments]
     reasons = {j.reason for j in judgments if j.status == "not_asked"}
     assert sum(j.status == "scored" for j in judgments) == len(backend.requests)
@@ -163,13 +154,13 @@ async def test_places_and_money_of_a_node_that_fell_silent_go_back() -> None:
     assert await waiting == 1
     totals = await coordinator.totals()
     # 0.1 is certain; what is left of 0.4 + 0.2 may have been spent by calls in flight.
-    assert (totals.spent, totals.possibly_spent) == (0.1, pytest.approx(0.5))
-    assert totals.given_up == 1
+    assert (totals.spent_usd, totals.possibly_spent_usd) == (0.1, pytest.approx(0.5))
+    assert coordinator.given_up == 1
     assert await coordinator.reserve("alive", [0.39]) == 1
     assert await asyncio.wait_for(_answer_to_too_much(coordinator), 1) == REFUSED
     # What it says when it comes back takes nothing from the others.
     await coordinator.report("dead", [("leave", "scripted/judge"), ("release", 0.5, True)])
-    assert (await coordinator.totals()).possibly_spent == pytest.approx(0.5)
+    assert (await coordinator.totals()).possibly_spent_usd == pytest.approx(0.5)
 
 
 async def _answer_to_too_much(coordinator: Coordinator) -> int:
@@ -191,7 +182,7 @@ async def test_what_a_node_that_was_given_up_still_waited_for_goes_to_others() -
     assert (await place, await money) == (0, 0)
     now *= 2
     await coordinator.report("alive", [])
-    assert (await coordinator.totals()).possibly_spent == 0.0
+    assert (await coordinator.totals()).possibly_spent_usd == 0.0
     assert await coordinator.reserve("alive", [1.0]) == 1
     assert await coordinator.enter("alive", "scripted/judge", [1.0]) == 1
 
@@ -214,7 +205,7 @@ async def test_a_node_that_was_given_up_and_lives_asks_again(tmp_path: Path) -> 
         now *= 2
         await coordinator.report("other", [])
     # It was heard when it asked again, and what it holds since then is known.
-    assert (await coordinator.totals()).possibly_spent == 0.5
+    assert (await coordinator.totals()).possibly_spent_usd == 0.5
 
 
 async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
@@ -244,7 +235,7 @@ async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
         await asyncio.wait_for(asyncio.gather(*(spend() for _ in range(200))), 10)
         await client.tell()
     assert most == 1
-    assert (await coordinator.totals()).spent == 0.0
+    assert (await coordinator.totals()).spent_usd == 0.0
     assert await coordinator.reserve("b", [1.0]) == 1  # all of it has come back
 
 
@@ -405,12 +396,12 @@ async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
     client = Client(store, on_change=lambda: told.append(client.counts.answered))
     coordinator = Coordinator({}, None)
     run: Any = SimpleNamespace(
-        coordinator=SimpleNamespace(totals=SimpleNamespace(remote=coordinator.totals)), seen=None
+        coordinator=SimpleNamespace(totals=SimpleNamespace(remote=coordinator.totals)),
+        seen=UsageSnapshot(),
     )
     engine = ray_engine.RayEngine()
-    await coordinator.report(
-        "node", [("counts", {"sent": 50, "answered": 50}), ("book", 1.25, True)]
-    )
+    sent = UsageSnapshot(CallCounts(sent=50, answered=50))
+    await coordinator.report("node", [("usage", sent), ("book", 1.25, True)])
     await engine._book(run, client)
     await engine._book(run, client)  # nothing new
     assert (told, client.budget.spent) == ([50], 1.25)

@@ -19,7 +19,7 @@ import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +29,9 @@ from ..experiment.engine import Scored, closed
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.credentials import redact
-from ..judges.models.usage import FaultCounts, added_to
+from ..judges.models.usage import UsageSnapshot
 from ..records.types import Sample, Verdict
-from .coordinator import Coordinator, CoordinatorTotals
+from .coordinator import Coordinator
 from .worker import (
     PanelPlan,
     Shard,
@@ -230,7 +230,7 @@ class _Run:
     plan: PanelPlan
     sent_plan: Any
     coordinator: Any
-    seen: CoordinatorTotals | None = None
+    seen: UsageSnapshot = field(default_factory=UsageSnapshot)
 
 
 class RayEngine:
@@ -443,27 +443,24 @@ class RayEngine:
                 )
 
     async def _book(self, run: _Run, client: Client) -> None:
-        now: CoordinatorTotals = await _answer(
+        now: UsageSnapshot = await _answer(
             run.coordinator.totals.remote(), "the run's coordinator is lost"
         )
-        before, run.seen = run.seen, now
-        for name, number in now.counts.items():
-            earlier = before.counts[name] if before else 0
-            setattr(client.counts, name, getattr(client.counts, name) + number - earlier)
-        client.usage.take(added_to(now.usage, before.usage if before else {}))
-        client.faults.take(
-            FaultCounts.of(now.faults)
-            .since(FaultCounts.of(before.faults if before else []))
-            .to_json()
-        )
+        added, run.seen = now.since(run.seen), now
+        if added.to_json() == UsageSnapshot().to_json():
+            return
+        for item in fields(added.calls):
+            number = getattr(client.counts, item.name) + getattr(added.calls, item.name)
+            setattr(client.counts, item.name, number)
+        client.usage = client.usage.plus(added.usage)
+        client.faults.take(added.faults.to_json())
         budget = client.budget
-        if spent := now.spent - (before.spent if before else 0.0):
-            budget.book(spent)
-        if spent := now.possibly_spent - (before.possibly_spent if before else 0.0):
-            budget.book(spent, certain=False)
-        budget.unknown_calls += now.unknown_calls - (before.unknown_calls if before else 0)
-        if now != before:
-            client.changed()
+        if added.spent_usd:
+            budget.book(added.spent_usd)
+        if added.possibly_spent_usd:
+            budget.book(added.possibly_spent_usd, certain=False)
+        budget.unknown_calls += added.unknown_price_calls
+        client.changed()
 
 
 async def _sort_faults(

@@ -25,7 +25,8 @@ from ..graphs.stopping import StoppingRule
 from ..judges.factory import is_made_of_settings
 from ..judges.models.credentials import redact
 from ..records.types import Sample
-from .coordinator import CoordinatorCalls, Limits, Report, WorkerClient, in_touch
+from .coordinator import Limits, Report
+from .worker_client import CoordinatorCalls, WorkerClient, in_touch
 
 if TYPE_CHECKING:
     from ..panel import Panel

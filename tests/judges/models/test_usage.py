@@ -17,10 +17,11 @@ from areopagus.errors import FAULT_CLASSES, FAULT_HINTS, ProviderError
 from areopagus.judges.models.pricing import TokenPrices
 from areopagus.judges.models.usage import (
     MOST_TOKENS,
+    CallCounts,
     FaultCounts,
     RunUsage,
+    UsageSnapshot,
     UsageTotals,
-    added_to,
     cost_record,
     usage_from,
 )
@@ -348,14 +349,21 @@ def test_what_endpoints_leave_unsaid_is_counted_and_not_guessed() -> None:
 
 
 def test_usage_is_sent_in_parts_and_comes_back_whole() -> None:
-    account, other = RunUsage(), RunUsage()
-    before: dict[str, float] = {}
+    account, faults = RunUsage(), FaultCounts()
+    before, whole = UsageSnapshot(), UsageSnapshot()
     for number in range(3):
         account.paid_online(reply(1000 + number, 10, 400 * (number % 2), cost_usd=1e-3), PRICE)
         account.found(reply(10, 1, 0, cost_usd=0.5))
-        now = account.flat()
-        other.take(added_to(now, before))
+        faults.add(ProviderError("server", "no GPU free"))
+        now = UsageSnapshot(
+            CallCounts(sent=number + 1),
+            usage=account.plus(RunUsage()),
+            faults=faults.since(FaultCounts()),
+        )
+        whole = whole.plus(now.since(before))
         before = now
+    assert (whole.calls.sent, whole.faults.to_json()) == (3, faults.to_json())
+    other = whole.usage
     assert other.online.replies == other.ledger.replies == 3
     assert RunUsage.from_json(other.to_json()).online == other.online
     assert other.plus(account, -1).online.replies == 0
