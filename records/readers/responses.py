@@ -162,6 +162,12 @@ class RowSource(ABC, Generic[RowT]):
 
     A subclass names its columns, fills in what a row may leave out, and makes its rows. Use it in
     a `with` block, or `close` it: what was not a file is copied to a temporary one.
+
+    Attributes:
+        own: our columns, in the order in which the fingerprint takes them.
+        required: those that no row may leave empty.
+        unique: the one whose cells must differ.
+        kind: what messages call the rows.
     """
 
     own: ClassVar[tuple[str, ...]]
@@ -234,9 +240,9 @@ class RowSource(ABC, Generic[RowT]):
         self.close()
 
     def check(self) -> SourceSummary:
-        """Returns a summary, having read and checked every row.
+        """Returns a summary, having read and checked every row; for memory see `SeenRows`.
 
-        Memory: about 60 bytes a row. Raises:
+        Raises:
             InputError: with every fault of the file (the first `FAULT_LIMIT`).
         """
         faults: list[InputFault] = []
