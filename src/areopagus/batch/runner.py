@@ -166,7 +166,7 @@ class BatchRunner:
         taken = set(self._tried)
         for record in self._store.of_status("open"):
             taken.update(self._store.ids(record))
-        response_formats = {
+        response_formats: dict[str, ResponseFormat] = {
             name: member.response_format
             for name, member in self._members.items()
             if name not in self.leftovers.by_backend
