@@ -2,7 +2,7 @@
 
 They are forked from one that has loaded what a command needs, which takes longer than all the rest.
 A start from nothing is tested where it is the promise: in tests/test_package.py, in
-tests/cli/test_commands.py, and by a signal in tests/test_kill.py.
+tests/cli/test_commands.py, and by a signal in tests/experiment/test_kill.py.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from processes import Command
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 
 
-# Kills and signals have tests of their own: tests/test_kill.py. Instead of "faults", which makes a
-# run of each, "together" has all of them in one.
+# Kills and signals have tests of their own: tests/experiment/test_kill.py. Instead of "faults",
+# which makes a run of each, "together" has all of them in one.
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "part",

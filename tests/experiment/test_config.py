@@ -15,7 +15,13 @@ from areopagus import InputError, Panel, Run
 from areopagus.batch import BatchProgress, BatchSettings
 from areopagus.cli.score import score
 from areopagus.experiment import respond as respond_module
-from areopagus.experiment.config import InputConfig, JobConfig, RespondConfig, ScoreConfig
+from areopagus.experiment.config import (
+    InputConfig,
+    JobConfig,
+    RespondConfig,
+    ScoreConfig,
+    SessionConfig,
+)
 from areopagus.experiment.engine import Engine
 from areopagus.experiment.job import Progress
 from areopagus.records.ledger import Ledger
@@ -48,6 +54,13 @@ def test_score_many_has_the_fields_of_its_config_with_their_types_and_defaults()
         assert hints[name] == wanted[name], name
     for name, kind in types.items():
         assert hints[name] == kind, name
+
+
+def test_estimate_and_session_take_fields_of_their_configs_with_the_same_defaults() -> None:
+    for call, config in ((Panel.estimate, ScoreConfig), (Panel.session, SessionConfig)):
+        given = inspect.signature(call).parameters
+        for name in given.keys() - {"self", "source", "out", "tags"}:
+            assert given[name].default == config.model_fields[name].default, name
 
 
 def test_respond_has_the_fields_of_its_config_with_their_types() -> None:
