@@ -31,7 +31,8 @@ from .litellm_calls import (
 )
 from .litellm_setup import count_tokens, litellm_module
 from .prefix_cache import prefix_minimum, takes_marks, with_marks
-from .pricing import LOCAL, ModelPricing, TokenPrices
+from .price_list import LOCAL
+from .pricing import ModelPricing, TokenPrices
 from .provider_errors import classify, one_attempt
 from .reply import reply_of
 from .request import Request

@@ -18,6 +18,7 @@ from areopagus import InputError, Panel
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
+from areopagus.judges.models.price_list import litellms_entry
 from areopagus.judges.models.pricing import (
     MOST_TOKENS,
     ModelPricing,
@@ -25,7 +26,6 @@ from areopagus.judges.models.pricing import (
     always_searches,
     checked_prices,
     is_usual,
-    litellms_entry,
 )
 from areopagus.judges.models.usage import usage_from
 from areopagus.records.types import Usage
@@ -441,5 +441,5 @@ def test_the_record_says_where_prices_come_from(tmp_path: Path) -> None:
 def test_without_genai_prices_a_model_that_litellm_does_not_list_has_no_price(
     unlisted: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.judges.models.pricing.find_spec", lambda _: None)
+    monkeypatch.setattr("areopagus.judges.models.price_list.find_spec", lambda _: None)
     assert asked("openai/gpt-4o-mini").price_source is None
