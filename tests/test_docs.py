@@ -16,8 +16,6 @@ import re
 import runpy
 import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import Any
 
 import click
 import pytest
+from processes import areopagus
 
 from areopagus import Panel
 from areopagus.cli.main import COMMANDS, cli
@@ -333,9 +332,7 @@ def test_the_readme_sets_up_in_two_commands() -> None:
 @pytest.mark.slow
 def test_the_end_of_the_first_command_scores_the_examples(workplace: Path) -> None:
     *_, (_, *words) = commands_in(setup_lines()[0])
-    done = subprocess.run(
-        [sys.executable, "-m", "areopagus", *words], capture_output=True, text=True, timeout=120
-    )
+    done = areopagus(*words, folder=workplace)
     assert done.returncode == 0, done.stderr
     assert "150 scored of 160 planned judgments" in done.stdout
     (run,) = (workplace / "runs").iterdir()
