@@ -11,6 +11,7 @@ from batch_server import BatchServer
 
 from areopagus import Panel, Run
 from areopagus.batch import BatchSettings
+from areopagus.batch.store import BatchRecord, now
 from areopagus.experiment.job import run_job
 from areopagus.records.tables import read_judgments
 
@@ -79,3 +80,19 @@ def scores(run: Run) -> list[dict[str, str]]:
 def votes(run: Run) -> list[tuple[Any, ...]]:
     names = ("response_id", "persona", "model", "status", "reason", "scores", "ledger_key")
     return [tuple(str(vote.get(name)) for name in names) for vote in read_judgments(run.path)]
+
+
+def batch_record(**values: Any) -> BatchRecord:
+    given: dict[str, Any] = {
+        "number": 1,
+        "backend": "openai/gpt-4o-mini",
+        "provider": "openai",
+        "structured": "prompt",
+        "status": "uploading",
+        "requests": 0,
+        "first_row": 0,
+        "last_row": 0,
+        "ids_sha256": "",
+        "created": now(),
+    }
+    return BatchRecord(**{**given, **values})
