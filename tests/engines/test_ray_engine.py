@@ -17,7 +17,7 @@ from postgres_server import PASSWORD, PostgresServer
 from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
-from areopagus.engines.ray import demand_token
+from areopagus.engines.cluster import demand_token
 from areopagus.engines.worker import check_node, plan_of
 from areopagus.errors import InputError, StoreError
 from areopagus.experiment.config import ScoreConfig

@@ -19,7 +19,7 @@ from postgres_server import PostgresServer
 from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
-from areopagus.engines.ray import demand_token
+from areopagus.engines.cluster import demand_token
 from areopagus.engines.worker import Worker, cut, plan_of, score_shard
 from areopagus.errors import InputError
 from areopagus.experiment.config import ScoreConfig
@@ -97,7 +97,7 @@ def test_sigterm_lets_a_run_end_in_good_order_however_long_that_takes(tmp_path: 
 
 
 _LISTED = """
-from areopagus.engines.ray import Cluster
+from areopagus.engines.cluster import Cluster
 
 cluster = Cluster.connect(None, cpus=1, driver_ip=None)
 from ray._private.state import jobs
@@ -195,7 +195,7 @@ def test_a_token_file_without_a_token_is_told(
 
 _JOINING = """
 import sys
-from areopagus.engines.ray import Cluster
+from areopagus.engines.cluster import Cluster
 from areopagus.errors import InputError
 
 try:
