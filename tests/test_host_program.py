@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -9,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from areopagus.judges.models import litellm_calls
+from areopagus.judges.models.backend import BackendSpec
+from areopagus.judges.models.connections import Answer
 from areopagus.testing import ProviderServer, by_hash, protocols
 
 HOST = """
@@ -163,3 +167,36 @@ def test_the_host_finds_everything_as_it_was(
             assert "x-host" not in asked.headers
             assert "the-hosts-own" not in told
             assert "the-organization" not in told  # at an address that is not OpenAI's
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "text-completion-openai/x", "azure/x"])
+async def test_what_litellm_sets_in_openais_library_is_put_back(
+    model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import openai
+
+    hosts = {"organization": "the-hosts", "api_type": "azure", "api_version": "of-the-host"}
+    for name, value in hosts.items():
+        monkeypatch.setattr(openai, name, value)
+    monkeypatch.setenv("OPENAI_ORGANIZATION", "of-the-environment")
+    seen = []
+
+    async def post(*_: object, **__: object) -> Answer:
+        seen.append({name: getattr(openai, name) for name in hosts})
+        await asyncio.sleep(0)
+        return Answer(400, {}, b"{}")
+
+    monkeypatch.setattr(litellm_calls, "post", post)
+    spec = BackendSpec(model=model, api_base="http://127.0.0.1:9", extra={"api_version": "v"})
+    messages = [{"role": "user", "content": "Well?"}]
+    given = {"model": model, "messages": messages, "api_key": "a-key", "api_base": spec.api_base}
+    if model.startswith("azure"):
+        given["api_version"] = "2024-10-21"
+    ends = await asyncio.gather(
+        *(litellm_calls.complete(spec, given) for _ in range(20)),
+        litellm_calls.complete(spec, {**given, "messages": None}),  # fails before it is sent
+        return_exceptions=True,
+    )
+    assert len(seen) == 20
+    assert all(isinstance(end, Exception) for end in ends)
+    assert {name: getattr(openai, name) for name in hosts} == hosts

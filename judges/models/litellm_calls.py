@@ -4,7 +4,8 @@ It is made where litellm's client does more than translate (it signs, or fetches
 somebody in this process listens to litellm. litellm is handed a client of the kind that it wants
 from this provider, which sends by `post`, and once. A provider that is asked by another client all
 the same is refused: nothing keeps such a client from following redirects, or from reading without
-end. litellm writes two things down for the whole process in such a call; both stay as they were.
+end. In such a call litellm sets names in the module `openai`, and keeps Azure's clients, for the
+whole process; both are left as they were.
 """
 
 from __future__ import annotations
@@ -144,7 +145,7 @@ async def complete(spec: BackendSpec, arguments: Mapping[str, Any], *, embeds: b
         if sender.failure is None:
             raise
     finally:
-        sender.organization.put_back()
+        sender.openai.put_back()
     if sender.failure is not None:
         raise sender.failure  # not litellm's retelling of it
     if is_sent and not sender.has_sent and not embeds:
@@ -163,19 +164,20 @@ class _OneSend:
     Attributes:
         has_sent: whether it was asked to.
         failure: what came of it, unless that is a success.
+        openai: what is to be put back in that module, once litellm has come to send.
     """
 
     def __init__(self, *, is_own_address: bool) -> None:
         self.has_sent = False
         self.failure: Exception | None = None
-        self.organization = _HostsOrganization()
+        self.openai = _OpenaiModule()
         self._dropped = _NOT_SENT_ON if is_own_address else _NOT_SENT_ON | _OPENAIS_OWN
 
     async def handle_async_request(self, request: Any) -> Any:
         """The answer, as httpx's."""
         import httpx
 
-        self.organization.put_back()
+        self.openai.put_back()
         if self.has_sent:
             raise httpx.RemoteProtocolError("a second request of one call is not sent")
         self.has_sent = True
@@ -201,36 +203,38 @@ class _OneSend:
         """Nothing: the connections are the loop's."""
 
 
-class _HostsOrganization:
-    """Puts `openai.organization` back, which litellm sets before it asks by OpenAI's library.
+class _OpenaiModule:
+    """Puts back what litellm sets in the module `openai` before it asks by that library.
 
     Calls that begin at once share what stood there before the first of them.
     """
 
+    _NAMES = ("organization", "api_type", "api_version")
     _lock: ClassVar = Lock()
     _begun: ClassVar[int] = 0
-    _before: ClassVar[Any] = None
+    _before: ClassVar[dict[str, Any]] = {}
 
     def __init__(self) -> None:
         import openai
 
-        kept = _HostsOrganization
-        with kept._lock:
-            if not kept._begun:
-                kept._before = openai.organization
-            kept._begun += 1
+        shared = _OpenaiModule
+        with shared._lock:
+            if not shared._begun:
+                shared._before = {name: getattr(openai, name) for name in self._NAMES}
+            shared._begun += 1
         self._is_kept = True
 
     def put_back(self) -> None:
         """As it was before; a second time does nothing."""
         import openai
 
-        kept = _HostsOrganization
-        with kept._lock:
+        shared = _OpenaiModule
+        with shared._lock:
             if self._is_kept:
                 self._is_kept = False
-                kept._begun -= 1
-                openai.organization = kept._before
+                shared._begun -= 1
+                for name, value in shared._before.items():
+                    setattr(openai, name, value)
 
 
 def _client(spec: BackendSpec, key: str | None, sender: _OneSend) -> Any:
