@@ -20,7 +20,7 @@ from postgres_server import PASSWORD, USER, PostgresServer
 
 from areopagus import Panel
 from areopagus.cli.main import cli
-from areopagus.errors import InputError, StoreError
+from areopagus.errors import StoreError
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request, ResponseFormat
 from areopagus.judges.structured import ask
@@ -430,61 +430,6 @@ async def test_the_ledger_commands_work_on_a_server(address: str) -> None:
     removed = await asyncio.to_thread(told, "prune", "--backend", "b", "--yes")
     assert "3 paid calls (they cost $0.0300" in removed
     assert "Nothing to prune." in await asyncio.to_thread(told, "prune", "--failures", "--yes")
-
-
-@pytest.mark.parametrize(
-    ("address", "words"),
-    [
-        ("postgresql://u:secret@h/d?pool=3", "pool: is no option"),
-        ("postgresql://u:secret@h/d?sslmode=prefer", "sslmode: must be one of"),
-        ("postgresql://u:secret@h/d?sslmode=require&sslmode=disable", "is given twice"),
-        ("postgresql://u:secret@h/", "must name one database"),
-        ("postgresql://u:secret@h/d#x", "after #"),
-        ("postgresql://u:se/secret@h/d", "must be postgresql://"),
-        ("postgresql://u:secret@h:port/d", "must be postgresql://"),
-        ("postgresql://u@h/d?password=secret", "password: is no option"),
-        ("postgresql://u:secret@h/d?schema=a;drop", "schema: must be a name"),
-        ("postgresql://u:secret@h/d?schema=pg_x", "schema: must be a name"),
-        ("postgresql://u:secret@h/d?connect_timeout=soon", "connect_timeout: must be seconds"),
-        ("postgresql://u:secret@h/d?sslrootcert=/nowhere.pem", "sslrootcert: is not a file"),
-        ("postgresql://u:secret@h/d?host=/run", "host: must be the folder"),
-    ],
-)
-def test_an_address_with_faults_is_refused_without_its_password(address: str, words: str) -> None:
-    with pytest.raises(InputError) as caught:
-        PostgresAddress.parse(address, environment={})
-    assert words in str(caught.value)
-    assert "secret" not in str(caught.value)
-
-
-def test_all_faults_of_an_address_come_together() -> None:
-    with pytest.raises(InputError) as caught:
-        PostgresAddress.parse("postgresql://h/?pool=3&sslmode=x")
-    assert len(caught.value.faults) == 3
-
-
-@pytest.mark.parametrize(
-    ("address", "shown", "mode"),
-    [
-        ("postgres://u:p%40ss@127.0.0.1/d", "postgresql://u@127.0.0.1:5432/d", "disable"),
-        ("postgresql://u@[::1]:6/d", "postgresql://u@[::1]:6/d", "disable"),
-        ("postgresql://u@db.example:6/d", "postgresql://u@db.example:6/d", "verify-full"),
-        ("postgresql:///d?host=/run/pg", "postgresql://me@:5432/d?host=/run/pg", "disable"),
-        (
-            "postgresql://u@db.example/d?sslmode=require&schema=x&connect_timeout=5",
-            "postgresql://u@db.example:5432/d?schema=x&sslmode=require&connect_timeout=5",
-            "require",
-        ),
-    ],
-)
-def test_an_address_is_shown_in_one_form_that_opens_the_same(
-    address: str, shown: str, mode: str
-) -> None:
-    read = PostgresAddress.parse(address, environment={"PGUSER": "me"})
-    assert (read.shown, read.sslmode) == (shown, mode)
-    again = PostgresAddress.parse(shown, environment={})
-    assert again.shown == shown
-    assert "p@ss" not in repr(read)
 
 
 @contextlib.contextmanager
