@@ -92,7 +92,7 @@ class ScoreJob(Job[Run]):
         self.progress.planned = self.summary.n_responses * len(panel.planned())
         self._panel_description: Mapping[str, Any] | None = None
         # While the tables do not stand, neither do counts and means.
-        self._standing = RunningSummary(panel.criteria)
+        self._scored = RunningSummary(panel.criteria)
         self._answer_notices: tuple[str, ...] = ()
         self._answers_state: RunState = "complete"
 
@@ -128,7 +128,7 @@ class ScoreJob(Job[Run]):
     @property
     def state(self) -> RunState:
         """`complete` also after a stop that left nothing out."""
-        if self._standing.is_short:
+        if self._scored.is_short:
             return "interrupted" if self._client and self._client.stopped else "budget"
         return self._answers_state
 
@@ -181,7 +181,7 @@ class ScoreJob(Job[Run]):
             self.write_record("running")
         assert self.source is not None  # noqa: S101 - given, or made of the answers
         summary = await self._score(client, self.source)
-        self._standing, self._panel_description = summary, None
+        self._scored, self._panel_description = summary, None
         self.outcome["score"] = {
             "responses": self.summary.n_responses,
             "n_planned": self.summary.n_responses * len(self.panel.planned()),
@@ -235,7 +235,7 @@ class ScoreJob(Job[Run]):
         described = describe_run(
             self.panel,
             self.summary,
-            self._standing,
+            self._scored,
             panel_description=self._panel_description,
             notices=self._answer_notices,
             is_demonstration=self.is_demonstration,
