@@ -63,7 +63,7 @@ class _Call:
     reservation: BudgetReservation
     limiter: Limiter
     is_claim: bool
-    note: PendingCall | None = None
+    pending: PendingCall | None = None
     attempts: int = 0
     hard_failures: int = 0
     may_be_billed: bool = False
@@ -336,17 +336,17 @@ class Client:
         limiter = call.limiter
         limiter.check()
         await call.reservation.need(call.reserve_usd)
-        may_note = await limiter.approach()
+        may_write = await limiter.approach()
         try:
-            if may_note:
-                await self._note(call, soon=limiter.is_short)
+            if may_write:
+                await self._pending_call(call, soon=limiter.is_short)
             await limiter.acquire(call.likely_tokens)
             try:
-                note = await self._note(call)
-                reply = await self._send_once(call, note)
+                pending = await self._pending_call(call)
+                reply = await self._send_once(call, pending)
             finally:
                 limiter.release()
-            storing = self.ledger.finish(note, call.record(reply))
+            storing = self.ledger.finish(pending, call.record(reply))
         finally:
             # Not before: whoever is let in now is noted by the commit that stores this answer or a
             # later one, so that a kill never finds more notes without an answer than are let in.
@@ -357,21 +357,21 @@ class Client:
         self.counts.answered += 1
         return reply
 
-    async def _note(self, call: _Call, *, soon: bool = True) -> PendingCall:
-        """The durable note that the call is being sent, made once."""
-        if call.note is None:
-            note = self.ledger.claim if call.is_claim else self.ledger.begin
-            call.note = await note(call.key, backend=call.backend.spec.name, soon=soon)
-            if call.note is None:
+    async def _pending_call(self, call: _Call, *, soon: bool = True) -> PendingCall:
+        """The ledger's entry that the call is in flight, made once."""
+        if call.pending is None:
+            enter = self.ledger.claim if call.is_claim else self.ledger.begin
+            call.pending = await enter(call.key, backend=call.backend.spec.name, soon=soon)
+            if call.pending is None:
                 raise _InFlightElsewhereError
-        return call.note
+        return call.pending
 
-    async def _send_once(self, call: _Call, note: PendingCall) -> Reply:
+    async def _send_once(self, call: _Call, pending: PendingCall) -> Reply:
         """The reply to one attempt; the limiter and the counts learn how it ended."""
         call.limiter.check()
         if call.attempts == 0:
             self.counts.sent += 1
-            self.counts.repeated += 1 if note.repeats else 0
+            self.counts.repeated += 1 if pending.repeats else 0
         call.attempts += 1
         self.counts.attempts += 1
         call.is_sending = True
@@ -437,13 +437,13 @@ class Client:
         call.limiter.close(lambda: ProviderError(error.fault, detail))
 
     async def _store_failure(self, call: _Call, error: ProviderError) -> None:
-        if call.note is None:
+        if call.pending is None:
             return
         if call.attempts == 0:  # noted, and never sent
-            await self.ledger.withdraw(call.note)
+            await self.ledger.withdraw(call.pending)
             return
         await self.ledger.fail(
-            call.note,
+            call.pending,
             fault=error.fault,
             detail=error.detail,
             status=error.status,
@@ -453,16 +453,16 @@ class Client:
 
     async def _end_early(self, call: _Call) -> None:
         """Leaves the right note of a call that was stopped or cancelled."""
-        if call.is_paid or call.note is None:
+        if call.is_paid or call.pending is None:
             return  # what stores the reply ends the note as well
         if call.is_sending:
             # The attempt is cut off, and may have been paid.
             call.reservation.write_off(call.worst_usd)
-            self.ledger.cut_off(call.note)
+            self.ledger.cut_off(call.pending)
         elif call.last_error is not None:
             await self._store_failure(call, call.last_error)
         else:
-            await self.ledger.withdraw(call.note)
+            await self.ledger.withdraw(call.pending)
 
 
 def _may_pass(error: BaseException) -> bool:
