@@ -71,7 +71,7 @@ def reply_target() -> Callable[[bytes], None]:
         assert len(parsed.detail or "") <= MAX_DETAIL_CHARS
         assert (parsed.detail or "").isprintable()
         (vote.rationale or "").encode("utf-8")
-        if logprobs is not None and vote.outcome == "scored":
+        if logprobs is not None and parsed.value is not None and not vote.abstained:
             expected = weighted_scores(reply, contract)
             for value in expected.values.values():
                 assert contract.low <= value <= contract.high
