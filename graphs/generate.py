@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -134,36 +135,39 @@ class RepairRequest:
     problem: str | None
 
 
-class WritingTask:
-    """What is written, and how it is checked."""
+class WritingTask(ABC):
+    """What is written, and how it is checked.
+
+    A task that is given to a reviewer has `review` and `read_review` too.
+    """
 
     soft: frozenset[str] = frozenset()
     """Faults worth a repair, with which a part stands where its repair brings nothing better."""
 
     @property
+    @abstractmethod
     def parts(self) -> tuple[str, ...]:
         """Every part that is asked for, in order."""
-        raise NotImplementedError
 
+    @abstractmethod
     def write(self, secret: bytes) -> Question[dict[str, Any]]:
         """What the writer is asked first; where it has no `repairs`, faulty parts are taken too."""
-        raise NotImplementedError
 
     def split(self, reply: Mapping[str, Any]) -> dict[str, Any]:
         """A reply's object as parts; the keys as they are, where each is a part."""
         return dict(reply)
 
+    @abstractmethod
     def check(self, written: Mapping[str, Any]) -> Checked:
         """What is wrong with the parts, of which nothing is taken for granted."""
-        raise NotImplementedError
 
     def to_repair(self, faulty: Collection[str]) -> list[str]:
         """The parts that a repair writes anew: the faulty ones, or all where none is named."""
         return [part for part in self.parts if part in faulty] or list(self.parts)
 
+    @abstractmethod
     def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
         """The request to write some parts anew."""
-        raise NotImplementedError
 
     def shown_together(self, fresh: Sequence[str], sound: Sequence[str]) -> list[str]:
         """The parts that a review of the fresh ones shows."""

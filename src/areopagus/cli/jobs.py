@@ -87,11 +87,11 @@ def announce(job: Job[Any], name_with: str) -> None:
     if not job.is_demonstration:
         return
     models = sorted({b.spec.model for b in job.backends if b.spec.is_offline})
+    are = "is embedded and no" if len(models) == 1 else "are embedded, none a"
     click.echo(
         textwrap.fill(
-            f"DEMONSTRATION: embedded stand-ins take part ({', '.join(models)}). They are no "
-            "language models: they count features of texts and write from templates. Name models "
-            f"with {name_with}.",
+            f"DEMONSTRATION: {', '.join(models)} {are} language model. "
+            f"Name models with {name_with}.",
             WIDTH,
             break_on_hyphens=False,
         ),
