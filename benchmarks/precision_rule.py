@@ -28,7 +28,7 @@ from areopagus.graphs.stopping import (
     next_block,
     reached_half_width,
 )
-from areopagus.precision.engine import reliability_kept
+from areopagus.precision.tally import reliability_kept
 
 PROMPTS, PER_PROMPT = 10, 4
 WIDTHS = (0.25, 0.5, 1.0)

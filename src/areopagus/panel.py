@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from .async_runner import run_async, run_sync
 from .errors import InputError, InputFault
-from .experiment.backends import Model, sorted_models
+from .experiment.backends import Model, prepare_all, sorted_models
 from .experiment.config import faults_of
 from .experiment.single import SingleScores, sample_from
 from .graphs.panel_spec import PanelSpec, judge_id
@@ -26,13 +26,7 @@ from .judges.templates import TEMPLATES, JudgeTemplate, load_template
 from .personas import PERSONAS, Persona, load_personas
 from .records.types import Mode, ScoreMode, Verdict
 from .rubrics import RUBRICS, Rubric, load_rubric
-from .scoring import (
-    PromptScoreOptions,
-    ScoreOptions,
-    prompt_score_job,
-    score_estimate,
-    score_job,
-)
+from .scoring import PromptScoreOptions, ScoreOptions, prompt_score_job, score_job
 from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
@@ -148,7 +142,6 @@ class Panel:
         self._ledger: Ledger | None = ledger if is_open else None  # type: ignore[assignment]
         self._owns_ledger = not is_open
         self._single = SingleScores(checkpointer)
-        self._prepared = False
 
     @classmethod
     def from_file(cls, path: str | Path, **overrides: Any) -> Panel:
@@ -388,9 +381,7 @@ class Panel:
 
         The options are those of `score_many`.
         """
-        self.prepare()
-        return score_estimate(
-            self.spec,
+        job = self.job(
             source,
             columns=columns,
             limit=limit,
@@ -398,6 +389,7 @@ class Panel:
             judges_per_response=judges_per_response,
             order_seed=order_seed,
         )
+        return job.estimate()
 
     def messages(
         self, persona: str, prompt: str, response: str, *, nonce: str = "0" * 16
@@ -427,11 +419,7 @@ class Panel:
         Raises:
             InputError: unknown providers, and parameters that a model does not take.
         """
-        if not self._prepared:
-            from .experiment.backends import prepare_all
-
-            prepare_all(self.backends)
-            self._prepared = True
+        prepare_all(self.backends)
 
     def close(self) -> None:
         """Closes connections, and the ledger if this panel opened it."""

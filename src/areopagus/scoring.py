@@ -1,7 +1,7 @@
-"""The scoring job of a panel: its options in Python, and the engines that do its work.
+"""Makes the scoring job of a panel out of the options of a Python call.
 
-The options themselves are those of `ScoreConfig`; what stands beside them here are objects that no
-command line takes.
+What the options may hold is said by `ScoreConfig` and `RespondConfig`; what stands beside them here
+are objects that no command line takes.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .errors import InputError
 from .experiment.config import RespondConfig, ScoreConfig, Track
-from .graphs.stopping import StoppingRule
 
 if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
-    from .experiment.dry_run import Estimate
     from .experiment.engine import Engine
     from .experiment.job import Progress
     from .experiment.score import ScoreJob
@@ -60,10 +58,10 @@ def score_job(
     from .experiment.score import ScoreJob
     from .records.readers.responses import ResponseSource
 
-    given, config = _taken(options), ScoreConfig.checked(out=out, **options)
-    panel, engine = _engine_of(panel, config, **given)
+    listen = options.pop("on_progress", None)
+    config, engine = _config_and_engine(out=out, **options)
     responses = ResponseSource(source, columns=config.columns, limit=config.limit)
-    return ScoreJob(panel, responses, config, engine=engine, on_progress=given["on_progress"])
+    return ScoreJob(panel, responses, config, engine=engine, on_progress=listen)
 
 
 def prompt_score_job(
@@ -81,76 +79,38 @@ def prompt_score_job(
     from .experiment.respond import RespondJob
     from .experiment.score import ScoreJob
 
-    asked: dict[str, Any] = {
-        name: options.pop(name) for name in ("track", "effort", "words") if name in options
+    listen = options.pop("on_progress", None)
+    asked = {
+        "track": options.pop("track", None),
+        "effort": options.pop("effort", None),
+        "words": options.pop("words", None),
+        "repeats": options.pop("response_repeats", 1),
     }
-    repeats = options.pop("response_repeats", 1)
-    given, config = _taken(options), ScoreConfig.checked(out=out, **options)
-    asking = RespondConfig.checked(
-        repeats=repeats, columns=config.columns, limit=config.limit, **asked
-    )
-    panel, engine = _engine_of(panel, config, **given)
+    config, engine = _config_and_engine(out=out, **options)
+    asking = RespondConfig.checked(columns=config.columns, limit=config.limit, **asked)
     answering = RespondJob(prompts, targets, asking, ledger=panel.ledger)
-    return ScoreJob(panel, answering, config, engine=engine, on_progress=given["on_progress"])
+    return ScoreJob(panel, answering, config, engine=engine, on_progress=listen)
 
 
-def score_estimate(panel: PanelSpec, source: Any, **options: Any) -> Estimate:
-    """Calls, tokens and cost of scoring a source, without sending anything.
-
-    Raises:
-        InputError: everything wrong with the input.
-    """
-    from .experiment.dry_run import estimate_scoring
-    from .records.readers.responses import ResponseSource
-
-    config = ScoreConfig.checked(**options)
-    responses = ResponseSource(source, columns=config.columns, limit=config.limit)
-    return estimate_scoring(panel, responses, rule=rule_of(config))
-
-
-def rule_of(config: ScoreConfig) -> StoppingRule | None:
-    """The rule that the options make; None where every judge is asked."""
-    if config.precision is None and config.judges_per_response is None:
-        return None
-    return StoppingRule(config.precision, config.judges_per_response, config.order_seed)
-
-
-def _taken(options: Any) -> dict[str, Any]:
-    """What of the options is no value of the configuration; it is taken out of them."""
-    absent = {"batch": False, "engine": None}
-    listeners = dict.fromkeys(("on_progress", "on_batch", "on_notice"))
-    return {name: options.pop(name, value) for name, value in (absent | listeners).items()}
-
-
-def _engine_of(
-    panel: PanelSpec,
-    config: ScoreConfig,
+def _config_and_engine(
     *,
-    batch: bool | BatchSettings,
-    engine: Engine | None,
-    on_batch: Callable[[BatchProgress], None] | None,
-    on_notice: Callable[[str], None] | None,
-    on_progress: object,
-) -> tuple[PanelSpec, Engine]:
-    """The panel with the rule that the options make, and what does the work."""
-    from .experiment.engine import LocalEngine
+    batch: bool | BatchSettings = False,
+    engine: Engine | None = None,
+    on_batch: Callable[[BatchProgress], None] | None = None,
+    on_notice: Callable[[str], None] | None = None,
+    **options: Any,
+) -> tuple[ScoreConfig, Engine | None]:
+    """What was chosen, and what does the work: through batches first where they are wanted."""
+    config = ScoreConfig.checked(**options)
+    if batch is False:
+        return config, engine
+    from .batch import BatchEngine, BatchSettings
 
-    rule = rule_of(config)
-    engine = engine or LocalEngine()
-    if batch is not False:
-        from .batch import BatchEngine, BatchSettings
-
-        settings = BatchSettings() if batch is True else batch
-        if settings.only and rule is not None and rule.half_width is not None:
-            raise InputError(
-                "--batch-only and --precision do not go together: whom the rule asks next depends "
-                "on the answers. Give --batch, which has the first judges asked in batches, or "
-                "--judges-per-response."
-            )
-        engine = BatchEngine(settings, inner=engine, on_progress=on_batch, on_notice=on_notice)
-    if rule is not None:
-        from .precision import PrecisionEngine, panel_with_rule
-
-        panel, tally = panel_with_rule(panel, rule)
-        engine = PrecisionEngine(tally, inner=engine)
-    return panel, engine
+    settings = BatchSettings() if batch is True else batch
+    if settings.only and config.precision is not None:
+        raise InputError(
+            "--batch-only and --precision do not go together: whom the rule asks next depends on "
+            "the answers. Give --batch, which has the first judges asked in batches, or "
+            "--judges-per-response."
+        )
+    return config, BatchEngine(settings, inner=engine, on_progress=on_batch, on_notice=on_notice)

@@ -132,13 +132,14 @@ def test_an_answer_that_failed_is_screened_and_counted_and_asked_again(
     assert len(again.record["sessions"]) == 4
 
 
+@pytest.mark.parametrize("precision", [None, 0.5])
 def test_nobody_answers_for_judges_that_cannot_be_asked(
-    targets: ProviderServer, tmp_path: Path
+    targets: ProviderServer, tmp_path: Path, precision: float | None
 ) -> None:
     with ProviderServer() as gone:
         judge = model(gone, "j")
     with Panel(judge) as panel, pytest.raises(InputError, match="cannot be reached"):
-        score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
+        score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel, precision=precision)
     assert targets.counts.total == 0
     assert not (tmp_path / "run").exists()
 

@@ -55,17 +55,14 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the results cannot be written.
     """
-    from ..async_runner import run_stoppable, run_sync
+    from ..async_runner import run_stoppable
 
     with ProgressLine(quiet=manner.quiet or manner.dry_run) as line:
         job = prepare(line)
         if not manner.quiet:
             announce(job, manner.name_with)
         if manner.dry_run:
-            try:
-                found = job.estimate()
-            finally:
-                run_sync(job.close())
+            found = job.estimate()
             show_estimate(found, job.config.max_cost, price_file=manner.price_file)
             if manner.after_estimate is not None:
                 manner.after_estimate(found)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..graphs.screening import screen
-from ..graphs.stopping import StoppingRule
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
@@ -153,13 +152,7 @@ class _Tally:
     most_usd: float | None = 0.0
 
 
-def estimate_scoring(
-    panel: PanelSpec,
-    source: ResponseSource,
-    *,
-    rule: StoppingRule | None = None,
-    stage: str = "score",
-) -> Estimate:
+def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> Estimate:
     """Calls, tokens and cost of scoring the source.
 
     Tokens are counted by the tokenizer that litellm has for a model on a sample of the texts, and
@@ -169,10 +162,8 @@ def estimate_scoring(
     Args:
         panel: who judges.
         source: what.
-        rule: when fewer judgments are enough.
-        stage: the name of the stage.
     """
-    panel = replace(panel, rule=rule)
+    rule = panel.rule
     with source:
         notices = source.check().notices
         tallies = {backend.spec.name: _Tally() for backend in panel.backends}
@@ -212,9 +203,7 @@ def estimate_scoring(
     sampled = "\n".join(texts_sampled)[: 2 * _SAMPLE_CHARACTERS]
 
     def of(tallied: Mapping[str, _Tally]) -> tuple[StageEstimate, ...]:
-        return tuple(
-            _estimate(panel, stage, b, tallied[b.spec.name], sampled) for b in panel.backends
-        )
+        return tuple(_estimate(panel, b, tallied[b.spec.name], sampled) for b in panel.backends)
 
     return Estimate(
         of(tallies),
@@ -283,9 +272,7 @@ def _repair(
     return None if _stored(panel, judge, [repair]) else repair
 
 
-def _estimate(
-    panel: PanelSpec, stage: str, backend: Backend, tally: _Tally, text: str
-) -> StageEstimate:
+def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, text: str) -> StageEstimate:
     per_character = backend.likely_tokens(text) / len(text) if text else 0.25
     reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
     if panel.judge_prompt.rationale == "before":
@@ -294,7 +281,7 @@ def _estimate(
     most_outgoing = tally.calls * backend.spec.max_tokens
     outgoing = min(most_outgoing, round(tally.calls * reply * per_character))
     return StageEstimate(
-        stage,
+        "score",
         backend.spec.name,
         planned=tally.planned,
         stored=tally.stored,

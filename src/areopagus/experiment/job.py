@@ -182,13 +182,19 @@ class Job(ABC, Generic[Result]):
     # Dry run, run and stop
 
     def estimate(self) -> Estimate:
-        """Calls, tokens and cost of all stages, without sending anything.
+        """Calls, tokens and cost of all stages, without sending anything; the job is then over.
 
         Raises:
             InputError: unknown providers, and parameters that a model does not take.
         """
-        prepare_all(self.backends)
-        return run_sync(self.dry_run())
+        return run_sync(self._estimate())
+
+    async def _estimate(self) -> Estimate:
+        try:
+            prepare_all(self.backends)
+            return await self.dry_run()
+        finally:
+            await self.close()
 
     async def run(self, *, within: tuple[Job[Any], str] | None = None) -> Result:
         """Runs all stages and returns what the job makes of them.

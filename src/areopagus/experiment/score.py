@@ -10,7 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..graphs.state import PanelContext
+from ..graphs.stopping import StoppingRule
+from ..judges.models.client import Client
 from ..number import units
+from ..precision import PrecisionTally, panel_with_rule
 from ..records.readers.responses import ResponseSource, text_key
 from ..records.run_folder import ANSWERS_FILE
 from ..records.types import STATUSES
@@ -19,7 +23,7 @@ from .ask import read_answer
 from .backends import all_paid, settings_of
 from .config import ScoreConfig
 from .dry_run import Estimate, estimate_scoring
-from .engine import LocalEngine
+from .engine import LocalEngine, judge_sample
 from .job import Job, Progress
 from .record import RunningSummary, describe_run
 from .respond import RespondJob, ResponseCounts
@@ -29,7 +33,6 @@ from .run_writer import RunWriter
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
-    from ..judges.models.client import Client
     from ..records.ledger import Ledger
     from ..records.types import Sample, Verdict
     from .engine import Engine
@@ -58,13 +61,17 @@ class ScoreJob(Job[Run]):
         Args:
             panel: who judges.
             source: the responses, or the job that asks for them; both are closed with this job.
-            config: see `Panel.score_many`.
+            config: see `Panel.score_many`; a stopping rule in it is the panel's from then on.
             engine: what does the work; this process when left out. The job closes it.
             on_progress: called on every change.
 
         Raises:
             InputError: everything wrong with the input.
         """
+        config = config or ScoreConfig()
+        self._tally: PrecisionTally | None = None
+        if (rule := _rule_of(config)) is not None:
+            panel, self._tally = panel_with_rule(panel, rule)
         self.panel = panel
         self.engine: Engine = engine or LocalEngine()
         self.answering = source if isinstance(source, RespondJob) else None
@@ -82,7 +89,6 @@ class ScoreJob(Job[Run]):
             else:
                 self.source, self.summary = source, source.check()
                 identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
-            config = config or ScoreConfig()
             name = Path(self.summary.name).name
             super().__init__(config, identity=identity, name=name, on_progress=on_progress)
         except BaseException:
@@ -138,13 +144,12 @@ class ScoreJob(Job[Run]):
         An answer that the ledger does not hold is taken to have the length asked for, or that of a
         usual essay.
         """
-        rule = self.panel.rule
         if self.answering is None:
             assert self.source is not None  # noqa: S101 - one of the two is there
-            return estimate_scoring(self.panel, self.source, rule=rule)
+            return estimate_scoring(self.panel, self.source)
         answers = await self.answering.dry_run()
         rows = list(self._assumed_answers(self.answering))
-        return answers.followed_by(estimate_scoring(self.panel, ResponseSource(rows), rule=rule))
+        return answers.followed_by(estimate_scoring(self.panel, ResponseSource(rows)))
 
     def _assumed_answers(self, answering: RespondJob) -> Iterator[Mapping[str, str]]:
         for number, (question, reply) in enumerate(answering.stored_replies()):
@@ -169,7 +174,27 @@ class ScoreJob(Job[Run]):
             return all_paid(self.panel, source.rows(), backend)
 
         self.engine.bind(source, self.path)
-        await self.engine.require_access(self.panel, is_paid, capped=capped)
+        try:
+            await self.engine.require_access(self.panel, is_paid, capped=capped)
+        except InputError:
+            if self.panel.rule is None or not await self._is_decided(source.rows()):
+                raise
+            # Judges who lack a reply are not wanted; what is wrong with the settings still is.
+            await self.engine.require_access(self.panel, lambda _: True, capped=capped)
+
+    async def _is_decided(self, rows: Iterable[Sample]) -> bool:
+        """Whether the rule comes to its end on every response without a further call.
+
+        Whom the rule asks next depends on the replies before, so the panel sits on every response
+        before a client that sends nothing.
+        """
+        client = Client(self.ledger)
+        client.stop()
+        for row in rows:
+            verdict = await judge_sample(PanelContext(row, self.panel, client))
+            if any(judgment.reason == "interrupted" for judgment in verdict.judgments):
+                return False
+        return True
 
     async def run_stages(self, client: Client) -> None:
         """Has prompts answered where that is to be done, and scores everything into the tables."""
@@ -216,6 +241,8 @@ class ScoreJob(Job[Run]):
             async with aclosing(verdicts):
                 async for row, verdict in verdicts:
                     writer.add(verdict, row.prompt_text, row.response_text, row.extra)
+                    if self._tally is not None:
+                        self._tally.add(verdict)
                     self._count(verdict)
         return writer.summary
 
@@ -270,6 +297,13 @@ class ScoreJob(Job[Run]):
         if self.source is not None:
             self.source.close()
         await super().close()
+
+
+def _rule_of(config: ScoreConfig) -> StoppingRule | None:
+    """The rule that the options make; None where every judge is asked."""
+    if config.precision is None and config.judges_per_response is None:
+        return None
+    return StoppingRule(config.precision, config.judges_per_response, config.order_seed)
 
 
 async def score_within(

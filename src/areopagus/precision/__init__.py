@@ -1,10 +1,9 @@
-"""Fewer judges where fewer will do: the engine that counts what a stopping rule spares."""
+"""Fewer judges where fewer will do: what a stopping rule spares, and what that costs."""
 
-from .engine import PrecisionEngine, PrecisionTally, Reliability, panel_with_rule, reliability_kept
+from .tally import PrecisionTally, Reliability, panel_with_rule, reliability_kept
 from .text import precision_of, precision_sentences
 
 __all__ = [
-    "PrecisionEngine",
     "PrecisionTally",
     "Reliability",
     "panel_with_rule",

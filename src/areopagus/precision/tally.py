@@ -1,19 +1,14 @@
-"""Asking fewer judges: the engine, its tally and what that costs in reliability."""
+"""What a stopping rule spares, counted verdict by verdict, and what that costs in reliability."""
 
 from __future__ import annotations
 
 import math
 from array import array
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError
-from ..experiment.engine import Scored, judge_sample
-from ..graphs.state import PanelContext
 from ..graphs.stopping import (
     FIRST_BLOCK,
     LEVEL,
@@ -22,17 +17,13 @@ from ..graphs.stopping import (
     ending_of,
     reached_half_width,
 )
-from ..judges.models.backend import Backend
-from ..judges.models.client import Client
-from ..records.types import Judgment, Sample, Verdict
+from ..records.types import Judgment, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ..experiment.engine import Engine
     from ..graphs.panel_spec import PanelSpec
-    from ..records.readers.responses import ResponseSource
 
 
 FEWEST_RESPONSES = 10
@@ -256,21 +247,6 @@ class PrecisionTally:
         return (None if unknown and unknown == self.spared else known), unknown
 
 
-async def is_decided(panel: PanelSpec, rows: Iterable[Sample]) -> bool:
-    """Whether the rule comes to its end on every response without a further call.
-
-    Whom the rule asks next depends on the replies before, so the panel sits on every response
-    before a client that sends nothing.
-    """
-    client = Client(panel.ledger)
-    client.stop()
-    for row in rows:
-        verdict = await judge_sample(PanelContext(row, panel, client))
-        if any(judgment.reason == "interrupted" for judgment in verdict.judgments):
-            return False
-    return True
-
-
 def panel_with_rule(panel: PanelSpec, rule: StoppingRule) -> tuple[PanelSpec, PrecisionTally]:
     """The same panel, over the same ledger and connections, that asks by a rule; and its tally.
 
@@ -284,49 +260,3 @@ def panel_with_rule(panel: PanelSpec, rule: StoppingRule) -> tuple[PanelSpec, Pr
         grain=panel.grain,
     )
     return replace(panel, rule=rule, notes={**panel.notes, "precision": tally}), tally
-
-
-class PrecisionEngine:
-    """Hands everything on, and every verdict to the tally as it passes."""
-
-    def __init__(self, tally: PrecisionTally, *, inner: Engine) -> None:
-        """Takes what counts the verdicts, and who does the work."""
-        self._tally = tally
-        self._inner = inner
-        self._rows: Callable[[], Iterable[Sample]] = tuple
-
-    def bind(self, source: ResponseSource, folder: Path) -> None:
-        """See `Engine.bind`."""
-        self._rows = source.rows
-        self._inner.bind(source, folder)
-
-    async def require_access(
-        self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
-    ) -> None:
-        """See `Engine.require_access`."""
-        try:
-            await self._inner.require_access(panel, is_paid, capped=capped)
-        except InputError:
-            if not await is_decided(panel, self._rows()):
-                raise
-            # Judges who lack a reply are not wanted; what is wrong with the settings still is.
-            await self._inner.require_access(panel, lambda _: True, capped=capped)
-
-    async def score(
-        self,
-        rows: Iterable[Sample],
-        *,
-        panel: PanelSpec,
-        client: Client,
-        is_repeated: Callable[[Sample], bool],
-    ) -> AsyncGenerator[Scored, None]:
-        """See `Engine.score`."""
-        verdicts = self._inner.score(rows, panel=panel, client=client, is_repeated=is_repeated)
-        async with aclosing(verdicts):
-            async for scored in verdicts:
-                self._tally.add(scored.verdict)
-                yield scored
-
-    async def close(self) -> None:
-        """See `Engine.close`."""
-        await self._inner.close()
