@@ -133,7 +133,7 @@ def test_trouble_with_one_backend_leaves_the_results_of_another(
 def test_what_is_with_a_provider_is_on_record_while_it_is_waited_for(
     tmp_path: Path, personas: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.experiment.autosave.NOTE_EVERY_S", 0.0)
+    monkeypatch.setattr("areopagus.experiment.run_record.AUTOSAVE_S", 0.0)
     seen: list[int] = []
 
     def look(progress: Any) -> None:

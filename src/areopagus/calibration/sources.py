@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError, InputFault
-from ..experiment.record import OF_RESPONSES
+from ..experiment.run_writer import OF_RESPONSES
 from ..records.humans import (
     Coded,
     HumanReading,

@@ -103,7 +103,7 @@ class PanelPlan:
         Raises:
             InputError: this process would ask something else than the driver.
         """
-        from ..experiment.record import versions
+        from ..experiment.run_record import versions
         from ..panel import Panel
 
         mine = versions()
@@ -138,7 +138,7 @@ def plan_of(panel: PanelSpec, *, cap: float | None) -> PanelPlan:
     Raises:
         InputError: a backend is an object of this process.
     """
-    from ..experiment.record import versions
+    from ..experiment.run_record import versions
 
     objects = [
         InputFault(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..errors import StoreError
 from ..judges.models.usage import cost_record
 from ..records.run_folder import RUN_FORMAT
-from .autosave import Autosave
-from .record import versions
 
 if TYPE_CHECKING:
     from ..judges.models.client import Client
@@ -17,9 +20,17 @@ if TYPE_CHECKING:
 
 RunState = Literal["running", "complete", "interrupted", "budget"]
 
+AUTOSAVE_S = 5.0
+"""A job notes what it has spent so often, so that a kill takes no more than that off the record."""
+
 
 class RunRecord:
-    """What a job says of itself, and what each session on its folder sent and paid."""
+    """What a job says of itself, and what each session on its folder sent and paid.
+
+    Used on one event loop. Between `write("running")` and the end it is written anew when it is old
+    and something has changed. A change soon after a writing is written too, when its time has come:
+    a run may wait for minutes after it.
+    """
 
     def __init__(
         self,
@@ -40,7 +51,8 @@ class RunRecord:
         self.folder = folder
         self._client, self._describe = client, describe
         self._sessions: list[dict[str, Any]] = list((folder.existing or {}).get("sessions", []))
-        self._autosave = Autosave(lambda: self.write("running"))
+        self._due: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._begin(session)
 
     def write(self, state: RunState) -> None:
@@ -49,8 +61,44 @@ class RunRecord:
         Raises:
             StoreError: the folder cannot be written.
         """
-        if state != "running":
-            self._autosave.end()
+        self._stop_autosave()
+        self._write(state)
+        if state == "running":
+            self._due = time.monotonic() + AUTOSAVE_S
+
+    def changed(self) -> None:
+        """Says that the record tells less than there is."""
+        if self._due is None:
+            return
+        left = self._due - time.monotonic()
+        if left <= 0:
+            self._autosave()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(left, self._autosave)
+
+    def next_session(self, state: RunState, name: str | None = None) -> None:
+        """Ends the entry of this session, and begins another one."""
+        self._sessions.append(self._session(state))
+        self._begin(name)
+
+    def close(self) -> None:
+        """Writes no more, and gives the folder back."""
+        self._stop_autosave()
+        self.folder.close()
+
+    def _autosave(self) -> None:
+        self._stop_autosave()
+        self._due = time.monotonic() + AUTOSAVE_S
+        with suppress(OSError, StoreError):  # the last record stands
+            self._write("running")
+
+    def _stop_autosave(self) -> None:
+        self._due = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _write(self, state: RunState) -> None:
         described = self._describe()
         sessions = [*self._sessions, self._session(state)]
         self.folder.write_run_file(
@@ -63,22 +111,6 @@ class RunRecord:
                 "sessions": sessions,
             }
         )
-        if state == "running":
-            self._autosave.begin()
-
-    def changed(self) -> None:
-        """Says that the record tells less than there is."""
-        self._autosave.changed()
-
-    def next_session(self, state: RunState, name: str | None = None) -> None:
-        """Ends the entry of this session, and begins another one."""
-        self._sessions.append(self._session(state))
-        self._begin(name)
-
-    def close(self) -> None:
-        """Writes no more, and gives the folder back."""
-        self._autosave.end()
-        self.folder.close()
 
     def _begin(self, name: str | None) -> None:
         self._name, self._began = name, datetime.now(UTC)
@@ -94,3 +126,16 @@ class RunRecord:
             **self._client.spending().since(self._before).to_json(),
             "max_cost_usd": self._client.budget.cap,
         }
+
+
+def versions() -> dict[str, str]:
+    """The versions of what shaped the numbers, and of a second list of prices if there is one."""
+    found: dict[str, str] = {}
+    for name in ("areopagus", "litellm", "langgraph", "langchain-core", "pydantic", "numpy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    with suppress(PackageNotFoundError):
+        found["genai-prices"] = version("genai-prices")
+    return found

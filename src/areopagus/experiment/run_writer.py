@@ -1,18 +1,28 @@
-"""`RunWriter`: the tables of a panel's run, written verdict by verdict, and what they come to."""
+"""What a panel's run leaves in its folder: the tables, what they come to, and run.json's account.
+
+Every verdict goes into the tables and into a running summary as it comes; the verdicts themselves
+are not kept.
+"""
 
 from __future__ import annotations
 
+import math
+from array import array
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from ..records.tables import TableWriter, TextWriter
-from .record import RunningSummary
+from ..records.types import STATUSES, Verdict
+from ..run import RespondentMean
 
 if TYPE_CHECKING:
+    from ..aggregation.respondents import PromptUnitMeans
     from ..graphs.panel_spec import PanelSpec
-    from ..records.types import Verdict
+
+
+OF_RESPONSES = ("responses_sha256", "prompts_sha256", "targets", "asked")
+"""Parts of a run's identity that say what was judged; all others say by whom and how."""
 
 
 class RunWriter:
@@ -28,13 +38,11 @@ class RunWriter:
         """Takes the panel, the run's folder, and the columns that responses carry."""
         self.summary = RunningSummary(panel.criteria)
         self._panel, self._folder, self._carried = panel, folder, carried
-        self._unless_done = ExitStack()
 
     def __enter__(self) -> Self:
         panel = self._panel
-        with ExitStack() as unless_done:
-            self._texts = TextWriter(self._folder)
-            unless_done.callback(self._texts.abandon)
+        self._texts = TextWriter(self._folder)
+        try:
             self._tables = TableWriter(
                 self._folder,
                 criteria=panel.criteria,
@@ -43,16 +51,19 @@ class RunWriter:
                 axes=sorted({persona.axis for persona in panel.personas}),
                 carried=self._carried,
             )
-            unless_done.callback(self._tables.abandon)
-            self._unless_done = unless_done.pop_all()
+        except BaseException:
+            self._texts.abandon()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        with self._unless_done as unless_done:
+        try:
             if kind is None:
                 self._texts.close()
                 self._tables.close()
-                unless_done.pop_all()
+        finally:  # what is closed stands
+            self._texts.abandon()
+            self._tables.abandon()
 
     def add(
         self, verdict: Verdict, prompt: str, response: str, carried: Mapping[str, Any] | None = None
@@ -61,3 +72,166 @@ class RunWriter:
         self._tables.add(verdict, carried or {})
         self._texts.add(verdict.response_id, prompt, response)
         self.summary.add(verdict)
+
+
+def describe_run(
+    panel: PanelSpec,
+    source: str,
+    summary: RunningSummary,
+    *,
+    responses: Mapping[str, int] | None = None,
+    panel_description: Mapping[str, Any] | None = None,
+    notices: Sequence[str] = (),
+    is_demonstration: bool,
+) -> dict[str, Any]:
+    """What run.json says of a panel's run, beside what it says of every job.
+
+    Args:
+        panel: who judges.
+        source: what the responses are of, such as a file's name.
+        summary: what the verdicts come to so far.
+        responses: how many responses, prompts and respondents there are; those of the summary where
+            more are not known of.
+        panel_description: `panel.describe()`, where it was made before.
+        notices: what is to be said of the responses.
+        is_demonstration: whether an embedded stand-in answered.
+    """
+    respondents, total = summary.means()
+    responses = summary.sizes() if responses is None else responses
+    return {
+        "demonstration": is_demonstration,
+        "source": source,
+        "notices": list(notices),
+        "responses": dict(responses),
+        "panel": panel.describe() if panel_description is None else panel_description,
+        "n_planned": responses["n"] * len(panel.planned()),
+        "counts": dict(summary.counts),
+        "verdicts": dict(summary.verdicts),
+        "faults": dict(summary.faults),
+        "flags": dict(summary.flags),
+        "cost": {
+            "replies_usd": summary.cost_usd,
+            "judgments_with_unknown_price": summary.unknown_price,
+            "note": "what the replies in these tables cost when they were paid, whoever paid",
+        },
+        "respondents": [item.to_json() for item in respondents],
+        "total": total.to_json(),
+    }
+
+
+class RunningSummary:
+    """Fed one verdict after the other; holds a few numbers a response, no text.
+
+    Attributes:
+        counts: status to number of judgments.
+        verdicts: status of the verdict to number of responses.
+        faults: "status: reason" to number of judgments that are neither scored nor abstained.
+        flags: flag of the screen to number of responses.
+        cost_usd: sum over judgments whose price is known.
+        unknown_price: judgments whose replies have no known price.
+        n_settled_judgments: judgments not asked because there was nothing to judge, or because a
+            stopping rule had enough: neither is a shortfall.
+    """
+
+    def __init__(self, criteria: Sequence[str]) -> None:
+        self.criteria = tuple(criteria)
+        self.counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
+        self.verdicts: dict[str, int] = {"scored": 0, "inconclusive": 0, "screened": 0}
+        self.faults: dict[str, int] = {}
+        self.flags: dict[str, int] = {}
+        self.cost_usd = 0.0
+        self.unknown_price = 0
+        self.n_settled_judgments = 0
+        self._values = array("d")
+        self._prompts = array("l")
+        self._respondents = array("l")
+        self._prompt_codes: dict[str, int] = {}
+        self._respondent_codes: dict[str, int] = {}
+
+    def add(self, verdict: Verdict) -> None:
+        """One more response."""
+        self.verdicts[verdict.status] += 1
+        for status, number in verdict.counts.items():
+            self.counts[status] += number
+        for flag in verdict.flags:
+            self.flags[flag] = self.flags.get(flag, 0) + 1
+        for judgment in verdict.judgments:
+            if judgment.calls and judgment.cost_usd is None:
+                self.unknown_price += 1
+            self.cost_usd += judgment.cost_usd or 0.0
+            if judgment.status in ("scored", "abstained"):
+                continue
+            self.n_settled_judgments += judgment.reason in ("screened", "precision")
+            if judgment.reason == "precision":
+                continue  # counted by the rule's own tally: nothing is wrong with it
+            name = f"{judgment.status}: {judgment.reason}"
+            self.faults[name] = self.faults.get(name, 0) + 1
+        self._values.append(_nan(verdict.composite))
+        self._values.extend(_nan(verdict.dimensions.get(name)) for name in self.criteria)
+        self._prompts.append(
+            self._prompt_codes.setdefault(verdict.prompt_id, len(self._prompt_codes))
+        )
+        self._respondents.append(
+            self._respondent_codes.setdefault(verdict.respondent_id, len(self._respondent_codes))
+        )
+
+    def sizes(self) -> dict[str, int]:
+        """How many responses were added, of how many prompts, and how many wrote them."""
+        return {
+            "n": len(self._prompts),
+            "prompts": len(self._prompt_codes),
+            "respondents": len(self._respondent_codes),
+        }
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a judgment was not asked for that was wanted."""
+        return self.counts["not_asked"] > self.n_settled_judgments
+
+    def means(self) -> tuple[list[RespondentMean], RespondentMean]:
+        """Means by respondent, in their order of appearance, and of the run."""
+        if not self._prompts:
+            return [], RespondentMean("run", 0, 0, 0, None, None, "no response was scored")
+        import numpy as np
+
+        from ..aggregation.respondents import by_prompt_unit
+
+        width = 1 + len(self.criteria)
+        values = np.frombuffer(self._values, dtype=np.float64).reshape(-1, width)
+        prompts = np.frombuffer(self._prompts, dtype=np.dtype("l"))
+        respondents = np.frombuffer(self._respondents, dtype=np.dtype("l"))
+        scores = by_prompt_unit(values, prompts, respondents)
+        names = list(self._respondent_codes)
+        by_code = {int(label): index for index, label in enumerate(scores.respondents.labels)}
+        found = [
+            self._mean(name, scores.respondents, by_code[code]) for code, name in enumerate(names)
+        ]
+        return found, self._mean("run", scores.run, 0)
+
+    def _mean(self, name: str, table: PromptUnitMeans, row: int) -> RespondentMean:
+        low, high = float(table.low[row, 0]), float(table.high[row, 0])
+        return RespondentMean(
+            respondent_id=name,
+            n_responses=int(table.n_responses[row]),
+            n_scored=int(table.n_scored[row, 0]),
+            n_prompts=int(table.n_prompts[row, 0]),
+            composite=_finite(table.mean[row, 0]),
+            interval=(low, high) if math.isfinite(low) and math.isfinite(high) else None,
+            reason=table.reason[row, 0],
+            dimensions={
+                criterion: (
+                    _finite(table.mean[row, k]),
+                    _finite(table.low[row, k]),
+                    _finite(table.high[row, k]),
+                )
+                for k, criterion in enumerate(self.criteria, start=1)
+            },
+        )
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -25,10 +25,9 @@ from .config import ScoreConfig
 from .dry_run import Estimate, estimate_scoring
 from .engine import LocalEngine, judge_sample
 from .job import Job, Progress
-from .record import RunningSummary, describe_run
 from .respond import RespondJob, ResponseCounts
 from .run_record import RunState
-from .run_writer import RunWriter
+from .run_writer import RunningSummary, RunWriter, describe_run
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -259,12 +258,18 @@ class ScoreJob(Job[Run]):
         if self._panel_description is None:
             self._panel_description = self.panel.describe()
         answering = self.answering
+        given = self.summary
         described = describe_run(
             self.panel,
-            self.summary,
+            given.name,
             self._scored,
+            responses={
+                "n": given.n_responses,
+                "prompts": given.n_prompts,
+                "respondents": given.n_respondents,
+            },
             panel_description=self._panel_description,
-            notices=self._answer_notices,
+            notices=(*given.notices, *self._answer_notices),
             is_demonstration=self.is_demonstration,
         )
         if answering is not None:

@@ -13,13 +13,11 @@ from ..async_runner import run_async, run_sync
 from ..errors import InputError, StoreError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
-from ..records.readers.responses import SourceSummary
 from ..records.run_folder import RunFolder
 from ..records.types import Sample, Verdict
 from ..run import Run
-from .record import RunningSummary, describe_run
 from .run_record import RunRecord, RunState
-from .run_writer import RunWriter
+from .run_writer import RunningSummary, RunWriter, describe_run
 from .single import SingleScores, sample_from
 
 if TYPE_CHECKING:
@@ -248,25 +246,17 @@ class Session:
 
     def _describe(self) -> dict[str, Any]:
         """What run.json says of the session; counts and means come with the tables."""
-        written = self._written
-        source = SourceSummary(
-            name="a session",
-            n_responses=written.n_responses,
-            n_prompts=written.n_prompts,
-            n_respondents=written.n_respondents,
-            fingerprint="session",
-            columns_carried=(),
-            repeated_texts=frozenset(),
-            text_chars=0,
-            notices=(),
+        panel = self.panel
+        described = describe_run(
+            panel, "a session", self._written, is_demonstration=panel.is_demonstration
         )
         return {
             "kind": "panel",
             "identity": self.identity,
             "config": self.config.to_json(),
-            **describe_run(self.panel, source, written),
+            **described,
             "tags": self.tags,
-            "ledger": self.panel.ledger.place,
+            "ledger": panel.ledger.place,
         }
 
 

@@ -208,7 +208,7 @@ def test_sessions_of_a_run_that_the_cap_stopped_add_up(
 def test_what_is_spent_stands_on_record_before_the_end(
     server: ProviderServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.experiment.autosave.NOTE_EVERY_S", 0.0)
+    monkeypatch.setattr("areopagus.experiment.run_record.AUTOSAVE_S", 0.0)
     seen: list[tuple[float, float]] = []
 
     def look(progress: Any) -> None:
