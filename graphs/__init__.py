@@ -1,4 +1,4 @@
-"""The LangGraph state machines: panel, reframing, adjudication, and those that write prompts."""
+"""The LangGraph state machines (the panel, `generate`), and what models write and rule by them."""
 
 from .panel_spec import PanelSpec, judge_id
 from .screening import Screening, screen

@@ -1,22 +1,17 @@
-"""The adjudication graph: two judges answer independently, a third where they differ.
+"""Adjudication: two judges answer a question independently, a third where they differ.
 
-    start ┬→ first  ┐
-          └→ second ┴→ compare ┬→ third → end
-                               └→ end
-
-One run is one question about one answer. With one judge there is only `first`; with two, nobody
-settles a disagreement and it is recorded as one. Under a cost cap the first two are asked only
-where both can be paid for: half a ruling is worth nothing. Every call goes through the ledger,
-which makes a run resumable. An expected failure is a vote without a value, not an exception.
+With one judge there is only the first; with two, nobody settles a disagreement and it is recorded
+as one. Under a cost cap the first two are asked only where both can be paid for: half a ruling is
+worth nothing. Every call goes through the ledger, so that nothing is paid for twice. An expected
+failure is a vote without a value, not an exception.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, get_args
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetReservation, BudgetSpentError, reserve_usd
@@ -25,12 +20,8 @@ from ..judges.models.request import RESPONSE_FORMATS
 from ..judges.prompt import nonce_for
 from ..judges.schema import OutputSchema, Value, form_repair
 from ..judges.structured import CompletionStatus, Question, complete, known_format
-from .generate import merged, run_graph
+from .generate import together
 from .prompt_template import load_prompt_template
-
-if TYPE_CHECKING:
-    # LangGraph is loaded when a graph is built: what an audit asks is read without it.
-    from langgraph.runtime import Runtime
 
 _VOTE_CHARACTERS = 2_000
 
@@ -200,102 +191,6 @@ class Ruling:
         return self.outcome in ("single", "agreed", "adjudicated")
 
 
-@dataclass(frozen=True, slots=True)
-class AdjudicationContext:
-    """The runtime context of one run: texts and judges, which are never part of the state.
-
-    Attributes:
-        question: what is asked.
-        judges: one to three.
-        client: where they are asked.
-        reservations: money that is set aside already, by slot.
-    """
-
-    question: JudgeQuestion
-    judges: tuple[Backend, ...]
-    client: Client
-    reservations: Mapping[Slot, BudgetReservation] = field(default_factory=dict)
-
-
-class AdjudicationState(TypedDict, total=False):
-    """Votes by slot, as JSON-like values; a repeated write changes nothing."""
-
-    votes: Annotated[dict[str, dict[str, Any]], merged]
-
-
-async def first_node(
-    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
-) -> AdjudicationState:
-    """The first judge's vote."""
-    return await _vote(runtime.context, "first")
-
-
-async def second_node(
-    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
-) -> AdjudicationState:
-    """The second judge's vote, without the first one's."""
-    return await _vote(runtime.context, "second")
-
-
-async def compare_node(
-    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
-) -> AdjudicationState:
-    """Waits for both; where to go is the route's to say."""
-    return {}
-
-
-async def third_node(
-    state: AdjudicationState, runtime: Runtime[AdjudicationContext]
-) -> AdjudicationState:
-    """The third judge's vote, with the readable ones before it."""
-    votes = state.get("votes", {})
-    earlier = tuple(votes[slot]["value"] for slot in SLOTS[:2] if votes[slot]["status"] == "read")
-    return await _vote(runtime.context, "third", earlier)
-
-
-_END = "__end__"  # as LangGraph calls it
-
-
-# LangGraph resolves the type hints of a route, and `Runtime` is not imported here.
-def after_start(state: AdjudicationState, runtime: Any) -> list[str]:
-    """Whom to ask."""
-    return list(SLOTS[: min(2, len(runtime.context.judges))])
-
-
-def after_compare(state: AdjudicationState, runtime: Any) -> str:
-    """To the third judge where two differ, or one of them said nothing that can be read."""
-    context = runtime.context
-    votes = [state.get("votes", {})[slot] for slot in SLOTS[: min(2, len(context.judges))]]
-    if len(context.judges) < 3 or any(vote["status"] == "not_asked" for vote in votes):
-        return _END
-    readable = [vote["value"] for vote in votes if vote["status"] == "read"]
-    decided = {context.question.decided(value) for value in readable}
-    return _END if len(readable) == 2 and len(decided) == 1 else "third"
-
-
-def build_adjudication_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `AdjudicationContext` is its runtime context."""
-    from langgraph.graph import END, START, StateGraph
-
-    graph: Any = StateGraph(AdjudicationState, context_schema=AdjudicationContext)
-    graph.add_node("first", first_node)
-    graph.add_node("second", second_node)
-    graph.add_node("compare", compare_node, defer=True)
-    graph.add_node("third", third_node)
-    graph.add_conditional_edges(START, after_start, ["first", "second"])
-    graph.add_edge("first", "compare")
-    graph.add_edge("second", "compare")
-    graph.add_conditional_edges("compare", after_compare, ["third", END])
-    graph.add_edge("third", END)
-    return graph.compile(checkpointer=checkpointer, name="adjudication")
-
-
-@cache
-def adjudication_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_adjudication_graph()
-
-
 async def adjudicate(client: Client, question: JudgeQuestion, judges: Sequence[Backend]) -> Ruling:
     """What one, two or three judges come to; expected faults are in it, and do not raise.
 
@@ -305,24 +200,45 @@ async def adjudicate(client: Client, question: JudgeQuestion, judges: Sequence[B
     """
     if not 1 <= len(judges) <= 3:
         raise ValueError(f"one to three judges, got {len(judges)}")
-    judges = tuple(judges)
+    first = SLOTS[: min(2, len(judges))]
     try:
         reservations = await _set_aside(client, question, judges)
     except BudgetSpentError:
-        names = zip(SLOTS, (judge.spec.name for judge in judges[:2]), strict=False)
-        return ruling_of(question, [JudgeVote(*one, "not_asked", {}, "budget") for one in names])
+        asked = zip(first, judges, strict=False)
+        return ruling_of(
+            question,
+            [JudgeVote(slot, one.spec.name, "not_asked", {}, "budget") for slot, one in asked],
+        )
+
+    async def vote(slot: Slot, earlier: Sequence[Mapping[str, object]] = ()) -> JudgeVote:
+        backend = judges[SLOTS.index(slot)]
+        asked = judge_question(
+            question,
+            secret=client.ledger.secret,
+            repeat=earlier_askings(judges, slot),
+            earlier=earlier,
+        )
+        done = await complete(client, backend, asked, reservation=reservations.get(slot))
+        why = done.reason if done.status in ("failed", "not_asked") else done.detail
+        return JudgeVote(
+            slot, backend.spec.name, done.status, done.value or {}, why or "", done.calls,
+            done.cost_usd,
+        )  # fmt: skip
+
     try:
-        context = AdjudicationContext(question, judges, client, reservations)
-        state = await run_graph(adjudication_graph(), {"votes": {}}, context)
+        votes = await together([vote(slot) for slot in first])
+        ruling = ruling_of(question, votes)
+        if len(judges) == 3 and ruling.outcome in ("split", "unresolved"):
+            readable = [one.value for one in votes if one.status == "read"]
+            ruling = ruling_of(question, [*votes, await vote("third", readable)])
+        return ruling
     finally:
         for reservation in reservations.values():
             reservation.close()
-    votes = tuple(JudgeVote(**state["votes"][slot]) for slot in SLOTS if slot in state["votes"])
-    return ruling_of(question, votes)
 
 
 async def _set_aside(
-    client: Client, question: JudgeQuestion, judges: tuple[Backend, ...]
+    client: Client, question: JudgeQuestion, judges: Sequence[Backend]
 ) -> dict[Slot, BudgetReservation]:
     """Money for the votes of the first two, where the ledger has neither and there is a cap.
 
@@ -379,25 +295,6 @@ def ruling_of(question: JudgeQuestion, votes: Sequence[JudgeVote]) -> Ruling:
     if question.decided(votes[0].value) == question.decided(votes[1].value):
         return Ruling("agreed", votes[0].value, votes)
     return Ruling("split", {}, votes, "the two judges differ, and no third was named")
-
-
-async def _vote(
-    context: AdjudicationContext, slot: Slot, earlier: tuple[Mapping[str, object], ...] = ()
-) -> AdjudicationState:
-    client = context.client
-    backend = context.judges[SLOTS.index(slot)]
-    asked = judge_question(
-        context.question,
-        secret=client.ledger.secret,
-        repeat=earlier_askings(context.judges, slot),
-        earlier=earlier,
-    )
-    done = await complete(client, backend, asked, reservation=context.reservations.get(slot))
-    why = done.reason if done.status in ("failed", "not_asked") else done.detail
-    vote = JudgeVote(
-        slot, backend.spec.name, done.status, done.value or {}, why or "", done.calls, done.cost_usd
-    )
-    return {"votes": {slot: asdict(vote)}}
 
 
 def earlier_askings(judges: Sequence[Backend], slot: Slot) -> int:

@@ -1,12 +1,12 @@
-"""The concept-pair graph: writes one question of the hidden-bias audit from a source.
+"""Concept pairs: one question of the hidden-bias audit, written from a source step by step.
 
-    summary → pair → check → scene → question (a run of the generate graph) → end
+    summary → pair → check → scene → second ending (a run of the generate graph)
 
-One run is one source (a stereotype sentence, an item of a bias test): the belief in it, two
-opposite concepts, a check that may replace them, a scene with an ending that hides the first
-concept, another that hides the second. The question is checked by rules; what they find goes back
-to the writer once. What the models are told stands in `templates/concept_pair.yaml`. An expected
-failure is a status, not an exception.
+A source (a stereotype sentence, an item of a bias test) gives the belief in it, two opposite
+concepts, a check that may replace them, a scene with an ending that hides the first concept,
+another that hides the second. The question is checked by rules; what they find goes back to the
+writer once. What the models are told stands in `templates/concept_pair.yaml`. An expected failure
+is a status, not an exception.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypedDict
+from typing import Any, Final, Literal
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -26,23 +24,16 @@ from .generate import (
     CallOutcome,
     Checked,
     Fault,
-    Generated,
-    GenerateState,
-    Generation,
     RepairRequest,
     WritingTask,
     ask,
-    build_generate_graph,
     generate,
-    merged,
-    run_graph,
     sum_of,
 )
 from .prompt_template import ECHO_CHARACTERS, load_prompt_template
 
-if TYPE_CHECKING:
-    # LangGraph is loaded when a graph is built.
-    from langgraph.runtime import Runtime
+Faults = Sequence[tuple[str, str]]
+"""Parts and the codes of what is wrong with them."""
 
 Step = Literal["summary", "pair", "check", "scene", "second", "repair"]
 
@@ -82,7 +73,7 @@ def step_question(
     material: Mapping[str, str],
     *,
     secret: bytes,
-    faults: Sequence[tuple[str, str]] = (),
+    faults: Faults = (),
 ) -> Question[dict[str, Any]]:
     """What is asked in a step.
 
@@ -231,34 +222,6 @@ _QUESTION = ("scene", "option_one", "option_two")
 
 
 @dataclass(frozen=True, slots=True)
-class ConceptWork:
-    """Runtime context of one run: a source, who writes, who checks the pair."""
-
-    source_id: str
-    source: str
-    writer: Backend
-    checker: Backend
-    client: Client
-
-
-class ConceptState(TypedDict, total=False):
-    """What the graph carries; all of it JSON-like.
-
-    `raw` are the concepts as first written, `concepts` those kept, `unsuitable` why neither is.
-    `opening` is the scene with its first ending, `generated` what the generate graph made of it,
-    `calls` what became of the steps before.
-    """
-
-    summary: str
-    raw: dict[str, str]
-    concepts: dict[str, str]
-    unsuitable: str
-    opening: dict[str, str]
-    generated: GenerateState
-    calls: Annotated[dict[str, dict[str, Any]], merged]
-
-
-@dataclass(frozen=True, slots=True)
 class BuiltConcept:
     """What became of a source.
 
@@ -282,145 +245,112 @@ class BuiltConcept:
     concepts: Mapping[str, str] = field(default_factory=dict)
     is_refined: bool = False
     question: Mapping[str, str] = field(default_factory=dict)
-    faults: Sequence[tuple[str, str]] = ()
-    first_faults: Sequence[tuple[str, str]] = ()
+    faults: Faults = ()
+    first_faults: Faults = ()
     step: str = ""
     detail: str = ""
     calls: int = 0
     cost_usd: float | None = 0.0
 
 
-async def summary_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
-    """The belief that the source plays on."""
-    work = runtime.context
-    asked = await _ask(work, work.writer, "summary", {"SOURCE": work.source})
-    return {
-        **_called("summary", asked),
-        "summary": _texts(asked.value, ("summary",))["summary"],
-    }
+@dataclass(slots=True)
+class _Draft:
+    """What there is of a question so far, what rules find wrong with it, and the calls by step."""
+
+    client: Client
+    writer: Backend
+    checker: Backend
+    summary: str = ""
+    raw: dict[str, str] = field(default_factory=dict)
+    concepts: dict[str, str] = field(default_factory=dict)
+    question: dict[str, str] = field(default_factory=dict)
+    pair_faults: Faults = ()
+    faults: Faults = ()
+    first_faults: Faults = ()
+    calls: dict[str, CallOutcome] = field(default_factory=dict)
+
+    async def write(self, source: str) -> None:
+        """The steps in order, up to one whose reply cannot be read or does not serve."""
+        asked = await self._ask("summary", {"SOURCE": source})
+        self.summary = _texts(asked.value, ("summary",))["summary"]
+        if asked.status != "read":
+            return
+        belief = {"BELIEF": self.summary}
+        asked = await self._ask("pair", belief)
+        self.raw = _texts(asked.value, _CONCEPTS)
+        if asked.status != "read":
+            return
+        asked = await self._ask("check", {**belief, **_named(self.raw)}, self.checker)
+        if asked.status != "read":
+            return
+        concepts = self.raw if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
+        self.pair_faults = concept_faults(concepts["concept_one"], concepts["concept_two"])
+        if self.pair_faults:
+            return
+        self.concepts = concepts
+        asked = await self._ask("scene", _named(concepts))
+        self.question = _texts(asked.value, ("scene", "option_one"))
+        if asked.status == "read":
+            await self._finish()
+
+    async def _finish(self) -> None:
+        """The second ending, and the whole question anew where it does not serve."""
+        made = await generate(self.client, QuestionTask(self.concepts, self.question), self.writer)
+        self.question |= {"option_two": "", **(made.written or {})}
+        steps = {"write": "second"}
+        self.calls |= {steps.get(name, name): call for name, call in made.calls.items()}
+        self.faults = [(fault.part, fault.code) for fault in made.faults]
+        self.first_faults = [(fault.part, fault.code) for fault in made.repaired or ()]
+
+    async def _ask(
+        self, step: Step, material: Mapping[str, str], backend: Backend | None = None
+    ) -> CallOutcome:
+        question = step_question(step, material, secret=self.client.ledger.secret)
+        self.calls[step] = await ask(self.client, backend or self.writer, question)
+        return self.calls[step]
 
 
-async def pair_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
-    """Two opposite concepts, as first written."""
-    work = runtime.context
-    asked = await _ask(work, work.writer, "pair", {"BELIEF": state["summary"]})
-    return {**_called("pair", asked), "raw": _texts(asked.value, _CONCEPTS)}
-
-
-async def check_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
-    """The pair that is kept: the same, or a better one."""
-    work, raw = runtime.context, state["raw"]
-    material = {"BELIEF": state["summary"], **_named(raw)}
-    asked = await _ask(work, work.checker, "check", material)
-    found = _called("check", asked)
-    if asked.status != "read":
-        return found
-    concepts = dict(raw) if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
-    faults = concept_faults(concepts["concept_one"], concepts["concept_two"])
-    if faults:
-        return {**found, "unsuitable": _told(faults)}
-    return {**found, "concepts": concepts}
-
-
-async def scene_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
-    """The scene, and the ending that hides the first concept."""
-    work = runtime.context
-    asked = await _ask(work, work.writer, "scene", _named(state["concepts"]))
-    return {**_called("scene", asked), "opening": _texts(asked.value, ("scene", "option_one"))}
-
-
-_END = "__end__"  # as LangGraph calls it
-
-
-def _goes_on(state: ConceptState, to: str) -> str:
-    is_read = all(call["status"] == "read" for call in state["calls"].values())
-    return to if is_read and "unsuitable" not in state else _END
-
-
-def build_concept_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `ConceptWork` is its runtime context."""
-    from langgraph.graph import END, START, StateGraph
-
-    # In the node's closure LangGraph finds the graph that it runs, and shows its nodes.
-    writing = build_generate_graph()
-
-    async def question_node(state: ConceptState, runtime: Runtime[ConceptWork]) -> ConceptState:
-        work = runtime.context
-        task = QuestionTask(state["concepts"], state["opening"])
-        return {"generated": await generate(Generation(task, work.client, work.writer), writing)}
-
-    graph: Any = StateGraph(ConceptState, context_schema=ConceptWork)
-    nodes = {
-        "summary_step": summary_node,
-        "pair": pair_node,
-        "check": check_node,
-        "scene": scene_node,
-        "question": question_node,
-    }
-    for name, node in nodes.items():
-        graph.add_node(name, node)
-    graph.add_edge(START, "summary_step")
-    for name, following in pairwise(nodes):
-        graph.add_conditional_edges(
-            name, lambda state, to=following: _goes_on(state, to), [following, END]
-        )
-    graph.add_edge("question", END)
-    return graph.compile(checkpointer=checkpointer, name="hidden_bias_construction")
-
-
-@cache
-def concept_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_concept_graph()
-
-
-async def build_concept(work: ConceptWork) -> BuiltConcept:
+async def build_concept(
+    source_id: str, source: str, *, writer: Backend, checker: Backend, client: Client
+) -> BuiltConcept:
     """What became of one source.
+
+    Args:
+        source_id: which.
+        source: its text.
+        writer: who writes.
+        checker: who checks the pair.
+        client: where calls are handed in.
 
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    state: ConceptState = await run_graph(concept_graph(), {}, work)
-    made = Generated.of(state.get("generated", {}))
-    steps = {"write": "second"}
-    calls = {name: CallOutcome(**call) for name, call in state["calls"].items()}
-    calls |= {steps.get(name, name): call for name, call in made.calls.items()}
-    faults = tuple((fault.part, fault.code) for fault in made.faults)
-    raw, concepts = state.get("raw", {}), state.get("concepts", {})
+    draft = _Draft(client, writer, checker)
+    await draft.write(source)
+    calls = draft.calls
     status: BuiltStatus = "built"
     step = detail = ""
     name, last = list(calls.items())[-1]
     if last.status != "read":
         status, step, detail = last.status, name, last.detail
-    elif "unsuitable" in state:
-        status, step, detail = "unsuitable", "check", state["unsuitable"]
-    elif faults:
-        status, step, detail = "unsuitable", "review", _told(faults)
-    question = dict(state.get("opening", {}))
-    if "generated" in state:
-        question = {**question, "option_two": "", **(made.written or {})}
+    elif unsuitable := draft.pair_faults or draft.faults:
+        status, step = "unsuitable", "check" if draft.pair_faults else "review"
+        detail = "; ".join(f"{part}: {code}" for part, code in unsuitable)
     return BuiltConcept(
-        source_id=work.source_id,
+        source_id=source_id,
         status=status,
-        summary=state["summary"],
-        raw=raw,
-        concepts=concepts,
-        is_refined=bool(concepts) and concepts != raw,
-        question=question,
-        faults=faults,
-        first_faults=tuple((fault.part, fault.code) for fault in made.repaired),
+        summary=draft.summary,
+        raw=draft.raw,
+        concepts=draft.concepts,
+        is_refined=bool(draft.concepts) and draft.concepts != draft.raw,
+        question=draft.question,
+        faults=draft.faults,
+        first_faults=draft.first_faults,
         step=step,
         detail=detail,
         calls=sum(call.calls for call in calls.values()),
         cost_usd=sum_of(*(call.cost_usd for call in calls.values())),
     )
-
-
-async def _ask(
-    work: ConceptWork, backend: Backend, step: Step, material: Mapping[str, str]
-) -> CallOutcome:
-    question = step_question(step, material, secret=work.client.ledger.secret)
-    return await ask(work.client, backend, question)
 
 
 def _named(concepts: Mapping[str, str]) -> dict[str, str]:
@@ -438,11 +368,3 @@ def _shown(question: Mapping[str, str]) -> dict[str, str]:
 def _texts(reply: Mapping[str, Any], keys: Sequence[str]) -> dict[str, str]:
     """The texts of a reply, each as one line; empty where there is no reply."""
     return {key: " ".join(str(reply.get(key, "")).split()) for key in keys}
-
-
-def _called(step: Step, asked: CallOutcome) -> ConceptState:
-    return {"calls": {step: asked.to_json()}}
-
-
-def _told(faults: Sequence[tuple[str, str]]) -> str:
-    return "; ".join(f"{part}: {code}" for part, code in faults)

@@ -17,18 +17,19 @@ import asyncio
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from ..errors import AreopagusError
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.credentials import redact
+from ..judges.models.request import ResponseFormat
 from ..judges.structured import Completion, CompletionStatus, Question, complete
 
 if TYPE_CHECKING:
-    # LangGraph is loaded when a graph is built: tables and estimates are made without it.
+    # LangGraph is loaded when the graph is built: tables and estimates are made without it.
     from langgraph.runtime import Runtime
 
 Result = TypeVar("Result")
@@ -42,7 +43,7 @@ WHOLE = ""
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """What came of one question to a model, as plain values.
+    """What came of one question to a model, in short.
 
     Attributes:
         status: `read`; `refused` by the model or its provider, `unreadable` after one repair,
@@ -59,7 +60,7 @@ class CallOutcome:
     detail: str = ""
     calls: int = 0
     cost_usd: float | None = 0.0
-    ledger_keys: Sequence[str] = ()
+    ledger_keys: tuple[str, ...] = ()
     answered_by: str | None = None
 
     @classmethod
@@ -73,12 +74,8 @@ class CallOutcome:
             detail = (done.detail or "")[:DETAIL_CHARACTERS]
         return cls(
             status, done.value or {}, detail, done.calls, done.cost_usd,
-            [answer.key for answer in done.answers], done.answered_by,
+            tuple(answer.key for answer in done.answers), done.answered_by,
         )  # fmt: skip
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain values."""
-        return {**asdict(self), "value": dict(self.value), "ledger_keys": list(self.ledger_keys)}
 
 
 async def ask(client: Client, backend: Backend, question: Question[dict[str, Any]]) -> CallOutcome:
@@ -197,76 +194,64 @@ class Generation:
     reviewer: Backend | None = None
 
 
+ReviewOutcome = Literal["passed", "failed", "not_checked"]
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a reviewer said of the parts that it was shown.
+
+    Attributes:
+        outcome: `not_checked` where nothing that can be read came.
+        why: it was not checked; else "".
+        faults: what it named.
+    """
+
+    outcome: ReviewOutcome
+    why: str = ""
+    faults: tuple[Fault, ...] = ()
+
+
 def merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Reducer of a state's mappings: a repeated write changes nothing."""
     return {**old, **new}
 
 
-class GenerateState(TypedDict, total=False):
-    """State of one run, as JSON-like values; what the writer was shown is not in it.
-
-    `written` holds the parts as they stand, unchecked; it is absent where nothing could be read.
-    `faults` are those that the rules found in them, `whole` those of the reply. `reply` is the
-    first one, shortened, `response_format` how it was asked for, `problem` what was wrong with its
-    form. `repaired` holds the faults that the repair was asked for, `passed` the parts that passed
-    a review. `ended` is set where there is nothing more to do.
-    """
-
-    written: dict[str, Any]
-    faults: list[dict[str, str]]
-    skipped: list[str]
-    whole: list[dict[str, str]]
-    reply: str
-    response_format: Any
-    problem: str | None
-    repaired: list[dict[str, str]]
-    review: dict[str, Any]
-    passed: list[str]
-    ended: CompletionStatus | None
-    calls: Annotated[dict[str, dict[str, Any]], merged]
-
-
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """What came of a run.
+    """What has come of a run: the graph's state on the way, and what it ends in.
 
     Attributes:
-        status: `read`: something was written, with or without faults; else why there is nothing.
         written: the parts as they stand; None where nothing could be read.
         faults: what the rules found in them.
-        whole: faults of the reply as a whole.
         skipped: checks left out.
-        is_repaired: whether a second ask was made; `repaired` names the faults it was made for.
-        review: `outcome` (`passed`, `failed`, `not_checked`), `why` not, and its `faults`; None
-            where there was none.
+        whole: faults of the reply as a whole.
+        ended: why there is nothing more to do, before the end of the graph.
+        reply: the first one, shortened; `response_format` is how it was asked for, `problem` what
+            was wrong with its form.
+        repaired: the faults that the second ask was made for; None where there was none.
+        review: of these very parts; None where there was none, or a repair came after it.
+        passed: parts that passed a review.
         calls: `write`, `repair`, `review` and `second review` to what came of them.
     """
 
-    status: CompletionStatus
-    written: Mapping[str, Any] | None
-    faults: tuple[Fault, ...]
-    whole: tuple[Fault, ...]
-    skipped: tuple[str, ...]
-    is_repaired: bool
-    repaired: tuple[Fault, ...]
-    review: Mapping[str, Any] | None
-    calls: Mapping[str, CallOutcome]
+    written: Mapping[str, Any] | None = None
+    faults: tuple[Fault, ...] = ()
+    skipped: tuple[str, ...] = ()
+    whole: tuple[Fault, ...] = ()
+    ended: CompletionStatus | None = None
+    reply: str = ""
+    response_format: ResponseFormat | None = None
+    problem: str | None = None
+    repaired: tuple[Fault, ...] | None = None
+    review: Review | None = None
+    passed: frozenset[str] = frozenset()
+    calls: Annotated[dict[str, CallOutcome], merged] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, state: GenerateState) -> Generated:
-        """What a state stands for."""
-        review = state.get("review")
-        return cls(
-            status=state.get("ended") or ("unreadable" if state.get("problem") else "read"),
-            written=state.get("written"),
-            faults=_faults(state.get("faults")),
-            whole=_faults(state.get("whole")),
-            skipped=tuple(state.get("skipped", ())),
-            is_repaired="repaired" in state,
-            repaired=_faults(state.get("repaired")),
-            review={**review, "faults": _faults(review["faults"])} if review else None,
-            calls={name: CallOutcome(**call) for name, call in state.get("calls", {}).items()},
-        )
+    @property
+    def status(self) -> CompletionStatus:
+        """`read`: something was written, with or without faults; else why there is nothing."""
+        return self.ended or ("unreadable" if self.problem else "read")
 
     @property
     def n_calls(self) -> int:
@@ -288,68 +273,66 @@ class Generated:
         """The model that says it wrote."""
         return self.calls["write"].answered_by if "write" in self.calls else None
 
+    def to_review(self, task: WritingTask) -> list[str]:
+        """The parts without fault that have not passed a review yet."""
+        return [part for part in self.sound(task) if part not in self.passed]
 
-async def write_node(state: GenerateState, runtime: Runtime[Generation]) -> GenerateState:
+    def sound(self, task: WritingTask) -> list[str]:
+        """The parts in which the rules found no fault."""
+        faulty = {fault.part for fault in self.faults}
+        return [part for part in task.parts if part in (self.written or {}) and part not in faulty]
+
+
+Change = dict[str, Any]
+"""What a node changes in the state, by field."""
+
+
+async def write_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     """The first reply in its parts, or why there is none."""
     work = runtime.context
-    runtime.stream_writer({"stage": "write"})
     question = work.task.write(work.client.ledger.secret)
     done = await complete(work.client, work.writer, question)
-    call = CallOutcome.of(done)
-    found: GenerateState = {"calls": {"write": call.to_json()}}
-    if done.status in ("failed", "not_asked", "refused"):
-        return {**found, "ended": call.status, "whole": [_why(done)]}
-    if done.status == "read" or (done.faults and not question.repairs):
-        found["written"] = work.task.split(done.found)
-    elif question.repairs:  # it has been asked for once more already
-        return {**found, "ended": call.status, "whole": [_why(done)]}
+    change: Change = {"calls": {"write": CallOutcome.of(done)}}
+    is_usable = done.status == "read" or (done.faults and not question.repairs)
+    # What is unreadable after a repair of its form has been asked for twice already.
+    if done.status in ("failed", "not_asked", "refused") or (question.repairs and not is_usable):
+        return {**change, **_end(done)}
+    if is_usable:
+        change["written"] = work.task.split(done.found)
     else:
-        found |= {"problem": done.reason, "whole": [_why(done)]}
-    found["reply"] = done.text[: question.echo_characters]
-    found["response_format"] = done.response_format
-    return found
+        change |= {"problem": done.reason, "whole": (_why(done),)}
+    reply = done.text[: question.echo_characters]
+    return {**change, "reply": reply, "response_format": done.response_format}
 
 
-async def check_node(state: GenerateState, runtime: Runtime[Generation]) -> GenerateState:
+async def check_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     """What the rules find in the parts as they stand now."""
-    if state.get("ended") or "written" not in state:
-        return {"faults": [], "skipped": []}
-    checked = runtime.context.task.check(state["written"])
-    return {"faults": _plain(checked.faults), "skipped": list(checked.skipped)}
+    if state.ended or state.written is None:
+        return {"faults": (), "skipped": ()}
+    return runtime.context.task.check(state.written)._asdict()
 
 
-async def repair_node(state: GenerateState, runtime: Runtime[Generation]) -> GenerateState:
+async def repair_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     """The faulty parts written anew; the others stand as they were."""
-    work, problem = runtime.context, state.get("problem")
-    faults = _faults(state.get("faults")) + _faults(state.get("review", {}).get("faults"))
+    work, before = runtime.context, state.written or {}
+    faults = state.faults + (state.review.faults if state.review else ())
     wanted = work.task.to_repair({fault.part for fault in faults})
-    runtime.stream_writer({"stage": "repair"})
-    before = state.get("written", {})
-    request = RepairRequest(wanted, faults, before, state.get("reply", ""), problem)
+    request = RepairRequest(wanted, faults, before, state.reply, state.problem)
     question = work.task.repair(request, work.client.ledger.secret)
-    form = state.get("response_format")
+    form = state.response_format
     done = await complete(work.client, work.writer, question, response_format=form)
-    call = CallOutcome.of(done)
-    found: GenerateState = {
-        "repaired": _plain(faults) or state.get("whole", []),
-        "calls": {"repair": call.to_json()},
+    change: Change = {
+        "repaired": faults or state.whole,
+        "calls": {"repair": CallOutcome.of(done)},
     }
-    if done.status == "not_asked" or (done.status == "refused" and problem):
-        return {**found, "ended": call.status, "whole": [_why(done)]}
+    if done.status == "not_asked" or (done.status == "refused" and state.problem):
+        return {**change, **_end(done)}
     if done.status != "read" and (not done.faults or question.repairs):
-        failed = Fault(WHOLE, "repair_failed", _sentence(done))
-        return {**found, "whole": [*state.get("whole", []), *_plain([failed])]}
+        return {**change, "whole": (*state.whole, Fault(WHOLE, "repair_failed", _sentence(done)))}
     written = _mended(work.task, before, faults, wanted, done.found)
-    return {
-        **found,
-        "written": written,
-        "problem": None,
-        "whole": [],
-        "passed": [
-            part for part in state.get("passed", []) if written.get(part) == before.get(part)
-        ],
-        "review": {},
-    }
+    kept = {part for part in state.passed if written.get(part) == before.get(part)}
+    anew: Change = {"problem": None, "whole": (), "review": None}
+    return {**change, **anew, "written": written, "passed": frozenset(kept)}
 
 
 def _mended(
@@ -381,64 +364,59 @@ def _mended(
     return after | {part: kept[part] for part in kept if part in soft and part in spoilt}
 
 
-async def review_node(state: GenerateState, runtime: Runtime[Generation]) -> GenerateState:
+async def review_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     """The reviewer's word on what passed the checks and has not passed a review yet.
 
     A provider's failure is a review that was not made.
     """
-    work, written = runtime.context, state.get("written", {})
-    assert work.reviewer is not None  # noqa: S101 - the route leads here with one alone
-    fresh = _to_review(state, work.task)
-    shown = work.task.shown_together(fresh, _sound(state, work.task))
-    runtime.stream_writer({"stage": "review"})
+    work, written = runtime.context, state.written
+    assert work.reviewer is not None and written is not None  # noqa: S101, PT018 - see the route
+    fresh = state.to_review(work.task)
+    shown = work.task.shown_together(fresh, state.sound(work.task))
     question = work.task.review({part: written[part] for part in shown}, work.client.ledger.secret)
     done = await complete(work.client, work.reviewer, question)
-    name = "second review" if "review" in state.get("calls", {}) else "review"
-    found: GenerateState = {"calls": {name: CallOutcome.of(done).to_json()}}
+    name = "second review" if "review" in state.calls else "review"
+    change: Change = {"calls": {name: CallOutcome.of(done)}}
     if done.status == "not_asked":
-        return {**found, "ended": "not_asked", "whole": [_why(done)]}
+        return {**change, **_end(done)}
     if done.value is None:
         why = done.reason if done.status == "failed" else done.status
-        return {**found, "review": {"outcome": "not_checked", "why": why or "", "faults": []}}
-    faults = work.task.read_review(done.value, shown, fresh)
-    at_fault = {fault.part for fault in faults}
-    known = [part for part in state.get("passed", []) if part not in shown]
-    outcome = "failed" if faults else "passed"
-    return {
-        **found,
-        "review": {"outcome": outcome, "why": "", "faults": _plain(faults)},
-        "passed": known + [part for part in shown if part not in at_fault],
-    }
+        return {**change, "review": Review("not_checked", why or "")}
+    faults = tuple(work.task.read_review(done.value, shown, fresh))
+    passed = state.passed.difference(shown) | set(shown).difference(f.part for f in faults)
+    review = Review("failed" if faults else "passed", faults=faults)
+    return {**change, "review": review, "passed": passed}
 
 
 _END = "__end__"  # as LangGraph calls it
 
 
 # LangGraph resolves the type hints of a route, and `Runtime` is not imported here.
-def after_check(state: GenerateState, runtime: Any) -> str:
+def after_check(state: Generated, runtime: Any) -> str:
     """Where to go once the checks are done."""
     work = runtime.context
-    if state.get("ended"):
+    if state.ended:
         return _END
-    if (state.get("problem") or state.get("faults")) and "repaired" not in state:
+    if (state.problem or state.faults) and state.repaired is None:
         return "repair"
-    if state.get("problem") or work.reviewer is None or state.get("review"):
+    if state.problem or work.reviewer is None or state.review:
         return _END  # a review that is still there is of these very texts: no repair came
-    return "review" if _to_review(state, work.task) else _END
+    return "review" if state.to_review(work.task) else _END
 
 
-def after_review(state: GenerateState) -> str:
+def after_review(state: Generated) -> str:
     """Where to go once the review is there."""
-    if state.get("ended") or "repaired" in state:
+    if state.ended or state.repaired is not None:
         return _END
-    return "repair" if state["review"]["outcome"] == "failed" else _END
+    return "repair" if state.review and state.review.outcome == "failed" else _END
 
 
-def build_generate_graph(checkpointer: Any = None, *, name: str = "generate") -> Any:
-    """The compiled graph; `Generation` is its runtime context."""
+@cache
+def generate_graph() -> Any:
+    """The graph, compiled once a process; `Generation` is its runtime context."""
     from langgraph.graph import END, START, StateGraph
 
-    graph: Any = StateGraph(GenerateState, context_schema=Generation)
+    graph: Any = StateGraph(Generated, context_schema=Generation)
     graph.add_node("write", write_node)
     graph.add_node("check", check_node)
     graph.add_node("repair", repair_node)
@@ -448,39 +426,39 @@ def build_generate_graph(checkpointer: Any = None, *, name: str = "generate") ->
     graph.add_conditional_edges("check", after_check, ["repair", "review", END])
     graph.add_edge("repair", "check")
     graph.add_conditional_edges("review", after_review, ["repair", END])
-    return graph.compile(checkpointer=checkpointer, name=name)
+    return graph.compile(name="generate")
 
 
-@cache
-def generate_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_generate_graph()
-
-
-async def generate(work: Generation, graph: Any = None) -> GenerateState:
-    """The state in which a run ends; `Generated.of` reads it. Expected faults are in it, and so is
-    a defect of this program: what is written beside it stands.
+async def generate(
+    client: Client, task: WritingTask, writer: Backend, reviewer: Backend | None = None
+) -> Generated:
+    """What comes of a writing task. Expected faults are in it, and so is a defect of this program:
+    what is written beside it stands.
 
     Args:
-        work: what is written, by whom.
-        graph: the compiled graph, where it is a part of another one.
+        client: where calls are handed in: ledger, limits and budget are its own.
+        task: what is written.
+        writer: who writes.
+        reviewer: another model that reads the result; None: nothing is reviewed.
 
     Raises:
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
+    from langsmith import tracing_context
+
+    work = Generation(task, client, writer, reviewer)
     try:
-        state: GenerateState = await run_graph(graph or generate_graph(), {}, work)
+        # Whatever the environment says of tracing, texts go to the endpoints named alone.
+        with tracing_context(enabled=False):
+            return Generated(**await generate_graph().ainvoke({}, context=work))
     except AreopagusError:
         raise
     except Exception as error:
         told = f"internal: {defect_text(error)}"
         call = CallOutcome("failed", detail=told[:DETAIL_CHARACTERS], cost_usd=None)
-        return {
-            "ended": "failed",
-            "whole": _plain([Fault(WHOLE, "no_reply", told)]),
-            "calls": {"write": call.to_json()},
-        }
-    return state
+        return Generated(
+            ended="failed", whole=(Fault(WHOLE, "no_reply", told),), calls={"write": call}
+        )
 
 
 def independent(judges: Iterable[Backend], writers: Iterable[Backend]) -> list[Backend]:
@@ -520,47 +498,21 @@ async def together(work: Sequence[Coroutine[Any, Any, Result]]) -> list[Result]:
         raise
 
 
-async def run_graph(graph: Any, start: Mapping[str, Any], context: object) -> Any:
-    """The state in which a run of a compiled graph ends.
-
-    Whatever the environment says of tracing, texts go to the endpoints named and nowhere else.
-    """
-    from langsmith import tracing_context
-
-    with tracing_context(enabled=False):
-        return await graph.ainvoke(start, context=context)
+def _end(done: Completion[Any]) -> Change:
+    """The end of a run, where a call brought nothing."""
+    return {"ended": CallOutcome.of(done).status, "whole": (_why(done),)}
 
 
-def _sound(state: GenerateState, task: WritingTask) -> list[str]:
-    faulty = {fault["part"] for fault in state.get("faults", [])}
-    return [part for part in task.parts if part in state["written"] and part not in faulty]
-
-
-def _to_review(state: GenerateState, task: WritingTask) -> list[str]:
-    passed = set(state.get("passed", []))
-    return [part for part in _sound(state, task) if part not in passed]
-
-
-def _why(done: Completion[Any]) -> dict[str, str]:
+def _why(done: Completion[Any]) -> Fault:
     """Why a call brought nothing, as a fault of the whole reply."""
     if done.status == "failed":
-        fault = Fault(WHOLE, "no_reply", _sentence(done))
-    elif done.status == "not_asked":
-        fault = Fault(WHOLE, done.reason or "budget", done.detail or "")
-    elif done.status == "refused":
-        fault = Fault(WHOLE, "refused", done.detail or "")
-    else:
-        fault = Fault(WHOLE, "unreadable", _sentence(done))
-    return asdict(fault)
+        return Fault(WHOLE, "no_reply", _sentence(done))
+    if done.status == "not_asked":
+        return Fault(WHOLE, done.reason or "budget", done.detail or "")
+    if done.status == "refused":
+        return Fault(WHOLE, "refused", done.detail or "")
+    return Fault(WHOLE, "unreadable", _sentence(done))
 
 
 def _sentence(done: Completion[Any]) -> str:
     return f"{done.reason}: {done.detail or ''}"
-
-
-def _plain(faults: Iterable[Fault]) -> list[dict[str, str]]:
-    return [asdict(fault) for fault in faults]
-
-
-def _faults(plain: Iterable[Mapping[str, str]] | None) -> tuple[Fault, ...]:
-    return tuple(Fault(**fault) for fault in plain or ())

@@ -1,12 +1,12 @@
-"""The prompt construction graph: generators write, other models vote on quality and likeness.
+"""Prompt construction: generators write, other models vote on quality and on likeness.
 
-    start → generate (one run of the generate graph a generator) → filter → compare → end
+    generate (one run of the generate graph a generator) → filter → compare
 
-One run is one scenario. All generators write at the same time, independently; a failure of one does
-not touch the others. Quality is voted on by models that did not write the prompt, equivalence by
-two that wrote neither. Two backends of one model count as one model: it does not judge what it
-wrote under another name, and does not vote twice. An expected failure is a status, not an
-exception.
+What is built of one scenario. All generators write at the same time, independently; a failure of
+one does not touch the others. Quality is voted on by models that did not write the prompt,
+equivalence by two that wrote neither. Two backends of one model count as one model: it does not
+judge what it wrote under another name, and does not vote twice. An expected failure is a status,
+not an exception.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypedDict, get_args
+from typing import Literal, NamedTuple, get_args
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -25,14 +24,9 @@ from .generate import (
     CallOutcome,
     Fault,
     Generated,
-    GenerateState,
-    Generation,
     ask,
-    build_generate_graph,
     generate,
     independent,
-    merged,
-    run_graph,
     together,
 )
 from .prompt_writing import (
@@ -44,10 +38,6 @@ from .prompt_writing import (
     equivalence_question,
     quality_question,
 )
-
-if TYPE_CHECKING:
-    # LangGraph is loaded when a graph is built: tables and estimates are made without it.
-    from langgraph.runtime import Runtime
 
 FilterJudges = Literal["others", "all"]
 FILTER_JUDGES: tuple[FilterJudges, ...] = get_args(FilterJudges)
@@ -69,6 +59,11 @@ class PromptRef(NamedTuple):
 
     generator: str
     number: int
+
+    @property
+    def key(self) -> str:
+        """As it is drawn by."""
+        return f"{self.generator}#{self.number}"
 
 
 class Pair(NamedTuple):
@@ -121,7 +116,11 @@ def planned_pairs(
     for first, second in combinations(usable, 2):
         both = product(usable[first], usable[second])
         between = [Pair(PromptRef(first, a), PromptRef(second, b)) for a, b in both]
-        between.sort(key=lambda pair: _draw(seed, scenario_id, *map(_ref_key, pair)))
+        between.sort(
+            key=lambda pair: _draw(
+                seed, scenario_id, *(f"{ref.generator}#{ref.number}" for ref in pair)
+            )
+        )
         pairs += sorted(between[:cross_pairs])
     return pairs
 
@@ -197,7 +196,7 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class Construction:
-    """Runtime context of one run of the graph: one scenario, who writes and who judges."""
+    """What one scenario is made into prompts with: who writes, who judges, and how."""
 
     material: Material
     generators: tuple[Backend, ...]
@@ -289,24 +288,6 @@ class Constructed:
     unjudged_pairs: tuple[Pair, ...] = ()
 
 
-class ConstructionState(TypedDict, total=False):
-    """State of one scenario, as JSON-like values; the scenario's own text is not in it.
-
-    `bundles` holds what each generator wrote; `votes` and `pairs` hold votes by key, so that a
-    repeated write changes nothing.
-    """
-
-    bundles: Annotated[dict[str, GenerateState], merged]
-    votes: Annotated[dict[str, dict[str, Any]], merged]
-    pairs: Annotated[dict[str, dict[str, Any]], merged]
-
-
-class GeneratorTask(TypedDict):
-    """What a generate node is sent: who writes."""
-
-    generator: str
-
-
 def bundle_of(generator: str, made: Generated, task: PromptTask) -> Bundle:
     """What a run of the generate graph comes to."""
     is_read = made.written is not None and made.status != "not_asked"
@@ -320,10 +301,11 @@ def bundle_of(generator: str, made: Generated, task: PromptTask) -> Bundle:
     else:
         status = "complete" if n_usable == len(blocks) else "partial"
     told = [
-        f"{fault.part}: {fault.code}" if fault.part else fault.detail for fault in made.repaired
+        f"{fault.part}: {fault.code}" if fault.part else fault.detail
+        for fault in made.repaired or ()
     ]
     return Bundle(
-        generator, status, blocks, _reason(made.whole), made.is_repaired, tuple(told),
+        generator, status, blocks, _reason(made.whole), made.repaired is not None, tuple(told),
         made.n_calls, made.cost_usd, made.answered_by,
     )  # fmt: skip
 
@@ -351,121 +333,44 @@ class PairPlan(NamedTuple):
     unjudged: tuple[Pair, ...] = ()
 
 
-# A coroutine: LangGraph sends plain functions to a thread.
-async def to_generators(state: ConstructionState, runtime: Any) -> list[Any]:
-    """A Send for every generator."""
-    from langgraph.types import Send
-
-    names = [generator.spec.name for generator in runtime.context.generators]
-    return [Send("generate", GeneratorTask(generator=name)) for name in names]
-
-
-async def filter_node(
-    state: ConstructionState, runtime: Runtime[Construction]
-) -> ConstructionState:
-    """The votes on quality."""
-    work = runtime.context
-    bundles = _bundles(work, state)
-    texts = _texts(bundles)
-    plan = votes_to_ask(work, bundles)
-    asked = await together(
-        [
-            ask(work.client, judge, quality_question(texts[ref], secret=work.client.ledger.secret))
-            for ref, judge in plan
-        ]
-    )
-    return {
-        "votes": {
-            _vote_key(ref, judge): {
-                "prompt": list(ref), "judge": judge.spec.name, "asked": found.to_json(),
-            }
-            for (ref, judge), found in zip(plan, asked, strict=True)
-        }
-    }  # fmt: skip
-
-
-async def compare_node(
-    state: ConstructionState, runtime: Runtime[Construction]
-) -> ConstructionState:
-    """The words of two judges on every pair."""
-    work = runtime.context
-    bundles = _bundles(work, state)
-    texts = _texts(bundles)
-    plan = pairs_to_ask(work, bundles, _votes(state))
-    asked = await together(
-        [
-            ask(
-                work.client,
-                judge,
-                equivalence_question(
-                    texts[pair.one],
-                    texts[pair.other],
-                    judge.spec.name,
-                    secret=work.client.ledger.secret,
-                ),
-            )
-            for pair, judge in plan.pairs
-        ]
-    )
-    return {
-        "pairs": {
-            f"{_ref_key(pair.one)}|{_ref_key(pair.other)}|{judge.spec.name}": {
-                "pair": [list(pair.one), list(pair.other)],
-                "judge": judge.spec.name,
-                "asked": found.to_json(),
-            }
-            for (pair, judge), found in zip(plan.pairs, asked, strict=True)
-        }
-    }
-
-
-def build_prompt_construction_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `Construction` is its runtime context."""
-    from langgraph.graph import END, START, StateGraph
-
-    # In the node's closure LangGraph finds the graph that it runs, and shows its nodes.
-    writing = build_generate_graph()
-
-    async def generate_node(
-        task: GeneratorTask, runtime: Runtime[Construction]
-    ) -> ConstructionState:
-        work = runtime.context
-        writer = work.generator(task["generator"])
-        written = await generate(Generation(work.task, work.client, writer), writing)
-        return {"bundles": {task["generator"]: written}}
-
-    graph: Any = StateGraph(ConstructionState, context_schema=Construction)
-    graph.add_node("generate", generate_node, input_schema=GeneratorTask)
-    graph.add_node("filter", filter_node)
-    graph.add_node("compare", compare_node)
-    graph.add_conditional_edges(START, to_generators, ["generate"])
-    graph.add_edge("generate", "filter")
-    graph.add_edge("filter", "compare")
-    graph.add_edge("compare", END)
-    return graph.compile(checkpointer=checkpointer, name="prompt-construction")
-
-
-@cache
-def prompt_construction_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_prompt_construction_graph()
-
-
 async def construct(work: Construction) -> Constructed:
     """What becomes of one scenario; expected faults are in it, and do not raise.
 
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    start: ConstructionState = {"bundles": {}, "votes": {}, "pairs": {}}
-    state: ConstructionState = await run_graph(prompt_construction_graph(), start, work)
-    bundles = _bundles(work, state)
-    votes = _votes(state)
-    pairs = tuple(
-        PairVote(_pair(item["pair"]), item["judge"], CallOutcome(**item["asked"]))
-        for item in state.get("pairs", {}).values()
+    client, secret = work.client, work.client.ledger.secret
+    made = await together([generate(client, work.task, writer) for writer in work.generators])
+    bundles = tuple(
+        bundle_of(writer.spec.name, written, work.task)
+        for writer, written in zip(work.generators, made, strict=True)
+    )
+    texts = prompt_texts(bundles)
+    to_ask = votes_to_ask(work, bundles)
+    asked = await together(
+        [ask(client, judge, quality_question(texts[ref], secret=secret)) for ref, judge in to_ask]
+    )
+    votes = tuple(
+        QualityVote(ref, judge.spec.name, outcome)
+        for (ref, judge), outcome in zip(to_ask, asked, strict=True)
     )
     plan = pairs_to_ask(work, bundles, votes)
+    asked = await together(
+        [
+            ask(
+                client,
+                judge,
+                equivalence_question(
+                    texts[pair.one], texts[pair.other], judge.spec.name, secret=secret
+                ),
+            )
+            for pair, judge in plan.pairs
+        ]
+    )
+    pairs = tuple(
+        PairVote(pair, judge.spec.name, outcome)
+        for (pair, judge), outcome in zip(plan.pairs, asked, strict=True)
+    )
     return Constructed(work.material.scenario_id, bundles, votes, pairs, plan.unjudged)
 
 
@@ -538,38 +443,10 @@ def quality_outcomes(
     return found
 
 
-def _bundles(work: Construction, state: ConstructionState) -> tuple[Bundle, ...]:
-    made = state.get("bundles", {})
-    names = [generator.spec.name for generator in work.generators]
-    return tuple(bundle_of(name, Generated.of(made[name]), work.task) for name in names)
-
-
-def _texts(bundles: Sequence[Bundle]) -> dict[PromptRef, str]:
+def prompt_texts(bundles: Sequence[Bundle]) -> dict[PromptRef, str]:
+    """The usable prompts."""
     return {
         PromptRef(bundle.generator, block.number): block.question
         for bundle in bundles
         for block in bundle.usable
     }
-
-
-def _votes(state: ConstructionState) -> tuple[QualityVote, ...]:
-    return tuple(
-        QualityVote(_ref(item["prompt"]), item["judge"], CallOutcome(**item["asked"]))
-        for item in state.get("votes", {}).values()
-    )
-
-
-def _ref(plain: Sequence[Any]) -> PromptRef:
-    return PromptRef(str(plain[0]), int(plain[1]))
-
-
-def _pair(plain: Sequence[Sequence[Any]]) -> Pair:
-    return Pair(_ref(plain[0]), _ref(plain[1]))
-
-
-def _ref_key(ref: PromptRef) -> str:
-    return f"{ref.generator}#{ref.number}"
-
-
-def _vote_key(ref: PromptRef, judge: Backend) -> str:
-    return f"{_ref_key(ref)}|{judge.spec.name}"

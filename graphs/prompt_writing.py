@@ -114,7 +114,24 @@ class PromptTask(WritingTask):
 
     def write(self, secret: bytes) -> Question[dict[str, Any]]:
         """What a generator is asked: all prompts of the scenario."""
-        return generation_question(self.material, secret=secret)
+        template, material = load_prompt_template("construct"), self.material
+        seed = f"seed_{material.source}"
+        return template.question(
+            {"MATERIAL": material.text},
+            generation_schema(material.numbers, scratchpad=True, technology=material.technology),
+            secret=secret,
+            purpose="generate",
+            values={
+                "seed": template.texts.get(seed, template.texts["seed_other"]),
+                "count": str(material.count),
+                "technology": template.texts["technology"] if material.technology else "",
+                "technology_key": template.texts["technology_key"] if material.technology else "",
+            },
+            labels=_LABELS,
+            echo_characters=ECHO_CHARACTERS,
+            stand_in=_stand_in(material, material.numbers),
+            repairs=False,
+        )
 
     def split(self, reply: Mapping[str, Any]) -> dict[str, Any]:
         """Number to what the reply says of that prompt; other keys are not looked at."""
@@ -178,28 +195,6 @@ def generation_schema(
 def block_key(number: int, part: str) -> str:
     """The key of one part of one question."""
     return f"prompt_{number}_{part}"
-
-
-def generation_question(material: Material, *, secret: bytes) -> Question[dict[str, Any]]:
-    """What a generator is asked: all prompts of a scenario."""
-    template = load_prompt_template("construct")
-    seed = f"seed_{material.source}"
-    return template.question(
-        {"MATERIAL": material.text},
-        generation_schema(material.numbers, scratchpad=True, technology=material.technology),
-        secret=secret,
-        purpose="generate",
-        values={
-            "seed": template.texts.get(seed, template.texts["seed_other"]),
-            "count": str(material.count),
-            "technology": template.texts["technology"] if material.technology else "",
-            "technology_key": template.texts["technology_key"] if material.technology else "",
-        },
-        labels=_LABELS,
-        echo_characters=ECHO_CHARACTERS,
-        stand_in=_stand_in(material, material.numbers),
-        repairs=False,
-    )
 
 
 def quality_question(prompt: str, *, secret: bytes) -> Question[dict[str, Any]]:

@@ -27,16 +27,15 @@ from .generate import (
     Checked,
     Fault,
     Generated,
-    Generation,
     RepairRequest,
+    Review,
+    ReviewOutcome,
     WritingTask,
     generate,
     independent,
 )
 from .prompt_template import load_prompt_template
 from .variant_checks import check_variants, variants_schema
-
-ReviewOutcome = Literal["passed", "failed", "not_checked"]
 
 ReframedStatus = Literal["accepted", "partial", "failed", "not_asked"]
 """`accepted`: every framing has a usable variant. `partial`: some have. `failed`: none has.
@@ -81,7 +80,17 @@ class ReframingTask(WritingTask):
 
     def write(self, secret: bytes) -> Question[dict[str, Any]]:
         """What a rewriter is asked: one variant in each framing."""
-        return rewrite_question(self.baseline, self.framings, secret=secret, repeat=self.repeat)
+        return load_prompt_template("rewrite").question(
+            {"PROMPT": self.baseline},
+            variants_schema(self.framings),
+            secret=secret,
+            purpose="rewrite",
+            values={"framings": _framing_text(self.framings)},
+            repeat=self.repeat,
+            labels=_labels(self.framings),
+            stand_in=_stand_in(self.framings),
+            repairs=False,
+        )
 
     def check(self, written: Mapping[str, Any]) -> Checked:
         """What the rules find in the variants."""
@@ -111,8 +120,25 @@ class ReframingTask(WritingTask):
 
     def review(self, written: Mapping[str, Any], secret: bytes) -> Question[dict[str, Any]]:
         """What a second model is asked about these variants."""
-        shown = self._named(written)
-        return review_question(self.baseline, written, shown, secret=secret, repeat=self.repeat)
+        template = load_prompt_template("review")
+        framings = self._named(written)
+        pairs = [
+            f"pair_{number} is {one.id} and {other.id}"
+            for number, (one, other) in enumerate(opposite_pairs(framings), start=1)
+        ]
+        return template.question(
+            {"ORIGINAL": self.baseline} | {f"VERSION {f.id}": written[f.id] for f in framings},
+            _review_schema(framings),
+            secret=secret,
+            purpose="review",
+            values={
+                "questions": template.asked(),
+                "pairs": template.text("pairs", pairs="; ".join(pairs)) if pairs else "",
+                "framings": _framing_text(framings),
+            },
+            repeat=self.repeat,
+            labels=_labels(framings),
+        )
 
     def read_review(
         self, value: Mapping[str, Any], shown: Sequence[str], fresh: Sequence[str]
@@ -136,31 +162,7 @@ class ReframingTask(WritingTask):
         return [framing for framing in self.framings if framing.id in wanted]
 
 
-def rewrite_question(
-    baseline: str, framings: Sequence[Framing], *, secret: bytes, repeat: int = 0
-) -> Question[dict[str, Any]]:
-    """What a rewriter is asked: one variant in each framing.
-
-    Args:
-        baseline: the prompt.
-        framings: what to write, in order.
-        secret: the ledger's, for the marker.
-        repeat: another number asks for other variants.
-    """
-    return load_prompt_template("rewrite").question(
-        {"PROMPT": baseline},
-        variants_schema(framings),
-        secret=secret,
-        purpose="rewrite",
-        values={"framings": _framing_text(framings)},
-        repeat=repeat,
-        labels=_labels(framings),
-        stand_in=_stand_in(framings),
-        repairs=False,
-    )
-
-
-def review_schema(framings: Sequence[Framing]) -> OutputSchema[dict[str, Any]]:
+def _review_schema(framings: Sequence[Framing]) -> OutputSchema[dict[str, Any]]:
     """A reason and four answers for each variant, a reason and one answer for each pair."""
     fields: dict[str, Value] = {}
     for framing in framings:
@@ -169,35 +171,6 @@ def review_schema(framings: Sequence[Framing]) -> OutputSchema[dict[str, Any]]:
     for number, _ in enumerate(opposite_pairs(framings), start=1):
         fields |= {f"pair_{number}__reason": TEXT, f"pair_{number}__in_tension": FLAG}
     return object_schema(fields)
-
-
-def review_question(
-    baseline: str,
-    variants: Mapping[str, str],
-    framings: Sequence[Framing],
-    *,
-    secret: bytes,
-    repeat: int = 0,
-) -> Question[dict[str, Any]]:
-    """What a reviewer is asked about the variants of these framings."""
-    template = load_prompt_template("review")
-    pairs = [
-        f"pair_{number} is {one.id} and {other.id}"
-        for number, (one, other) in enumerate(opposite_pairs(framings), start=1)
-    ]
-    return template.question(
-        {"ORIGINAL": baseline} | {f"VERSION {f.id}": variants[f.id] for f in framings},
-        review_schema(framings),
-        secret=secret,
-        purpose="review",
-        values={
-            "questions": template.asked(),
-            "pairs": template.text("pairs", pairs="; ".join(pairs)) if pairs else "",
-            "framings": _framing_text(framings),
-        },
-        repeat=repeat,
-        labels=_labels(framings),
-    )
 
 
 def _framing_text(framings: Sequence[Framing]) -> list[str]:
@@ -379,8 +352,7 @@ def reframed(
 ) -> Reframed:
     """The outcome: each framing for itself, both halves of a pair that is not in tension failed."""
     names = task.parts
-    review = made.review or {}
-    reviewed: tuple[Fault, ...] = review.get("faults", ())
+    reviewed = made.review.faults if made.review else ()
     faulty = {fault.part for fault in (*made.faults, *reviewed)}
     written = made.written or {}
     is_open = made.status == "read"
@@ -392,11 +364,12 @@ def reframed(
     }
     usable = {name: str(written[name]) for name in names if statuses[name] == "accepted"}
     texts = {name: written[name] for name in names if type(written.get(name)) is str}
-    outcome: ReviewOutcome = review.get("outcome", "not_checked")
-    why: str = review.get("why", "")
-    if not review:
-        why = "not_asked" if made.status == "not_asked" else "no_variant"
-        why = NO_SECOND_MODEL if reviewer is None else why
+    if made.review is not None:
+        review = made.review
+    elif reviewer is None:
+        review = Review("not_checked", NO_SECOND_MODEL)
+    else:
+        review = Review("not_checked", "not_asked" if closed == "not_asked" else "no_variant")
     return Reframed(
         prompt_id=prompt_id,
         rewriter=rewriter.spec.name,
@@ -406,10 +379,13 @@ def reframed(
         rejected={name: text for name, text in texts.items() if statuses[name] == "failed"},
         reasons=(*made.whole, *made.faults, *reviewed),
         statuses=statuses,
-        repaired=made.is_repaired,
-        repaired_faults=made.repaired,
+        repaired=made.repaired is not None,
+        repaired_faults=made.repaired or (),
         checks=VariantChecks(
-            not made.faults if texts and is_open else None, made.skipped, outcome, why
+            not made.faults if texts and is_open else None,
+            made.skipped,
+            review.outcome,
+            review.why,
         ),
         calls=made.n_calls,
         cost_usd=made.cost_usd,
@@ -476,7 +452,7 @@ async def reframe(
         AreopagusError: the ledger cannot be written: nothing more may be paid for.
     """
     task = ReframingTask(baseline, tuple(framings), repeat)
-    made = Generated.of(await generate(Generation(task, client, rewriter, reviewer)))
+    made = await generate(client, task, rewriter, reviewer)
     return reframed(prompt_id, task, made, rewriter, reviewer)
 
 

@@ -1,47 +1,35 @@
-"""The scenario graph of SilverSpoon: a model writes scenarios on a topic and rewords each of them.
+"""The scenarios of SilverSpoon: a model writes them on a topic, and rewords each of them.
 
-    start → generate (write, check, repair once) → vary → compare → end
-
-`generate` is a run of the generate graph: all scenarios of a batch in one reply, checked by rule,
-others asked for once in place of those that do not serve. `vary` asks for wordings with synonyms,
-and `compare` keeps the wordings that are similar enough and not the same. The wording stands in
-`templates/scenarios.yaml` and `templates/wordings.yaml`.
+All scenarios of a batch are written by one run of the generate graph: in one reply, checked by
+rule, others asked for once in place of those that do not serve. Then each is reworded with
+synonyms, and the wordings that are similar enough and not the same are kept. What the model is told
+stands in `templates/scenarios.yaml` and `templates/wordings.yaml`.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import Any, Final
 
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.schema import TEXT, object_schema
 from ..judges.structured import Question
 from .generate import (
-    CallOutcome,
     Checked,
     Fault,
-    Generated,
-    GenerateState,
-    Generation,
     RepairRequest,
     WritingTask,
     ask,
-    build_generate_graph,
     generate,
-    run_graph,
     sum_of,
     together,
 )
 from .prompt_template import ECHO_CHARACTERS, load_prompt_template
-
-if TYPE_CHECKING:
-    # LangGraph is loaded when a graph is built.
-    from langgraph.runtime import Runtime
 
 SIMILARITY: Final = 0.8
 FEWEST_WORDS, MOST_WORDS = 12, 120
@@ -49,29 +37,6 @@ ALIKE: Final = 0.75
 """Two scenarios with so many words in common are one."""
 
 _LABELS: Mapping[str, str] = {"job": "silverspoon"}
-
-
-@dataclass(frozen=True, slots=True)
-class ScenarioWork:
-    """The runtime context of one batch.
-
-    Attributes:
-        client: where calls are handed in.
-        writer: who writes and rewords.
-        topic: what the scenarios are about.
-        batch: number of the batch; another number gives other scenarios.
-        count: scenarios wanted.
-        versions: wordings of each, the first one included.
-        similarity: least share of words that a wording keeps.
-    """
-
-    client: Client
-    writer: Backend
-    topic: str
-    batch: int = 0
-    count: int = 10
-    versions: int = 3
-    similarity: float = SIMILARITY
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,127 +138,79 @@ class ScenarioTask(WritingTask):
         )
 
 
-class ScenarioState(TypedDict, total=False):
-    """Texts by number, as JSON-like values.
-
-    `generated` is what the generate graph ended in, `wordings` what was said of each scenario that
-    serves, `kept` the scenario and those of its wordings that are taken, `asked` what became of the
-    calls for wordings.
-    """
-
-    generated: GenerateState
-    wordings: dict[str, list[str]]
-    kept: dict[str, list[str]]
-    unlike: int
-    same: int
-    asked: dict[str, dict[str, Any]]
-
-
-async def vary_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
-    """Wordings of every scenario that serves."""
-    work = runtime.context
-    usable = _usable(state, work) if work.versions > 1 else {}
-    found = await together(
-        [ask(work.client, work.writer, _wordings(work, one["text"])) for one in usable.values()]
-    )
-    named = dict(zip(usable, found, strict=True))
-    return {
-        "wordings": {
-            number: [str(text).strip() for text in asked.value.values()]
-            for number, asked in named.items()
-        },
-        "asked": {f"vary_{number}": asked.to_json() for number, asked in named.items()},
-    }
-
-
-async def compare_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
-    """The wordings that are similar enough, and neither the scenario nor each other."""
-    kept: dict[str, list[str]] = {}
-    unlike = same = 0
-    for number, one in _usable(state, runtime.context).items():
-        texts = [one["text"]]
-        for text in state.get("wordings", {}).get(number, []):
-            if any(_plain(text) == _plain(other) for other in texts):
-                same += 1
-            elif not _names_p1(text) or similarity(one["text"], text) < runtime.context.similarity:
-                unlike += 1
-            else:
-                texts.append(text)
-        kept[number] = texts
-    return {"kept": kept, "unlike": unlike, "same": same}
-
-
-def build_scenario_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `ScenarioWork` is its runtime context."""
-    from langgraph.graph import END, START, StateGraph
-
-    # In the node's closure LangGraph finds the graph that it runs, and shows its nodes.
-    writing = build_generate_graph()
-
-    async def generate_node(state: ScenarioState, runtime: Runtime[ScenarioWork]) -> ScenarioState:
-        work = runtime.context
-        task = ScenarioTask(work.topic, work.batch, work.count)
-        written = await generate(Generation(task, work.client, work.writer), writing)
-        return {"generated": written}
-
-    graph: Any = StateGraph(ScenarioState, context_schema=ScenarioWork)
-    graph.add_node("generate", generate_node)
-    graph.add_node("vary", vary_node)
-    graph.add_node("compare", compare_node)
-    graph.add_edge(START, "generate")
-    graph.add_edge("generate", "vary")
-    graph.add_edge("vary", "compare")
-    graph.add_edge("compare", END)
-    return graph.compile(checkpointer=checkpointer, name="scenarios")
-
-
-@cache
-def scenario_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_scenario_graph()
-
-
-async def make_scenarios(work: ScenarioWork) -> MadeBatch:
+async def make_scenarios(
+    client: Client,
+    writer: Backend,
+    topic: str,
+    *,
+    batch: int = 0,
+    count: int = 10,
+    versions: int = 3,
+    similarity: float = SIMILARITY,
+) -> MadeBatch:
     """One batch; expected faults are in it, and do not raise.
+
+    Args:
+        client: where calls are handed in.
+        writer: who writes and rewords.
+        topic: what the scenarios are about.
+        batch: number of the batch; another number gives other scenarios.
+        count: scenarios wanted.
+        versions: wordings of each, the first one included.
+        similarity: least share of words that a wording keeps.
 
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    state: ScenarioState = await run_graph(scenario_graph(), {}, work)
-    made = Generated.of(state["generated"])
+    made = await generate(client, ScenarioTask(topic, batch, count), writer)
     written = made.written or {}
-    faults = faults_of(written, work.count)
-    usable = _usable(state, work)
-    scenarios = tuple(
-        MadeScenario(int(number), one["other"], tuple(state["kept"][number]))
-        for number, one in usable.items()
-    )
-    varied = {name: CallOutcome(**call) for name, call in state["asked"].items()}
-    calls = {**made.calls, **varied}
-    unanswered = {
-        name: (str(call.status), call.detail)
-        for name, call in calls.items()
-        if call.status != "read"
-    }
+    faults = faults_of(written, count)
+    usable = {name: written[name] for name in sorted(written, key=int) if name not in faults}
+    reworded = usable if versions > 1 else {}
+    questions = [
+        _wordings(one["text"], versions, client.ledger.secret) for one in reworded.values()
+    ]
+    asked = await together([ask(client, writer, question) for question in questions])
+    varied = dict(zip(reworded, asked, strict=True))
+    scenarios: list[MadeScenario] = []
+    counts: Counter[str] = Counter()
+    for name, one in usable.items():
+        wordings = varied[name].value.values() if name in varied else ()
+        kept, left_out = _kept(one["text"], [str(text).strip() for text in wordings], similarity)
+        scenarios.append(MadeScenario(int(name), one["other"], kept))
+        counts += left_out
+    calls = {**made.calls, **{f"vary_{name}": call for name, call in varied.items()}}
     return MadeBatch(
-        scenarios,
+        tuple(scenarios),
         {
-            "wanted": work.count,
+            "wanted": count,
             "written": len(written),
-            "repaired": len({fault.part for fault in made.repaired} - set(faults)),
-            "unusable": work.count - len(usable),
-            "wordings_wanted": (work.versions - 1) * len(usable),
+            "repaired": len({fault.part for fault in made.repaired or ()} - set(faults)),
+            "unusable": count - len(usable),
+            "wordings_wanted": (versions - 1) * len(usable),
             "wordings": sum(len(one.texts) - 1 for one in scenarios),
-            "wordings_unlike": state["unlike"],
-            "wordings_same": state["same"],
-            "wordings_missing": (work.versions - 1)
-            * sum(call.startswith("vary_") for call in unanswered),
+            "wordings_unlike": counts["unlike"],
+            "wordings_same": counts["same"],
+            "wordings_missing": (versions - 1) * sum(call.status != "read" for call in asked),
         },
         faults,
-        unanswered,
+        {name: (call.status, call.detail) for name, call in calls.items() if call.status != "read"},
         sum(call.calls for call in calls.values()),
         sum_of(*(call.cost_usd for call in calls.values())),
     )
+
+
+def _kept(text: str, wordings: Sequence[str], least: float) -> tuple[tuple[str, ...], Counter[str]]:
+    """The scenario with the wordings that are taken, and how many are `same` or `unlike`."""
+    texts, left_out = [text], Counter[str]()
+    for wording in wordings:
+        if any(_words(wording) == _words(other) for other in texts):
+            left_out["same"] += 1
+        elif not _names_p1(wording) or similarity(text, wording) < least:
+            left_out["unlike"] += 1
+        else:
+            texts.append(wording)
+    return tuple(texts), left_out
 
 
 def faults_of(written: Mapping[str, Mapping[str, str]], count: int) -> dict[str, str]:
@@ -348,22 +265,12 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[\w']+", text.casefold())
 
 
-def _plain(text: str) -> str:
-    return " ".join(_words(text))
-
-
-def _usable(state: ScenarioState, work: ScenarioWork) -> dict[str, dict[str, str]]:
-    written = state["generated"].get("written", {})
-    faults = faults_of(written, work.count)
-    return {number: written[number] for number in sorted(written, key=int) if number not in faults}
-
-
-def _wordings(work: ScenarioWork, text: str) -> Question[dict[str, Any]]:
-    keys = [f"wording_{number}" for number in range(1, work.versions)]
+def _wordings(text: str, versions: int, secret: bytes) -> Question[dict[str, Any]]:
+    keys = [f"wording_{number}" for number in range(1, versions)]
     return load_prompt_template("wordings").question(
         {"SCENARIO": text},
         object_schema(dict.fromkeys(keys, TEXT)),
-        secret=work.client.ledger.secret,
+        secret=secret,
         purpose="generate",
         labels=_LABELS,
         echo_characters=ECHO_CHARACTERS,

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from areopagus.graphs.adjudication import JudgeQuestion, adjudicate
-from areopagus.graphs.concept_pairs import ConceptWork, build_concept
+from areopagus.graphs.concept_pairs import build_concept
 from areopagus.graphs.framings import load_framings
 from areopagus.graphs.prompt_construction import Construction, Design, Material, construct
 from areopagus.graphs.reframing import reframe
-from areopagus.graphs.scenarios import ScenarioWork, make_scenarios
+from areopagus.graphs.scenarios import make_scenarios
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.records.ledger import Ledger
@@ -182,7 +182,7 @@ async def test_calls_that_write_scenarios(client: Client) -> None:
         return {**deeds(request), "scenario_2": "Somebody steals?"}
 
     writer = backend("writer", answers(NO_OBJECT, one_bad, deeds, NO_OBJECT, then=deeds))
-    await make_scenarios(ScenarioWork(client, writer, "hunger", count=2, versions=2))
+    await make_scenarios(client, writer, "hunger", count=2, versions=2)
     assert sorted(keys(writer)) == [
         "generate 041b074d4dbbfb10",
         "generate 0bdd0c38ba5ac125",
@@ -204,7 +204,8 @@ async def test_calls_that_build_a_concept_pair(client: Client) -> None:
         ),
     )  # fmt: skip
     checker = backend("checker", answers({"reason": "They contrast.", "is_good": True, **pair}))
-    await build_concept(ConceptWork("s1", "They cannot do sums.", writer, checker, client))
+    source = "They cannot do sums."
+    await build_concept("s1", source, writer=writer, checker=checker, client=client)
     assert keys(writer, checker) == [
         "generate 9d44fba442c93d22",
         "generate 908263a1e7cbe263",

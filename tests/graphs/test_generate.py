@@ -13,15 +13,12 @@ from areopagus.graphs.generate import (
     Checked,
     Fault,
     Generated,
-    Generation,
     RepairRequest,
     WritingTask,
     generate,
     independent,
 )
-from areopagus.graphs.prompt_construction import build_prompt_construction_graph
 from areopagus.graphs.prompt_template import load_prompt_template
-from areopagus.graphs.scenarios import build_scenario_graph
 from areopagus.judges.models.client import Client
 from areopagus.judges.schema import TEXT, object_schema
 from areopagus.judges.structured import Question
@@ -74,13 +71,13 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 async def made(client: Client, *answers: Any) -> tuple[Generated, ScriptedBackend]:
     writer = ScriptedBackend(list(answers), name="scripted/writer")
-    return Generated.of(await generate(Generation(TwoWords(), client, writer))), writer
+    return await generate(client, TwoWords(), writer), writer
 
 
 async def test_what_is_sound_is_asked_for_once(client: Client) -> None:
     found, writer = await made(client, {"a": "one", "b": "two"})
     assert (found.status, found.written, found.faults) == ("read", {"a": "one", "b": "two"}, ())
-    assert (found.is_repaired, found.n_calls, len(writer.requests)) == (False, 1, 1)
+    assert (found.repaired, found.n_calls, len(writer.requests)) == (None, 1, 1)
 
 
 async def test_a_repair_asks_for_the_faulty_parts_alone_and_once(client: Client) -> None:
@@ -108,15 +105,9 @@ async def test_a_defect_is_a_failure_of_its_own_run(client: Client) -> None:
 
     answer: Callable[[Any], Any] = broken
     writer = ScriptedBackend(answer, name="scripted/writer")
-    found = Generated.of(await generate(Generation(TwoWords(), client, writer)))
+    found = await generate(client, TwoWords(), writer)
     assert (found.status, found.cost_usd) == ("failed", None)
     assert found.whole[0].detail.startswith("internal: KeyError")
-
-
-def test_the_graphs_that_run_it_show_its_nodes() -> None:
-    for graph in (build_prompt_construction_graph(), build_scenario_graph()):
-        nodes = set(graph.get_graph(xray=True).nodes)
-        assert {f"generate:{node}" for node in ("write", "check", "repair")} <= nodes
 
 
 def test_who_is_independent_is_another_model_and_no_stand_in() -> None:

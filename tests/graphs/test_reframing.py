@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from areopagus.errors import InputError, ProviderError, StoreError
 from areopagus.graphs.framings import Framing, load_framings
-from areopagus.graphs.generate import Generation, build_generate_graph
 from areopagus.graphs.prompt_template import load_prompt_template
 from areopagus.graphs.reframing import (
     NO_SECOND_MODEL,
@@ -25,7 +24,6 @@ from areopagus.graphs.reframing import (
     ReframingTask,
     assign_rewriters,
     reframe,
-    review_schema,
     variant_rows,
 )
 from areopagus.judges.factory import EmbeddedBackend
@@ -547,24 +545,6 @@ async def test_a_defect_fails_its_prompt_alone_and_a_broken_ledger_raises(
         await run(client, four, ScriptedBackend(full, name="scripted/full"))
 
 
-async def test_what_travels_in_the_state_is_json_without_the_prompt(
-    ledger: Ledger, four: tuple[Framing, ...]
-) -> None:
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    canary = f"{PROMPT} quokka-canary"
-    graph = build_generate_graph(InMemorySaver())
-    writer = rewriter({**GOOD, "empirical_i": ""}, {"empirical_i": GOOD["empirical_i"]})
-    work = Generation(ReframingTask(canary, four), Client(ledger), writer, reviewer())
-    config = {"configurable": {"thread_id": "one"}}
-    stream = graph.astream({}, config, context=work, stream_mode="custom")
-    stages = [part["stage"] async for part in stream]
-    assert stages == ["write", "repair", "review"]
-    state = (await graph.aget_state(config)).values
-    assert "quokka-canary" not in json.dumps(state, allow_nan=False)
-    assert state["written"]["empirical_i"] == GOOD["empirical_i"]
-
-
 async def test_the_outcome_becomes_rows_of_the_table(
     client: Client, four: tuple[Framing, ...]
 ) -> None:
@@ -582,7 +562,9 @@ def test_every_question_to_a_reviewer_has_its_code(four: tuple[Framing, ...]) ->
     assert set(load_prompt_template("review").questions) == set(REVIEW_CODES)
     assert {*REVIEW_CODES.values(), NOT_IN_TENSION} <= set(load_prompt_template("rewrite").faults)
     # Some providers take property names of at most 64 characters.
-    assert all(len(key) <= 64 for key in review_schema(four).keys)
+    assert all(
+        len(key) <= 64 for key in ReframingTask(PROMPT, four).review(GOOD, b"s" * 32).schema.keys
+    )
 
 
 # Through litellm to a provider on loopback

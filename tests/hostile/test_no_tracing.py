@@ -36,6 +36,6 @@ def test_every_graph_is_run_with_tracing_off() -> None:
         for path in files
         for line, is_off in untraced_calls(ast.parse(path.read_text(encoding="utf-8")))
     }
-    # the panel, what other graphs share, and a chat model of langchain
+    # the panel, the generate graph, and a chat model of langchain
     assert len(runs) == 3
     assert [place for place, is_off in runs.items() if not is_off] == []

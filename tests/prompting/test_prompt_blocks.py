@@ -14,7 +14,6 @@ from areopagus.graphs.prompt_writing import (
     Material,
     PromptTask,
     block_key,
-    generation_question,
     generation_schema,
     quality_question,
 )
@@ -136,7 +135,7 @@ def test_the_form_of_a_repair_has_the_faulty_prompts_alone() -> None:
 
 def test_the_material_stands_between_markers_and_only_there() -> None:
     material = Material("s1", "bbq", MATERIAL, "fences", 5, technology=False)
-    question = generation_question(material, secret=SECRET)
+    question = PromptTask(material, TERMS).write(SECRET)
     system, user = question.messages
     assert MATERIAL not in system["content"]
     assert user["content"].count(MATERIAL) == 1

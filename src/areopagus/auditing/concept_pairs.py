@@ -8,12 +8,7 @@ from typing import Any
 
 from ..audits.hidden_bias.material import ConceptPair
 from ..errors import InputError
-from ..graphs.concept_pairs import (
-    STEPS,
-    BuiltConcept,
-    ConceptWork,
-    build_concept,
-)
+from ..graphs.concept_pairs import STEPS, BuiltConcept, build_concept
 from ..graphs.prompt_template import load_prompt_template
 from ..judges.models.client import Client
 from ..prompting.scenarios import Scenario, ScenarioSet, read_scenarios
@@ -90,7 +85,7 @@ class ConceptPairs(Construction[Scenario, BuiltConcept]):
     async def build(self, unit: Scenario, client: Client) -> BuiltConcept:
         """What became of a source."""
         return await build_concept(
-            ConceptWork(unit.scenario_id, unit.text, self.writer, self.checker, client)
+            unit.scenario_id, unit.text, writer=self.writer, checker=self.checker, client=client
         )
 
     def outcome(self, unit: Scenario, built: BuiltConcept) -> UnitOutcome:

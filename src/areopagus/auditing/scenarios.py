@@ -11,13 +11,7 @@ from typing import Any, Final
 from ..audits.silverspoon.material import load_scenarios
 from ..errors import InputError, InputFault
 from ..graphs.prompt_template import load_prompt_template
-from ..graphs.scenarios import (
-    SIMILARITY,
-    MadeBatch,
-    ScenarioWork,
-    are_alike,
-    make_scenarios,
-)
+from ..graphs.scenarios import SIMILARITY, MadeBatch, are_alike, make_scenarios
 from ..judges.models.client import Client
 from ..records.spreadsheets import CsvLines, writable
 from .constructing import ConstructionJob, writing_backends
@@ -127,11 +121,14 @@ class WrittenScenarios(Construction[Batch, MadeBatch]):
     async def build(self, unit: Batch, client: Client) -> MadeBatch:
         """What came of a batch."""
         return await make_scenarios(
-            ScenarioWork(
-                client, self.backends[0], unit.topic, unit.number, unit.size, self.versions,
-                self.similarity,
-            )
-        )  # fmt: skip
+            client,
+            self.backends[0],
+            unit.topic,
+            batch=unit.number,
+            count=unit.size,
+            versions=self.versions,
+            similarity=self.similarity,
+        )
 
     def outcome(self, unit: Batch, built: MadeBatch) -> UnitOutcome:
         """Its rows, without scenarios like one of an earlier batch of the topic."""

@@ -28,13 +28,16 @@ from ..graphs.prompt_construction import (
     Constructed,
     Construction,
     PromptRef,
+    construct,
+    pairs_to_ask,
+    prompt_texts,
+    votes_to_ask,
 )
 from ..graphs.prompt_template import load_prompt_template
 from ..graphs.prompt_writing import (
     Block,
     Material,
     equivalence_question,
-    generation_question,
     quality_question,
 )
 from ..judges.models.backend import Backend
@@ -127,8 +130,7 @@ def _bundle(work: Construction, bundle: Bundle, stage: _Stages) -> Bundle:
         item.stored += 1
         return bundle
     count = work.material.count
-    question = generation_question(work.material, secret=work.client.ledger.secret)
-    request = question.request(backend, _LIKELY_FORMAT)
+    request = work.task.write(work.client.ledger.secret).request(backend, _LIKELY_FORMAT)
     # A first reply that is stored and has no repair yet costs about as much once more.
     item.add(backend, request, output_tokens=_SCRATCHPAD_TOKENS + count * _BLOCK_TOKENS)
     blocks = tuple(
@@ -147,12 +149,10 @@ def _assumed(work: Construction, generator: str, number: int) -> str:
 def _count_votes(
     work: Construction, outcome: Constructed, bundles: list[Bundle], stage: _Stages
 ) -> None:
-    from ..graphs.prompt_construction import votes_to_ask
-
     known = {
         (vote.prompt, vote.judge) for vote in outcome.votes if vote.asked.status != "not_asked"
     }
-    texts = _texts(bundles)
+    texts = prompt_texts(bundles)
     for ref, judge in votes_to_ask(work, bundles):
         item = stage("filter", judge)
         item.planned += 1
@@ -167,10 +167,8 @@ def _count_votes(
 def _count_pairs(
     work: Construction, outcome: Constructed, bundles: list[Bundle], stage: _Stages
 ) -> None:
-    from ..graphs.prompt_construction import pairs_to_ask
-
     known = {(vote.pair, vote.judge) for vote in outcome.pairs if vote.asked.status != "not_asked"}
-    texts = _texts(bundles)
+    texts = prompt_texts(bundles)
     plan = pairs_to_ask(work, bundles, outcome.votes)
     for pair, judge in plan.pairs:
         item = stage("compare", judge)
@@ -183,14 +181,6 @@ def _count_pairs(
         question = equivalence_question(one, other, judge.spec.name, secret=secret)
         request = question.request(judge, _LIKELY_FORMAT)
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
-
-
-def _texts(bundles: list[Bundle]) -> dict[PromptRef, str]:
-    return {
-        PromptRef(bundle.generator, block.number): block.question
-        for bundle in bundles
-        for block in bundle.usable
-    }
 
 
 SCENARIOS_FILE = "scenarios.csv"
@@ -422,8 +412,6 @@ class PromptJob(Job[PromptRun]):
         Raises:
             StoreError: the ledger cannot be written.
         """
-        from ..graphs.prompt_construction import construct
-
         most_usd = 0.0
         if client.budget.cap is not None:
             most_usd = await most_per_scenario(self)
@@ -569,8 +557,6 @@ def _asked(outcome: Constructed) -> list[CallOutcome]:
 
 def texts_of(job: PromptJob) -> list[Embedded]:
     """The scenarios and all usable prompts."""
-    from ..graphs.prompt_construction import PromptRef
-
     short = short_names(job.generator_names)
     found: list[Embedded] = []
     for row, outcome in zip(job.scenarios.rows, job.outcomes, strict=False):

@@ -26,10 +26,9 @@ from ..graphs.framings import Framing
 from ..graphs.reframing import (
     MOST_REVIEW_CALLS,
     MOST_WRITING_CALLS,
+    ReframingTask,
     most_review_usd,
     most_writing_usd,
-    review_question,
-    rewrite_question,
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -119,14 +118,14 @@ def _count(
     stages: dict[str, StageEstimate],
 ) -> None:
     framings, secret = job.design.framings, job.ledger.secret
+    task = ReframingTask(row.prompt_text, framings)
     is_open = outcome.status == "not_asked"
     writing = stages[who.rewriter.spec.name]
     writing.planned += 1
     is_written = not is_open or outcome.calls > 0
     writing.stored += is_written
     if is_open:
-        question = rewrite_question(row.prompt_text, framings, secret=secret)
-        request = question.request(who.rewriter, "json_schema")
+        request = task.write(secret).request(who.rewriter, "json_schema")
         tokens = len(framings) * who.rewriter.likely_tokens(row.prompt_text) * VARIANT_FACTOR
         if not is_written:
             writing.add_likely(who.rewriter, request, output_tokens=tokens)
@@ -144,8 +143,7 @@ def _count(
         reviewing.stored += 1
         return
     variants = {framing.id: (row.prompt_text * 2) for framing in framings}
-    asked = review_question(row.prompt_text, variants, framings, secret=secret)
-    request = asked.request(who.reviewer, "json_schema")
+    request = task.review(variants, secret).request(who.reviewer, "json_schema")
     reviewing.add_likely(who.reviewer, request, output_tokens=_REVIEW_TOKENS * len(framings))
     reviewing.add_most(MOST_REVIEW_CALLS, most_review_usd(who.reviewer, request))
 
