@@ -1,10 +1,11 @@
 """Human judgments from files: any tool's export to one long table, matched against a run."""
 
-from .blinding import SourceMap, read_source_map
-from .columns import LAYOUTS, HumanColumns, read_column_map
+from .columns import HumanColumns, read_column_map
+from .layouts import LAYOUTS
 from .match import MatchReport, match, off_scale
 from .reading import Exclusion, HumanReading, JudgmentReading, read_humans, read_judgments
-from .surveys import read_roster
+from .roster import read_roster
+from .source_map import SourceMap, read_source_map
 from .table import Coded, HumanTable, RatingMatrix
 
 __all__ = [

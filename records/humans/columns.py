@@ -33,15 +33,18 @@ A YAML file with any of these parts (an unknown key is a fault):
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, read_document
+from ..readers.cells import read_id
+from ..readers.rows import Row
 from ..types import OVERALL
+from .layouts import LAYOUTS
 from .table import Kind
 
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -106,19 +109,40 @@ def rater_columns(found: Iterable[str]) -> tuple[str, ...]:
     return names if len(names) > 1 else ()
 
 
-Layout = Literal[
-    "auto", "rows", "scrub", "qualtrics", "limesurvey", "mturk", "label-studio", "argilla"
-]
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
+def read_ids(
+    rows: Iterable[Row], wanted: Collection[str], name: str, faults: list[InputFault]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Returns (line, our column to id) for each row; empty cells are left out.
+
+    Args:
+        rows: a table whose columns have known names.
+        wanted: our columns.
+        name: the table, for messages.
+        faults: takes a fault for each cell that is no id.
+    """
+    for line, values in rows:
+        found: dict[str, str] = {}
+        for ours, theirs in known_columns(values).items():
+            try:
+                text = read_id(values[theirs]) if ours in wanted else None
+            except ValueError as error:
+                faults.append(InputFault(f"{name}:{line}", str(error), field=theirs))
+                continue
+            if text is not None:
+                found[ours] = text
+        yield line, found
 
 
-def _own_column(name: str) -> str:
-    if name not in SYNONYMS:
-        raise ValueError(f"must be one of {', '.join(SYNONYMS)}")
-    return name
+def _one_of(allowed: Collection[str]) -> AfterValidator:
+    def check(name: str) -> str:
+        if name not in allowed:
+            raise ValueError(f"must be one of {', '.join(allowed)}")
+        return name
+
+    return AfterValidator(check)
 
 
-OwnColumn = Annotated[str, AfterValidator(_own_column)]
+OwnColumn = Annotated[str, _one_of(SYNONYMS)]
 
 
 class Criterion(BaseModel):
@@ -160,7 +184,7 @@ class HumanColumns(BaseModel):
     """
 
     model_config = STRICT
-    layout: Layout = "auto"
+    layout: Annotated[str, _one_of(LAYOUTS)] = "auto"
     header: bool = True
     columns: dict[OwnColumn, str] = Field(default_factory=dict)
     constants: dict[OwnColumn, str] = Field(default_factory=dict)

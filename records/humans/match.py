@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from .table import HumanTable
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from .table import Coded, HumanTable
 
 Scale = tuple[float, float] | Mapping[str, tuple[float, float]]
 """Lowest and highest score: one for all criteria, or by criterion."""
@@ -117,90 +117,91 @@ def match(
             mapping does not name is not checked.
         raters: the raters there may be; by default any.
     """
-    import numpy as np
-
     prompt_of = dict(responses) if isinstance(responses, Mapping) else {}
     known = dict.fromkeys(responses)
-    names = table.response_id.names
-    is_known = np.array([name in known for name in names], dtype=bool)
-    codes = table.response_id.codes
-    matched = is_known[codes] if len(table) else np.zeros(0, dtype=bool)
     rated = set(table.response_id.used())
-    out = np.flatnonzero(off_scale(table, scale))
+    is_known = _is_among(table.response_id, known)
+    out = off_scale(table, scale)
+    first = np.flatnonzero(out)[:SHOWN]
     repeated, n_repeated = _repeated(table)
     strangers: tuple[Places, ...] = ()
     if raters is not None:
-        allowed = set(raters)
-        wrong = np.array([name not in allowed for name in table.rater_id.names], dtype=bool)
-        strangers = _places(table, table.rater_id.codes, table.rater_id.names, wrong)
+        strangers = _places(table.select(~_is_among(table.rater_id, raters)), "rater_id")
     return MatchReport(
         n_ratings=len(table),
-        n_matched=int(matched.sum()),
+        n_matched=int(is_known.sum()),
         n_raters=len(table.rater_id.used()),
         n_responses_rated=sum(name in rated for name in known),
         n_responses=len(known),
-        unmatched_ratings=_places(table, codes, names, ~is_known),
+        unmatched_ratings=_places(table.select(~is_known), "response_id"),
         unrated_responses=tuple(name for name in known if name not in rated),
         repeated=repeated,
         n_repeated=n_repeated,
         out_of_range=tuple(
-            OutOfRange(
-                table.rater_id.names[table.rater_id.codes[at]],
-                names[codes[at]],
-                table.criterion.names[table.criterion.codes[at]],
-                float(table.value[at]),
-                int(table.line[at]),
+            OutOfRange(*found)
+            for found in _rows(
+                table.select(first), "rater_id", "response_id", "criterion", "value", "line"
             )
-            for at in out[:SHOWN].tolist()
         ),
-        n_out_of_range=len(out),
+        n_out_of_range=int(out.sum()),
         unknown_raters=strangers,
         other_prompts=_other_prompts(table, prompt_of),
     )
 
 
-def _places(
-    table: HumanTable, codes: NDArray[Any], names: tuple[str, ...], is_wrong: NDArray[Any]
-) -> tuple[Places, ...]:
-    """Returns each wrong name that occurs, by order of first appearance, with its rows."""
-    import pandas as pd
+def _is_among(column: Coded, names: Collection[str]) -> NDArray[Any]:
+    """Returns bool, shape (ratings,): whether the text is one of the names."""
+    wanted = set(names)
+    is_wanted = np.array([name in wanted for name in column.names], dtype=bool)
+    found: NDArray[Any] = is_wanted[column.codes]
+    return found
 
-    if not len(table) or not is_wrong.any():
-        return ()
-    lines: Any = pd.Series(table.line)[is_wrong[codes]]
-    return tuple(
-        Places(names[code], len(found), tuple(found[:SHOWN].tolist()))
-        for code, found in lines.groupby(codes[lines.index])
-    )
+
+def _rows(table: HumanTable, *names: str) -> Iterator[tuple[Any, ...]]:
+    """Returns these columns of each rating, texts as texts."""
+    columns = (getattr(table, name) for name in names)
+    lists = [(one.texts() if isinstance(one, Coded) else one).tolist() for one in columns]
+    return zip(*lists, strict=True)
+
+
+def _places(table: HumanTable, column: str) -> tuple[Places, ...]:
+    """Returns each text of a column with its rows, in order of first appearance."""
+    lines: dict[str, list[int]] = {}
+    for name, line in _rows(table, column, "line"):
+        lines.setdefault(name, []).append(line)
+    return tuple(Places(name, len(at), tuple(at[:SHOWN])) for name, at in lines.items())
 
 
 def _repeated(table: HumanTable) -> tuple[tuple[Repeated, ...], int]:
-    import pandas as pd
+    """Returns (the first of the ratings given more than once, how many are beyond the first)."""
+    # One number for each combination of rater, response, criterion and kind.
+    key = table.rater_id.codes.astype(np.int64) * len(table.response_id.names)
+    key = (key + table.response_id.codes) * len(table.criterion.names) + table.criterion.codes
+    _, which, n = np.unique(2 * key + table.is_rank, return_inverse=True, return_counts=True)
+    found: dict[tuple[str, str, str, bool], list[tuple[float, int]]] = {}
+    again = table.select(n[which] > 1)
+    for *names, value, line in _rows(
+        again, "rater_id", "response_id", "criterion", "is_rank", "value", "line"
+    ):
+        found.setdefault(tuple(names), []).append((value, line))
+    shown = []
+    for (rater, response, criterion, is_rank), given in itertools.islice(found.items(), SHOWN):
+        values, lines = zip(*given[:SHOWN], strict=True)
+        kind = "rank" if is_rank else "score"
+        shown.append(Repeated(rater, response, criterion, kind, values, lines))
+    return tuple(shown), len(table) - len(n)
 
-    keys = ["rater", "response", "criterion", "is_rank"]
-    ratings = pd.DataFrame(
-        {
-            "rater": table.rater_id.codes,
-            "response": table.response_id.codes,
-            "criterion": table.criterion.codes,
-            "is_rank": table.is_rank,
-            "value": table.value,
-            "line": table.line,
-        }
+
+def _other_prompts(table: HumanTable, prompt_of: Mapping[str, str]) -> tuple[OtherPrompt, ...]:
+    lines: dict[tuple[str, str, str], list[int]] = {}
+    for response, stated, line in _rows(table, "response_id", "prompt_id", "line"):
+        expected = prompt_of.get(response)
+        if stated is not None and expected is not None and stated != expected:
+            lines.setdefault((response, stated, expected), []).append(line)
+    return tuple(
+        OtherPrompt(*names, len(at), tuple(at[:SHOWN]))
+        for names, at in itertools.islice(lines.items(), SHOWN)
     )
-    groups: Any = ratings[ratings.duplicated(keys, keep=False)].groupby(keys, sort=False)
-    found = tuple(
-        Repeated(
-            table.rater_id.names[rater],
-            table.response_id.names[response],
-            table.criterion.names[criterion],
-            "rank" if is_rank else "score",
-            tuple(group["value"][:SHOWN].tolist()),
-            tuple(group["line"][:SHOWN].tolist()),
-        )
-        for (rater, response, criterion, is_rank), group in itertools.islice(groups, SHOWN)
-    )
-    return found, int(ratings.duplicated(keys).sum())
 
 
 def off_scale(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
@@ -210,36 +211,9 @@ def off_scale(table: HumanTable, scale: Scale | None) -> NDArray[Any]:
         table: the ratings.
         scale: see `Scale`; None checks ranks only.
     """
-    wrong: NDArray[Any] = table.is_rank & (table.value < 1)
-    if isinstance(scale, tuple):
-        low, high = scale
-        wrong = wrong | (~table.is_rank & ((table.value < low) | (table.value > high)))
-    elif scale is not None:
-        for code, name in enumerate(table.criterion.names):
-            if name in scale:
-                low, high = scale[name]
-                here = (table.criterion.codes == code) & ~table.is_rank
-                wrong = wrong | (here & ((table.value < low) | (table.value > high)))
-    return wrong
-
-
-def _other_prompts(table: HumanTable, prompt_of: Mapping[str, str]) -> tuple[OtherPrompt, ...]:
-    import pandas as pd
-
-    if not prompt_of or not len(table):
-        return ()
-    ratings = pd.DataFrame(
-        {
-            "response": table.response_id.texts(),
-            "stated": table.prompt_id.texts(),
-            "line": table.line,
-        }
-    )
-    ratings["expected"] = ratings["response"].map(dict(prompt_of))
-    other = ratings.dropna()
-    other = other[other["stated"] != other["expected"]]
-    groups: Any = other.groupby(["response", "stated", "expected"], sort=False)["line"]
-    return tuple(
-        OtherPrompt(response, stated, expected, len(lines), tuple(lines[:SHOWN].tolist()))
-        for (response, stated, expected), lines in itertools.islice(groups, SHOWN)
-    )
+    by_criterion = scale if isinstance(scale, Mapping) else {}
+    usual = scale if isinstance(scale, tuple) else (-np.inf, np.inf)
+    limits = [by_criterion.get(name, usual) for name in table.criterion.names]
+    low, high = np.array(limits, dtype=float).reshape(-1, 2)[table.criterion.codes].T
+    is_off = (table.value < low) | (table.value > high)
+    return np.where(table.is_rank, table.value < 1, is_off)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from ...errors import InputFault
 from ..readers.cells import is_missing, read_id, read_number
 from ..readers.rows import Excluded, Row
 from ..types import OVERALL
-from .blinding import SourceMap
 from .columns import HumanColumns
 from .plan import Plan, RatingColumn
-from .table import TableBuilder
+from .roster import APPROVED
+from .source_map import SourceMap
+from .table import TEXT_COLUMNS, Kind, TableBuilder
 
 SHOWN_LINES = 100
 """Of each reason, so many rows are named; all are counted."""
@@ -23,44 +23,19 @@ KEPT_FAULTS = 1000
 
 _FREE_TEXT = frozenset({"comment", "time"})
 
-
-@dataclass(slots=True)
-class Tally:
-    """What became of the rows, while they are read.
-
-    `excluded`: reason to (count, first rows); of rows, or of single ratings ("rating: …").
-    """
-
-    n_rows: int = 0
-    n_missing: int = 0
-    n_faults: int = 0
-    faults: list[InputFault] = field(default_factory=list)
-    excluded: dict[str, tuple[int, list[int]]] = field(default_factory=dict)
-    n_composed: int = 0
-
-    def exclude(self, line: int, reason: str) -> None:
-        """Counts a row that does not count."""
-        n, lines = self.excluded.get(reason, (0, []))
-        if len(lines) < SHOWN_LINES:
-            lines.append(line)
-        self.excluded[reason] = (n + 1, lines)
-
-    def fault(self, where: str, message: str, *, column: str | None = None) -> None:
-        """Keeps a fault, and counts it beyond the number kept."""
-        self.n_faults += 1
-        if len(self.faults) < KEPT_FAULTS:
-            self.faults.append(InputFault(where, message, field=column))
+Found = TypeVar("Found")
 
 
-class LongForm:
+class RatingReader:
     """Turns rows into ratings by a plan.
 
-    Args:
-        path: the file's name for messages.
-        plan: which column holds what.
-        column_map: for codes and kinds.
-        source_map: unblinds labels, where given.
-        roster: rater to status; raters whose status is not APPROVED are left out, counted.
+    Attributes:
+        table, calibration: the ratings of the study, and of calibration items.
+        n_rows, n_missing: rows, excluded ones included; empty cells of ratings.
+        n_composed: ratings that take prompt and source for their response.
+        faults, n_faults: the first of them, and all.
+        excluded: reason to (count, first rows); of rows, or of single ratings ("rating: …").
+        attributes: judge to its persona and model, for stored judgments.
     """
 
     def __init__(
@@ -72,195 +47,209 @@ class LongForm:
         source_map: SourceMap | None = None,
         roster: Mapping[str, str] | None = None,
     ) -> None:
-        self.tally = Tally()
+        """Takes what says how rows are read.
+
+        Args:
+            path: the file's name for messages.
+            plan: which column holds what.
+            column_map: for codes and kinds.
+            source_map: unblinds labels, where given.
+            roster: rater to status; raters whose status is not APPROVED are left out, counted.
+        """
         self.table = TableBuilder()
         self.calibration = TableBuilder()
+        self.n_rows = self.n_missing = self.n_composed = self.n_faults = 0
+        self.faults: list[InputFault] = []
+        self.excluded: dict[str, tuple[int, list[int]]] = {}
         self.attributes: dict[str, dict[str, str]] = {}
         self._path = path
         self._plan = plan
+        self._described = [(n, plan.columns[n]) for n in TEXT_COLUMNS if n in plan.columns]
+        self._criterion = plan.columns.get("criterion")
         self._codes = {text.strip().lower(): number for text, number in column_map.codes.items()}
         self._rater_from_row = column_map.rater_from_row
         self._standard = {text.lower() for text in column_map.standard_item_types}
         self._source_map = source_map
-        self._roster = roster
+        self._roster = roster or {}
         # A few different texts make up a million cells: each is checked once.
         self._ids: dict[str, str | None] = {}
         self._numbers: dict[str, float | None] = {}
 
-    def take(self, rows: Iterable[Row | Excluded]) -> None:
+    def read(self, rows: Iterable[Row | Excluded]) -> None:
         """Reads all rows."""
         for row in rows:
+            self.n_rows += 1
             if isinstance(row, Excluded):
-                self.tally.n_rows += 1
-                self.tally.exclude(row.line, row.reason)
+                self._exclude(row.line, row.reason)
             else:
-                self.tally.n_rows += 1
-                self._take_row(row.line, row.values)
+                self._read_row(row.line, row.values)
 
-    def _take_row(self, line: int, values: Mapping[str, Any]) -> None:
-        plan = self._plan
+    def _read_row(self, line: int, values: Mapping[str, Any]) -> None:
+        plan, before = self._plan, self.n_faults
         texts: dict[str, str | None] = dict(plan.constants)
-        is_sound = True
-        for ours, theirs in plan.context.items():
-            cell = values.get(theirs)
-            try:
-                texts[ours] = self._text(cell) if ours in _FREE_TEXT else self._id(cell)
-            except ValueError as error:
-                is_sound = False
-                self.tally.fault(f"{self._path}:{line}", str(error), column=theirs)
+        for ours, theirs in self._described:
+            if ours != "criterion":
+                read = _text if ours in _FREE_TEXT else self._id
+                texts[ours] = self._cell(line, theirs, values, read)
         if self._rater_from_row:
-            texts["rater_id"] = f"row {self.tally.n_rows}"
+            texts["rater_id"] = f"row {self.n_rows}"
         if plan.for_judges and self._is_not_scored(line, values, texts):
             return
-        duration = math.nan
-        if plan.duration is not None:
-            try:
-                found = self._number(values.get(plan.duration))
-                duration = math.nan if found is None else found
-            except ValueError as error:
-                self.tally.fault(f"{self._path}:{line}", str(error), column=plan.duration)
-        if not is_sound:
+        seconds = None
+        if "duration_s" in plan.columns:
+            seconds = self._cell(line, plan.columns["duration_s"], values, self._number)
+        if self.n_faults > before:
             return
         for rating in plan.ratings:
-            self._take_rating(line, values, texts, rating, duration)
+            if rating.column in values:
+                self._read_rating(line, values, texts, rating, seconds)
 
-    def _take_rating(
+    def _read_rating(
         self,
         line: int,
         values: Mapping[str, Any],
         row_texts: Mapping[str, str | None],
         rating: RatingColumn,
-        duration: float,
+        seconds: float | None,
     ) -> None:
-        if rating.column not in values:
-            return
+        before = self.n_faults
         texts = {**row_texts, **rating.fixed}
-        kind = rating.kind
-        try:
-            value = self._number(values[rating.column])
-        except ValueError as error:
-            self.tally.fault(f"{self._path}:{line}", str(error), column=rating.column)
+        value = self._cell(line, rating.column, values, self._number)
+        if self.n_faults > before:
             return
         if value is None:
-            self.tally.n_missing += 1
+            self.n_missing += 1
             return
-        try:
-            if "criterion" not in texts:
-                column = self._plan.criterion
-                texts["criterion"] = (self._id(values.get(column)) if column else None) or OVERALL
-            if self._plan.kind is not None:
-                said = str(values.get(self._plan.kind) or kind).strip().lower()
-                if said not in ("score", "rank"):
-                    raise ValueError(f"must be score or rank, got {said[:40]!r}")
-                kind = "rank" if said == "rank" else "score"
-        except ValueError as error:
-            column = self._plan.criterion or self._plan.kind
-            self.tally.fault(f"{self._path}:{line}", str(error), column=column)
-            return
+        if "criterion" not in texts:
+            column = self._criterion
+            said = None if column is None else self._cell(line, column, values, self._id)
+            texts["criterion"] = said or OVERALL
+        kind = self._kind(line, values, rating)
         rater = texts.get("rater_id")
         if rater is None:
-            self.tally.fault(
-                f"{self._path}:{line}", "must not be empty", column=self._column("rater_id")
-            )
-            return
+            self._fault(line, "must not be empty", self._plan.columns.get("rater_id", "rater_id"))
         # Most rows name their response; the rest takes a label or a source to resolve.
-        if (
-            texts.get("response_id") is None or texts.get("blinded_label") is not None
-        ) and not self._resolve(f"{self._path}:{line}", texts):
+        elif texts.get("response_id") is None or texts.get("blinded_label") is not None:
+            self._resolve(line, texts)
+        if self.n_faults > before:
             return
-        if self._roster is not None and self._roster.get(rater, "APPROVED") != "APPROVED":
-            self.tally.exclude(line, f"rating: the roster says {self._roster[rater]}")
+        status = self._roster.get(rater or "", APPROVED)
+        if status != APPROVED:
+            self._exclude(line, f"rating: the roster says {status}")
             return
         item_type = texts.get("item_type")
         is_standard = item_type is None or item_type.lower() in self._standard
         builder = self.table if is_standard else self.calibration
-        builder.add(line, value, kind, texts, duration)
+        builder.add(line, value, kind, texts, math.nan if seconds is None else seconds)
 
-    def _resolve(self, where: str, texts: dict[str, str | None]) -> bool:
-        """Finds the response of a rating; a fault, and False, where that cannot be done."""
-        label = texts.get("blinded_label")
+    def _kind(self, line: int, values: Mapping[str, Any], rating: RatingColumn) -> Kind:
+        column = self._plan.columns.get("kind")
+        said = "" if column is None else str(values.get(column) or "").strip().lower()
+        if said in ("score", "rank"):
+            return "rank" if said == "rank" else "score"
+        if said:
+            self._fault(line, f"must be score or rank, got {said[:40]!r}", column)
+        return rating.kind
+
+    def _resolve(self, line: int, texts: dict[str, str | None]) -> None:
+        """Finds the response of a rating; a fault where that cannot be done."""
+        label, stated = texts.get("blinded_label"), texts.get("response_id")
         if label is not None and self._source_map is not None:
-            known = self._source_map.resolve(texts.get("rater_id"), texts.get("prompt_id"), label)
-            if known is None and texts.get("response_id") is None:
-                self.tally.fault(
-                    where,
-                    f"the source map does not know label {label!r} for rater "
-                    f"{texts.get('rater_id')!r} and prompt {texts.get('prompt_id')!r}",
-                )
-                return False
-            stated = texts.get("response_id")
-            if known is not None and stated is not None and known["response_id"] != stated:
-                self.tally.fault(
-                    where,
-                    f"label {label!r} is {known['response_id']!r} in the source map, "
-                    f"here {stated!r}",
-                )
-                return False
-            for name, text in (known or {}).items():
+            rater, prompt = texts.get("rater_id"), texts.get("prompt_id")
+            known = self._source_map.resolve(rater, prompt, label) or {}
+            if not known and stated is None:
+                message = f"does not know label {label!r} for rater {rater!r} and prompt {prompt!r}"
+                self._fault(line, f"the source map {message}")
+                return
+            mapped = known.get("response_id", stated)
+            if stated is not None and mapped != stated:
+                message = f"label {label!r} is {mapped!r} in the source map, here {stated!r}"
+                self._fault(line, message)
+                return
+            for name, text in known.items():
                 if texts.get(name) is None:
                     texts[name] = text
         if texts.get("response_id") is not None:
-            return True
+            return
         if label is not None:
-            self.tally.fault(where, f"label {label!r} names no response without a source map")
-            return False
+            self._fault(line, f"label {label!r} names no response without a source map")
+            return
         writer = texts.get("source")
         if writer is None and not self._plan.for_judges:
             writer = texts.get("model")
         if writer is not None and texts.get("prompt_id") is not None:
             # One response a prompt and respondent: its id is made of the two.
             texts["response_id"] = f"{texts['prompt_id']}/{writer}"
-            self.tally.n_composed += 1
-            return True
-        self.tally.fault(where, "must not be empty", column=self._column("response_id"))
-        return False
+            self.n_composed += 1
+            return
+        column = self._plan.columns.get("response_id", "response_id")
+        self._fault(line, "must not be empty", column)
 
     def _is_not_scored(
         self, line: int, values: Mapping[str, Any], texts: dict[str, str | None]
     ) -> bool:
         """For stored judgments: completes the judge, and leaves out what is not a scored vote."""
-        extra = self._plan.extra
-        persona = self._text(values.get(extra.get("persona", "")))
+        persona, status, abstained = (
+            _text(values.get(self._plan.columns.get(name, "")))
+            for name in ("persona", "status", "abstained")
+        )
         model = texts.get("model")
         if texts.get("rater_id") is None:
-            parts = [part for part in (persona, model) if part]
-            texts["rater_id"] = " x ".join(parts) or None
+            texts["rater_id"] = " x ".join(part for part in (persona, model) if part) or None
         judge = texts["rater_id"]
         if judge is not None:
             known = self.attributes.setdefault(judge, {})
             for name, text in (("persona", persona), ("model", model)):
                 if text:
                     known.setdefault(name, text)
-        status = str(values.get(extra.get("status", "")) or "scored").strip().lower()
-        if str(values.get(extra.get("abstained", ""), "")).strip().lower() in ("true", "1", "yes"):
+        status = (status or "scored").strip().lower()
+        if (abstained or "").strip().lower() in ("true", "1", "yes"):
             status = "abstained"
         if status != "scored":
             # The numbers beside it were never votes: a failure is not a low score.
-            self.tally.exclude(line, status)
-            return True
-        return False
+            self._exclude(line, status)
+        return status != "scored"
 
-    def _column(self, ours: str) -> str:
-        return self._plan.context.get(ours, ours)
+    def _exclude(self, line: int, reason: str) -> None:
+        n, lines = self.excluded.get(reason, (0, []))
+        if len(lines) < SHOWN_LINES:
+            lines.append(line)
+        self.excluded[reason] = (n + 1, lines)
+
+    def _fault(self, line: int, message: str, column: str | None = None) -> None:
+        self.n_faults += 1
+        if len(self.faults) < KEPT_FAULTS:
+            self.faults.append(InputFault(f"{self._path}:{line}", message, field=column))
+
+    def _cell(
+        self,
+        line: int,
+        column: str,
+        values: Mapping[str, Any],
+        read: Callable[[Any], Found | None],
+    ) -> Found | None:
+        """Returns what a cell holds; None, with a fault, where it holds something else."""
+        try:
+            return read(values.get(column))
+        except ValueError as error:
+            self._fault(line, str(error), column)
+            return None
 
     def _id(self, cell: Any) -> str | None:
         if type(cell) is not str:
             return read_id(cell)
-        try:
-            return self._ids[cell]
-        except KeyError:
-            found = self._ids[cell] = read_id(cell)
-            return found
-
-    def _text(self, cell: Any) -> str | None:
-        return None if is_missing(cell) else str(cell)
+        if cell not in self._ids:
+            self._ids[cell] = read_id(cell)
+        return self._ids[cell]
 
     def _number(self, cell: Any) -> float | None:
         if type(cell) is not str:
             return read_number(cell)
-        try:
-            return self._numbers[cell]
-        except KeyError:
+        if cell not in self._numbers:
             known = self._codes.get(cell.strip().lower())
-            found = self._numbers[cell] = read_number(cell) if known is None else known
-            return found
+            self._numbers[cell] = read_number(cell) if known is None else known
+        return self._numbers[cell]
+
+
+def _text(cell: Any) -> str | None:
+    return None if is_missing(cell) else str(cell)

@@ -9,14 +9,14 @@ from typing import Any
 
 from ...errors import InputError, InputFault
 from . import misfits
-from .blinding import SourceMap, read_source_map
-from .columns import LAYOUTS, HumanColumns, read_column_map
-from .layouts import open_rows, peeked
+from .columns import HumanColumns, read_column_map
+from .layouts import LAYOUTS, open_human_file
 from .match import MatchReport, Scale, match
 from .misfits import Misfit
 from .plan import Plan, make_plan
-from .ratings import LongForm
-from .surveys import read_roster
+from .ratings import RatingReader
+from .roster import APPROVED, read_roster
+from .source_map import SourceMap, read_source_map
 from .table import HumanTable
 
 
@@ -143,8 +143,8 @@ def read_humans(
     Args:
         path: CSV, TSV, JSON lines, Parquet, xlsx, or a tool's JSON.
         layout: one of `LAYOUTS`; "auto" goes by the header.
-        columns: a column map (see `column_map`): a YAML file, its content, or our names to theirs.
-        source_map: what blinded labels stood for, by rater and prompt (see `blinding`).
+        columns: a column map (see `columns`): a YAML file, its content, or our names to theirs.
+        source_map: what blinded labels stood for, by rater and prompt (see `source_map`).
         roster: who may rate: a file (Prolific's list of submissions, or rater_id and status), or
             rater to status. Ratings of those not APPROVED are left out, counted; raters whom it
             does not name stay, and `match` reports them.
@@ -156,12 +156,17 @@ def read_humans(
         InputError: where nothing can be understood: no such file or column, no ratings, no raters.
             Faults of single rows are not raised; they are in the reading.
     """
+    if source_map is not None and not isinstance(source_map, SourceMap):
+        source_map = read_source_map(source_map)
+    statuses = read_roster(roster) if isinstance(roster, str | Path) else roster
+    if statuses is not None:
+        statuses = {name: status.strip().upper() for name, status in statuses.items()}
     return _read(
         path,
         read_column_map(columns),
         layout=layout,
-        labels=_source_map(source_map),
-        statuses=_statuses(roster),
+        source_map=source_map,
+        statuses=statuses,
         scale=scale,
         criteria=criteria,
         format=format,
@@ -212,78 +217,59 @@ def _read(
     scale: Scale | None,
     criteria: Sequence[str] | None,
     format: str | None,  # noqa: A002
-    labels: SourceMap | None = None,
-    statuses: dict[str, str] | None = None,
+    source_map: SourceMap | None = None,
+    statuses: Mapping[str, str] | None = None,
     for_judges: bool = False,
 ) -> tuple[HumanReading, dict[str, dict[str, str]]]:
     """Returns a reading, and for stored judgments each judge's persona and model."""
     if layout not in LAYOUTS:
         raise InputError(f"layout: must be one of {', '.join(LAYOUTS)}, got {layout!r}")
-    chosen = LAYOUTS[LAYOUTS.index(layout)]
     source = Path(path)
     format_faults: list[InputFault] = []
-    opened = open_rows(
-        source, column_map.layout if chosen == "auto" else chosen, column_map, format, format_faults
+    chosen, opened = open_human_file(
+        source,
+        column_map.layout if layout == "auto" else layout,
+        has_header=column_map.header,
+        format=format,
+        faults=format_faults,
     )
-    first, rows = peeked(opened.rows)
-    if not first and format_faults:
+    if not opened.peek() and format_faults:
         raise InputError(format_faults)
-    plan = make_plan(source, first, column_map, opened, criteria=criteria, for_judges=for_judges)
-    form = LongForm(str(path), plan, column_map, source_map=labels, roster=statuses)
-    form.take(rows)
-    tally = form.tally
+    plan = make_plan(source, opened, column_map, criteria=criteria, for_judges=for_judges)
+    found = RatingReader(str(path), plan, column_map, source_map=source_map, roster=statuses)
+    found.read(opened.rows)
+    approved = None
+    if statuses is not None:
+        approved = frozenset(rater for rater, status in statuses.items() if status == APPROVED)
     reading = HumanReading(
         path=str(path),
-        layout=opened.layout,
+        layout=chosen,
         shape=plan.shape,
-        table=form.table.build(),
-        calibration=form.calibration.build(),
+        table=found.table.build(),
+        calibration=found.calibration.build(),
         columns_used=_used(plan),
         columns_ignored=plan.ignored,
         columns_sampled=plan.sampled,
-        n_rows=tally.n_rows,
-        n_missing=tally.n_missing,
+        n_rows=found.n_rows,
+        n_missing=found.n_missing,
         exclusions=tuple(
-            Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in tally.excluded.items()
+            Exclusion(reason, n, tuple(lines)) for reason, (n, lines) in found.excluded.items()
         ),
-        faults=(*format_faults, *tally.faults),
-        n_faults=len(format_faults) + tally.n_faults,
+        faults=(*format_faults, *found.faults),
+        n_faults=len(format_faults) + found.n_faults,
         scale=scale,
-        roster=None
-        if statuses is None
-        else frozenset(rater for rater, status in statuses.items() if status == "APPROVED"),
-        notices=_notices(plan, tally.n_composed),
+        roster=approved,
+        notices=_notices(plan, found.n_composed),
     )
-    return reading, form.attributes
-
-
-def _source_map(
-    given: str | Path | Iterable[Mapping[str, Any]] | SourceMap | None,
-) -> SourceMap | None:
-    return given if given is None or isinstance(given, SourceMap) else read_source_map(given)
-
-
-def _statuses(roster: str | Path | Mapping[str, str] | None) -> dict[str, str] | None:
-    if roster is None:
-        return None
-    if isinstance(roster, str | Path):
-        return read_roster(roster)
-    return {rater: status.strip().upper() for rater, status in roster.items()}
+    return reading, found.attributes
 
 
 def _used(plan: Plan) -> tuple[tuple[str, str], ...]:
-    named = [*plan.context.items(), *plan.extra.items()]
-    for ours, theirs in (
-        ("duration_s", plan.duration),
-        ("criterion", plan.criterion),
-        ("kind", plan.kind),
-    ):
-        if theirs is not None:
-            named.append((ours, theirs))
-    for rating in plan.ratings:
-        fixed = ", ".join(rating.fixed.values()) or "by row"
-        named.append((f"{rating.kind} ({fixed})", rating.column))
-    return tuple(named)
+    ratings = (
+        (f"{rating.kind} ({', '.join(rating.fixed.values()) or 'by row'})", rating.column)
+        for rating in plan.ratings
+    )
+    return (*plan.columns.items(), *ratings)
 
 
 def _notices(plan: Plan, n_composed: int) -> tuple[str, ...]:

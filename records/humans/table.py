@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+import numpy as np
+from numpy.typing import NDArray
 
 Kind = Literal["score", "rank"]
 """A score grows with quality; of ranks 1 is best, and ties are allowed."""
@@ -30,16 +28,12 @@ class Coded:
 
     def texts(self) -> NDArray[Any]:
         """Returns the texts themselves, shape (ratings,), dtype object, None where missing."""
-        import numpy as np
-
         lookup = np.array([*self.names, None], dtype=object)
         found: NDArray[Any] = lookup[self.codes]
         return found
 
     def used(self) -> tuple[str, ...]:
         """Returns the texts that occur (a selection keeps the whole list of names)."""
-        import numpy as np
-
         return tuple(self.names[code] for code in np.unique(self.codes) if code >= 0)
 
 
@@ -108,16 +102,12 @@ class HumanTable:
 
     def where(self, column: str, *texts: str) -> HumanTable:
         """Returns the entries whose text column holds one of the texts."""
-        import numpy as np
-
         coded: Coded = getattr(self, column)
         wanted = [code for code, name in enumerate(coded.names) if name in texts]
         return self.select(np.isin(coded.codes, wanted))
 
     def with_prompts(self, prompt_of: Mapping[str, str]) -> HumanTable:
         """Returns the table with missing prompts filled in from response to prompt."""
-        import numpy as np
-
         names = dict.fromkeys(self.prompt_id.names)
         names.update(dict.fromkeys(prompt_of[r] for r in self.response_id.names if r in prompt_of))
         code_of = {name: code for code, name in enumerate(names)}
@@ -132,8 +122,6 @@ class HumanTable:
 
     def matrix(self, criterion: str, *, kind: Kind = "score") -> RatingMatrix:
         """Returns one criterion and kind as a matrix of raters by responses."""
-        import numpy as np
-
         part = self.where("criterion", criterion)
         part = part.select(part.is_rank if kind == "rank" else ~part.is_rank)
         raters, row = _renumbered(part.rater_id.codes)
@@ -155,7 +143,6 @@ class HumanTable:
 
     def to_pandas(self) -> Any:
         """Returns a DataFrame with a row a rating and `kind` as text (needs pandas)."""
-        import numpy as np
         import pandas as pd
 
         columns: dict[str, Any] = {}
@@ -172,8 +159,6 @@ TEXT_COLUMNS = tuple(field.name for field in fields(HumanTable) if field.type ==
 
 def _renumbered(codes: NDArray[Any]) -> tuple[list[int], NDArray[Any]]:
     """Returns (the codes in order of first appearance, each entry's position among them)."""
-    import numpy as np
-
     found, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first)
     position = np.empty(len(order), dtype=np.int64)
@@ -185,15 +170,12 @@ class TableBuilder:
     """Collects ratings one by one into a `HumanTable`; each different text is kept once."""
 
     def __init__(self) -> None:
-        self._codes: dict[str, dict[str, int]] = {name: {} for name in TEXT_COLUMNS}
-        self._columns: dict[str, array[int]] = {name: array("i") for name in TEXT_COLUMNS}
+        self._names: dict[str, dict[str, int]] = {name: {} for name in TEXT_COLUMNS}
+        self._codes = {name: array("i") for name in TEXT_COLUMNS}
         self._value = array("d")
         self._is_rank = array("b")
         self._line = array("q")
         self._duration_s = array("d")
-
-    def __len__(self) -> int:
-        return len(self._value)
 
     def add(
         self,
@@ -204,15 +186,9 @@ class TableBuilder:
         duration_s: float,
     ) -> None:
         """Adds a rating; `texts` by the names of `TEXT_COLUMNS`, absent or None where missing."""
-        n = len(self._value)
-        for name, text in texts.items():
-            if text is None:
-                continue
-            column, known = self._columns[name], self._codes[name]
-            # Most columns of most files say nothing: they are filled up when they first do.
-            if len(column) < n:
-                column.extend(itertools.repeat(-1, n - len(column)))
-            column.append(known.setdefault(text, len(known)))
+        for name, known in self._names.items():
+            text = texts.get(name)
+            self._codes[name].append(-1 if text is None else known.setdefault(text, len(known)))
         self._value.append(value)
         self._is_rank.append(kind == "rank")
         self._line.append(line)
@@ -220,24 +196,14 @@ class TableBuilder:
 
     def build(self) -> HumanTable:
         """Returns the table."""
-        import numpy as np
-
-        def numbers(column: array[Any], dtype: Any) -> Any:
-            return np.array(column, dtype=dtype)
-
-        def codes(column: array[int]) -> Any:
-            filled = np.full(len(self), -1, dtype=np.int32)
-            filled[: len(column)] = numbers(column, np.int32)
-            return filled
-
         coded = {
-            name: Coded(codes(self._columns[name]), tuple(self._codes[name]))
-            for name in TEXT_COLUMNS
+            name: Coded(np.array(codes, dtype=np.int32), tuple(self._names[name]))
+            for name, codes in self._codes.items()
         }
         return HumanTable(
             **coded,
-            value=numbers(self._value, np.float64),
-            is_rank=numbers(self._is_rank, np.bool_),
-            line=numbers(self._line, np.int64),
-            duration_s=numbers(self._duration_s, np.float64),
+            value=np.array(self._value, dtype=np.float64),
+            is_rank=np.array(self._is_rank, dtype=np.bool_),
+            line=np.array(self._line, dtype=np.int64),
+            duration_s=np.array(self._duration_s, dtype=np.float64),
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from ..records.humans import HumanColumns, HumanTable, SourceMap, read_column_map, read_humans
-from ..records.humans.layouts import open_rows, peeked
+from ..records.humans.layouts import open_human_file
 from ..records.readers.cells import is_missing
 from .files import Packet, StudyFile
 from .store import SavedPage
@@ -127,10 +127,8 @@ def from_file(
 
 
 def _header(path: Path) -> list[str]:
-    faults: list[InputFault] = []
-    opened = open_rows(path, "auto", HumanColumns(), None, faults)
-    first, _ = peeked(opened.rows)
-    return list(dict.fromkeys(name for row in first for name in row.values))
+    _, opened = open_human_file(path, faults=[])
+    return list(dict.fromkeys(name for row in opened.peek() for name in row.values))
 
 
 def _known(header: Sequence[str], dimensions: Sequence[str]) -> HumanColumns | None:
@@ -235,7 +233,8 @@ def _survey_comments(
         return {}
     code_of = {rater: code for code, rater in rater_of.items()}
     found: dict[tuple[str, int], str] = {}
-    for row in open_rows(path, "auto", HumanColumns(), None, []).rows:
+    _, opened = open_human_file(path, faults=[])
+    for row in opened.rows:
         values = getattr(row, "values", None)
         if not isinstance(values, dict) or is_missing(values.get("rater")):
             continue

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, InputFault
-from ..readers.cells import read_id
 from ..readers.dispatch import read_rows
 from ..readers.rows import Row
-from .columns import known_columns
+from .columns import read_ids
+
+Key = tuple[str | None, str | None, str]
+"""Rater, prompt and label; None where it holds for every one."""
 
 _RESOLVED = ("response_id", "source", "model", "item_type", "domain")
 
@@ -22,9 +24,7 @@ class SourceMap:
     with another rater. A map without raters holds for all of them.
     """
 
-    def __init__(
-        self, entries: Mapping[tuple[str | None, str | None, str], dict[str, str]]
-    ) -> None:
+    def __init__(self, entries: Mapping[Key, dict[str, str]]) -> None:
         self._entries = dict(entries)
 
     def __len__(self) -> int:
@@ -55,30 +55,21 @@ def read_source_map(given: str | Path | Iterable[Mapping[str, Any]]) -> SourceMa
     else:
         name = "source map"
         rows = (Row(number, dict(values)) for number, values in enumerate(given, start=1))
-    entries: dict[tuple[str | None, str | None, str], dict[str, str]] = {}
-    lines: dict[tuple[str | None, str | None, str], int] = {}
-    for line, values in rows:
-        columns = known_columns(values)
-        texts: dict[str, str] = {}
-        for ours in ("rater_id", "prompt_id", "blinded_label", *_RESOLVED):
-            try:
-                text = read_id(values.get(columns.get(ours, "")))
-            except ValueError as error:
-                faults.append(InputFault(f"{name}:{line}", str(error), field=columns[ours]))
-                continue
-            if text is not None:
-                texts[ours] = text
-        lacking = [ours for ours in ("blinded_label", "response_id") if ours not in texts]
+    entries: dict[Key, dict[str, str]] = {}
+    lines: dict[Key, int] = {}
+    wanted = ("rater_id", "prompt_id", "blinded_label", *_RESOLVED)
+    for line, ids in read_ids(rows, wanted, name, faults):
+        where = f"{name}:{line}"
+        lacking = [ours for ours in ("blinded_label", "response_id") if ours not in ids]
         if lacking:
-            faults += [InputFault(f"{name}:{line}", "must not be empty", field=c) for c in lacking]
+            faults += [InputFault(where, "must not be empty", field=ours) for ours in lacking]
             continue
-        key = (texts.get("rater_id"), texts.get("prompt_id"), texts["blinded_label"])
-        found = {ours: texts[ours] for ours in _RESOLVED if ours in texts}
-        if key in entries and entries[key]["response_id"] != found["response_id"]:
+        key = (ids.get("rater_id"), ids.get("prompt_id"), ids["blinded_label"])
+        if key in entries and entries[key]["response_id"] != ids["response_id"]:
             message = f"the label stands for another response at {name}:{lines[key]}"
-            faults.append(InputFault(f"{name}:{line}", message, field="blinded_label"))
+            faults.append(InputFault(where, message, field="blinded_label"))
             continue
-        entries[key] = found
+        entries[key] = {ours: ids[ours] for ours in _RESOLVED if ours in ids}
         lines.setdefault(key, line)
     if faults:
         raise InputError(faults)

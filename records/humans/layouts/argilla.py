@@ -1,0 +1,115 @@
+"""Argilla: records with the answers of several people, nested (JSON) or flattened (CSV)."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ...readers.rows import Excluded, Row
+from .layout import HumanFile, Layout, Opened
+
+_HOUSEKEEPING = frozenset({"_server_id", "status", "id"})
+_PARTS = ("fields", "metadata", "responses", "suggestions", "vectors")
+_ANSWERS = ".responses"
+
+
+def _fits(file: HumanFile) -> bool:
+    is_flat = any(f"{name}.users" in file.first for name in file.first if name.endswith(_ANSWERS))
+    return is_flat or file.has("responses", "fields")
+
+
+def _open(file: HumanFile) -> Opened:
+    return Opened(_answers(file), _HOUSEKEEPING)
+
+
+def _answers(file: HumanFile) -> Iterator[Row | Excluded]:
+    """Returns a flat row for each person who answered a record.
+
+    A ranking question gives a row for each ranked response: the option is the response.
+    """
+    for line, record in file.rows():
+        context = _context(record)
+        answers = _nested(record) if isinstance(record.get("responses"), dict) else _flat(record)
+        by_user: dict[Any, dict[str, Any]] = {}
+        n_answers = 0
+        for user, question, value, status in answers:
+            n_answers += 1
+            if status is not None and str(status) != "submitted":
+                yield Excluded(line, f"the answer is {status}, not submitted")
+                continue
+            by_user.setdefault(user, {})[question] = value
+        if not n_answers:
+            yield Excluded(line, "the record has no answer")
+        for user, found in by_user.items():
+            person = {**context, "rater_id": user}
+            rankings = {name: value for name, value in found.items() if _is_ranking(value)}
+            for ranking in rankings.values():
+                for one in ranking:
+                    yield Row(line, {**person, "response_id": one["value"], "rank": one["rank"]})
+            single = {name: value for name, value in found.items() if name not in rankings}
+            if single:
+                yield Row(line, {**person, **single})
+
+
+def _is_ranking(value: Any) -> bool:
+    return bool(value) and isinstance(value, list) and all(
+        isinstance(part, dict) and {"value", "rank"} <= part.keys() for part in value
+    )  # fmt: skip
+
+
+def _context(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what stands beside the answers; a record's own id is the response's where nothing
+    else names that.
+    """
+    context = {name: value for name, value in record.items() if name not in _PARTS}
+    for part in ("fields", "metadata"):
+        inner = record.get(part)
+        if isinstance(inner, dict):
+            context.update(inner)
+    if record.get("id") is not None:
+        context.setdefault("response_id", record["id"])
+    return {
+        name: value
+        for name, value in context.items()
+        if _ANSWERS not in name and ".suggestion" not in name
+    }
+
+
+def _nested(record: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any, Any]]:
+    """Returns (user, question, value, status) for each answer."""
+    for question, answers in record["responses"].items():
+        for answer in answers if isinstance(answers, list) else ():
+            if isinstance(answer, dict):
+                yield answer.get("user_id"), question, answer.get("value"), answer.get("status")
+
+
+def _flat(record: Mapping[str, Any]) -> Iterator[tuple[Any, str, Any, Any]]:
+    """As `_nested`, from the columns QUESTION.responses, .responses.users, .responses.status."""
+    for name in record:
+        if not name.endswith(_ANSWERS):
+            continue
+        users = _listed(record.get(f"{name}.users"))
+        statuses = _listed(record.get(f"{name}.status"))
+        for place, value in enumerate(_listed(record[name])):
+            user = users[place] if place < len(users) else None
+            status = statuses[place] if place < len(statuses) else None
+            yield user, name.removesuffix(_ANSWERS), value, status
+
+
+def _listed(cell: Any) -> list[Any]:
+    """Returns a list cell; in CSV it is JSON, or Python's own notation."""
+    if not isinstance(cell, str):
+        return cell if isinstance(cell, list) else []
+    found: Any = None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            found = parse(cell)
+            break
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return found if isinstance(found, list) else []
+
+
+ARGILLA = Layout("argilla", _fits, _open)

@@ -1,0 +1,66 @@
+"""The known layouts, and which one a file has.
+
+A new one is a module that ends in a `Layout`, and its name in `_KNOWN`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ....errors import InputFault
+from ...readers.dispatch import read_cells, read_rows
+from ...readers.rows import Row
+from .argilla import ARGILLA
+from .label_studio import LABEL_STUDIO
+from .layout import HumanFile, Layout, Opened
+from .limesurvey import LIMESURVEY
+from .mturk import MTURK
+from .qualtrics import QUALTRICS
+from .tables import ROWS, SCRUB
+
+_KNOWN: tuple[Layout, ...] = (LABEL_STUDIO, QUALTRICS, LIMESURVEY, MTURK, ARGILLA, SCRUB, ROWS)
+"""The first that fits a file is taken; the last one fits all."""
+
+LAYOUTS = ("auto", *(layout.name for layout in reversed(_KNOWN)))
+
+
+def open_human_file(
+    path: Path,
+    layout: str = "auto",
+    *,
+    has_header: bool = True,
+    format: str | None = None,  # noqa: A002
+    faults: list[InputFault],
+) -> tuple[str, Opened]:
+    """Returns the layout of a file (never "auto") and its rows, flattened.
+
+    Args:
+        path: the file.
+        layout: one of `LAYOUTS`; "auto" goes by the first row.
+        has_header: whether the first row names the columns; else they are "1", "2", ….
+        format: the file's format where its suffix does not say it.
+        faults: takes the faults of format.
+
+    Raises:
+        InputError: for a file that cannot be opened, or that is a roster and not answers.
+    """
+    if not has_header:
+        return "rows", Opened(_numbered(path, format, faults))
+    first = next(iter(read_rows(path, format=format, faults=[])), None)
+    file = HumanFile(path, format, faults, {} if first is None else first.values)
+    chosen = next(
+        one for one in _KNOWN if (one.fits(file) if layout == "auto" else one.name == layout)
+    )
+    return chosen.name, chosen.open(file)
+
+
+def _numbered(path: Path, format: str | None, faults: list[InputFault]) -> Iterator[Row]:  # noqa: A002
+    width: int | None = None
+    for line, cells in read_cells(path, format=format, faults=faults):
+        width = width if width is not None else len(cells)
+        if len(cells) != width:
+            message = f"must have {width} cells as the first row has, got {len(cells)}"
+            faults.append(InputFault(f"{path}:{line}", message))
+            continue
+        yield Row(line, {str(number): cell for number, cell in enumerate(cells, start=1)})
