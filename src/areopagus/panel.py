@@ -12,13 +12,13 @@ from pydantic import ValidationError
 
 from .async_runner import run_async, run_sync
 from .errors import InputError, InputFault
-from .experiment.backends import Model, prepare_all, sorted_models
+from .experiment.backends import Model, backends_from, checked_models, prepare_all
 from .experiment.config import faults_of
 from .experiment.single import SingleScores, sample_from
 from .graphs.panel_spec import PanelSpec, judge_id
 from .judges.factory import backend_of
 from .judges.judge import Judge
-from .judges.models.backend import Backend
+from .judges.models.backend import Backend, BackendSpec
 from .judges.offline.models import require_role
 from .judges.prompt import DEFAULT_ORDER, JudgePrompt, Order, Rationale, require_readable
 from .judges.templates import DEFAULT as DEFAULT_TEMPLATE
@@ -89,10 +89,10 @@ class Panel:
         Raises:
             InputError: with everything wrong in the settings, personas, rubric and template.
         """
-        specs, given = sorted_models(models)
+        named = checked_models(models)
         try:
-            settings = PanelSettings(
-                models=tuple(specs),
+            self.settings = PanelSettings(
+                models=tuple(m if isinstance(m, BackendSpec) else m.spec for m in named),
                 mode=mode,
                 order=order,
                 rationale=rationale,
@@ -103,11 +103,11 @@ class Panel:
             )
         except ValidationError as error:
             raise InputError(faults_of(error)) from error
-        self.settings = settings
-        backends = tuple(
-            given.get(index)
-            or backend_of(spec.model_copy(update={"score_mode": spec.score_mode or score_mode}))
-            for index, spec in enumerate(settings.models)
+        backends = backends_from(
+            named,
+            lambda spec: backend_of(
+                spec.model_copy(update={"score_mode": spec.score_mode or score_mode})
+            ),
         )
         require_role(backends, "judge")
         if isinstance(personas, str | Path | Persona):

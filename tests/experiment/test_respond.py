@@ -226,3 +226,10 @@ async def test_the_asynchronous_twin_and_several_targets(tmp_path: Path) -> None
 def test_an_embedded_judge_writes_no_responses(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="embedded judge"):
         respond(PROMPTS, "offline/lexical", tmp_path / "out.csv")
+
+
+def test_two_targets_of_one_name_are_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    twice = [ScriptedBackend("So.", name="scripted/t"), ScriptedBackend("No.", name="scripted/t")]
+    with pytest.raises(InputError, match="scripted/t: is named twice"):
+        respond([{"prompt_text": "Why?"}], twice, tmp_path / "out.csv")
+    assert [target.requests for target in twice] == [[], []]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..async_runner import ordered_map, run_async
 from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, target_backend
-from ..experiment.backends import settings_of, sorted_models
+from ..experiment.backends import backends_from, settings_of
 from ..experiment.config import JobConfig
 from ..experiment.dry_run import Estimate, StageEstimate, plus
 from ..experiment.job import Job, Progress, run_job
@@ -229,13 +229,13 @@ def writing_backends(
     """
     if not models:
         raise InputError(f"name a model that writes: no embedded stand-in makes {makes}")
-    specs, given = sorted_models(models)
+    protocol = Protocol(max_tokens=max_tokens, effort=effort)
+    backends = backends_from(models, lambda spec: target_backend(spec, protocol))
     faults = [
-        InputFault(spec.name, f"is an embedded model, and none makes {makes}")
-        for spec in specs
-        if spec.is_offline
+        InputFault(backend.spec.name, f"is an embedded model, and none makes {makes}")
+        for backend in backends
+        if backend.spec.is_offline
     ]
     if faults:
         raise InputError(faults)
-    protocol = Protocol(max_tokens=max_tokens, effort=effort)
-    return tuple(target_backend(spec, given.get(at), protocol) for at, spec in enumerate(specs))
+    return backends

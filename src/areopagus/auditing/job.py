@@ -29,8 +29,16 @@ from ..audits.answers_table import (
 from ..audits.definition import ANSWER_STATUSES, Audit, AuditItem, Reading
 from ..audits.registry import find_audit, folder_of
 from ..errors import InputError
-from ..experiment.ask import ModelAnswer, Protocol, Question, Wording, ask_each, read_answer
-from ..experiment.backends import known_response_format
+from ..experiment.ask import (
+    ModelAnswer,
+    Protocol,
+    Question,
+    Wording,
+    ask_each,
+    read_answer,
+    targets_from,
+)
+from ..experiment.backends import known_response_format, settings_of
 from ..experiment.config import InputConfig
 from ..experiment.cost_cap import CapStop, cap_notices
 from ..experiment.dry_run import Estimate, StageEstimate
@@ -45,7 +53,7 @@ from ..graphs.adjudication import (
     judge_question,
     ruling_of,
 )
-from ..judges.models.backend import Backend, BackendSpec
+from ..judges.models.backend import OFFLINE_RESPONDENT, Backend, BackendSpec
 from ..judges.models.budget import worst_usd
 from ..judges.models.client import Client
 from ..judges.models.request import Request
@@ -55,7 +63,7 @@ from ..number import WIDTH, as_json, heading, table, units
 from ..records.ledger import Ledger
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..records.types import Reply
-from .models import judges_from, settings_of, targets_from
+from .models import judges_from
 from .options import read_options
 from .page import AuditPage, demonstration, write_audit_page
 from .planned import Plan, plan_items
@@ -615,7 +623,9 @@ class AuditJob(Job[AuditRun]):
             self.supplied = SuppliedAnswers(responses, ids, repeats=most, columns=columns)
             identity["responses_sha256"] = self.supplied.fingerprint
         else:
-            self.targets = self.audit.targets(targets_from(targets, protocol), self.options)
+            self.targets = self.audit.targets(
+                targets_from(targets or [OFFLINE_RESPONDENT], protocol), self.options
+            )
             identity["targets"] = settings_of(self.targets)
         self.stages = ("read" if self.supplied else "ask", *(["classify"] * bool(self.judges)))
         try:

@@ -14,7 +14,9 @@ from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import Purpose, Request
+from ..judges.offline.models import Role, require_role
 from ..records.types import Reply, Usage
+from .backends import backends_from, repeated_names
 from .config import Track
 
 TRACKS: tuple[Track, ...] = get_args(Track)
@@ -214,10 +216,8 @@ def read_answer(reply: Reply) -> ModelAnswer:
     )
 
 
-def target_backend(spec: BackendSpec, given: Backend | None, protocol: Protocol) -> Backend:
+def target_backend(spec: BackendSpec, protocol: Protocol) -> Backend:
     """A model set up to answer prompts: room for an essay, the protocol's reasoning effort."""
-    if given is not None:
-        return given
     from ..judges.factory import backend_of
 
     changes: dict[str, Any] = {}
@@ -227,3 +227,21 @@ def target_backend(spec: BackendSpec, given: Backend | None, protocol: Protocol)
     if spec.reasoning_effort is None and protocol.effort is not None and not spec.is_offline:
         changes["reasoning_effort"] = protocol.effort
     return backend_of(spec.model_copy(update=changes))
+
+
+def targets_from(models: Any, protocol: Protocol, role: Role = "respondent") -> tuple[Backend, ...]:
+    """The models that a user named, set up to answer prompts.
+
+    Args:
+        models: see `checked_models`.
+        protocol: how they are asked.
+        role: what an embedded stand-in among them must be able to do.
+
+    Raises:
+        InputError: settings that are none, two backends of one name, a stand-in of another role.
+    """
+    backends = backends_from(models, lambda spec: target_backend(spec, protocol))
+    require_role(backends, role)
+    if faults := repeated_names(backends):
+        raise InputError(faults)
+    return backends

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -157,34 +158,54 @@ Model = Any
 (name, chat model)), or any object that is a `Backend`."""
 
 
-def sorted_models(models: Any) -> tuple[list[BackendSpec], dict[int, Backend]]:
-    """The settings of all backends, and those that came as objects, by their place."""
+def checked_models(models: Any) -> tuple[BackendSpec | Backend, ...]:
+    """The settings of the models that a user named, and the backends given as objects.
+
+    Raises:
+        InputError: with everything that is neither, and where nothing is named.
+    """
     if models is None:
         models = [OFFLINE_MODEL]
     elif isinstance(models, str | Mapping | BackendSpec) or not isinstance(models, Iterable):
         models = [models]
-    specs: list[BackendSpec] = []
-    given: dict[int, Backend] = {}
+    found: list[BackendSpec | Backend] = []
     faults: list[InputFault] = []
     for index, model in enumerate(models):
         try:
-            if isinstance(model, BackendSpec):
-                specs.append(model)
-            elif isinstance(model, str | Mapping):
-                specs.append(BackendSpec.model_validate(model))
+            if isinstance(model, str | Mapping):
+                found.append(BackendSpec.model_validate(model))
             else:
-                backend = _backend_object(model)
-                given[index] = backend
-                specs.append(backend.spec)
+                found.append(model if isinstance(model, BackendSpec) else _backend_object(model))
         except ValidationError as error:
             faults.extend(faults_of(error, f"models[{index}]"))
         except InputError as error:
             faults.extend(error.faults)
-    if not specs and not faults:
+    if not found and not faults:
         faults.append(InputFault("models", "must name at least one model"))
     if faults:
         raise InputError(faults)
-    return specs, given
+    return tuple(found)
+
+
+def backends_from(models: Any, make: Callable[[BackendSpec], Backend]) -> tuple[Backend, ...]:
+    """The backends that a user named: made of settings, or the objects that were given.
+
+    Raises:
+        InputError: see `checked_models`.
+    """
+    return tuple(
+        make(model) if isinstance(model, BackendSpec) else model for model in checked_models(models)
+    )
+
+
+def repeated_names(backends: Iterable[Backend]) -> list[InputFault]:
+    """The names that stand for several of the backends: results could not be told apart."""
+    names = Counter(backend.spec.name for backend in backends)
+    return [
+        InputFault(name, "is named twice; give one of the two a name")
+        for name, number in names.items()
+        if number > 1
+    ]
 
 
 def _backend_object(model: Any) -> Backend:

@@ -13,8 +13,8 @@ from ..async_runner import run_async, run_stoppable
 from ..errors import InputError, InputFault
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
-from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, target_backend
-from .backends import require_access, sorted_models
+from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, targets_from
+from .backends import require_access
 from .config import RespondConfig, Track
 from .dry_run import Estimate, StageEstimate
 from .job import Job, Progress
@@ -244,19 +244,14 @@ class RespondJob(Job[RespondResult]):
         Raises:
             InputError: everything wrong with the input.
         """
-        from ..judges.offline.models import require_role
         from ..records.readers.responses import PromptSource
 
         self.protocol = protocol_from(config.track, effort=config.effort, words=config.words)
         self.wording = Wording(self.protocol, labels={"track": config.track or "none"})
         self.repeats = config.repeats
-        specs, given = sorted_models(targets)
-        self._targets = tuple(
-            target_backend(spec, given.get(i), self.protocol) for i, spec in enumerate(specs)
-        )
+        self._targets = targets_from(targets, self.protocol)
         if config.out is not None:
             check_target(Path(config.out))
-        require_role(self._targets, "respondent")
         self.source: PromptSource = PromptSource(
             prompts, columns=config.columns, limit=config.limit
         )

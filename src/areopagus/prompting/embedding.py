@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError, InputFault, ProviderError
-from ..experiment.backends import sorted_models
+from ..experiment.backends import checked_models
 from ..judges.models.backend import BackendSpec
 from ..judges.models.litellm_backend import LitellmBackend
 from ..judges.models.litellm_calls import complete
@@ -95,10 +95,9 @@ def embedding_from(model: Any) -> EmbeddingBackend:
     Raises:
         InputError: more than one, an embedded stand-in, or settings that are none.
     """
-    specs, given = sorted_models(model)
-    if len(specs) != 1 or given:
+    spec, *further = checked_models(model)
+    if further or not isinstance(spec, BackendSpec):
         raise InputError("embedding: must be one model, as provider/model or as settings")
-    spec: BackendSpec = specs[0]
     if spec.is_offline:
         raise InputError([InputFault(spec.name, "is an embedded model, and none of them embeds")])
     return EmbeddingBackend(spec)

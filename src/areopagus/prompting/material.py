@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, target_backend
-from ..experiment.backends import sorted_models
+from ..experiment.backends import backends_from, checked_models, repeated_names
 from ..judges.models.backend import Backend
 from ..judges.offline.models import require_role
 from .plan import PromptPlan
@@ -61,26 +60,18 @@ def models_from(models: Any, judges: Any = None, *, effort: str | None = None) -
     """
     from ..judges.factory import backend_of
 
-    specs, given = sorted_models(models if models else [OFFLINE_GENERATOR])
+    named = checked_models(models if models else [OFFLINE_GENERATOR])
     protocol = Protocol(max_tokens=GENERATOR_TOKENS, effort=effort)
-    generators = tuple(target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs))
+    generators = backends_from(named, lambda spec: target_backend(spec, protocol))
     require_role(generators, "generator")
-    voters: list[Backend] = [given.get(i) or backend_of(spec) for i, spec in enumerate(specs)]
-    further: list[Backend] = []
-    if judges:
-        more, handed = sorted_models(judges)
-        further = [handed.get(i) or backend_of(spec) for i, spec in enumerate(more)]
+    voters = backends_from(named, backend_of)
+    further = backends_from(judges, backend_of) if judges else ()
     faults = [
         InputFault(backend.spec.name, "is an embedded model, and none of them can judge prompts")
         for backend in further
         if backend.spec.is_offline
     ]
-    names = Counter(backend.spec.name for backend in (*generators, *further))
-    faults += [
-        InputFault(name, "is named twice; give one of the two a name")
-        for name, number in names.items()
-        if number > 1
-    ]
+    faults += repeated_names((*generators, *further))
     if faults:
         raise InputError(faults)
     return Models(generators, (*voters, *further))

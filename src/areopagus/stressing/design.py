@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..experiment.ask import Wording, protocol_from
+from ..experiment.ask import Wording, protocol_from, targets_from
 from ..experiment.backends import settings_of
 from ..experiment.config import Track
 from ..graphs.framings import Framing
-from ..judges.models.backend import Backend
+from ..judges.models.backend import OFFLINE_RESPONDENT, Backend
 from .material import (
     Prompts,
     framings_from,
@@ -20,7 +20,6 @@ from .material import (
     require_one_source,
     require_stand_ins,
     rewriters_from,
-    targets_from,
 )
 from .plan import StressPlan
 from .supplied import Supplied, read_supplied
@@ -169,7 +168,7 @@ def design_of(
         plan = replace(plan, response_repeats=supplied.repeats)
         return StressDesign(plan, wording, None, supplied, None, (), (), (), (), rewrite_only)
     read = read_prompts(prompts, columns=columns, limit=limit)
-    asked = targets_from(targets, wording.protocol)
+    asked = targets_from(targets or [OFFLINE_RESPONDENT], wording.protocol)
     if variants is not None:
         given = read_plan_variants(variants, read, plan)
         return StressDesign(plan, wording, read, None, given, (), asked, (), (), rewrite_only)

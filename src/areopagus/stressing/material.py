@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, InputFault
-from ..experiment.ask import Protocol, target_backend
-from ..experiment.backends import sorted_models
+from ..experiment.ask import Protocol, targets_from
 from ..graphs.framings import Framing, load_framings
-from ..judges.models.backend import OFFLINE_RESPONDENT, OFFLINE_REWRITER, Backend
-from ..judges.offline.models import require_role
+from ..judges.models.backend import OFFLINE_REWRITER, Backend
 from ..records.readers.responses import PromptRow, PromptSource
 from .plan import StressPlan
 
@@ -53,19 +50,6 @@ def read_prompts(
     return Prompts(rows, summary.fingerprint, summary.name, summary.notices)
 
 
-def targets_from(models: Any, protocol: Protocol) -> tuple[Backend, ...]:
-    """The models under test; the embedded stand-in when none is named.
-
-    Raises:
-        InputError: settings that are none, two backends of one name, a judge as a target.
-    """
-    specs, given = sorted_models(models if models else [OFFLINE_RESPONDENT])
-    backends = tuple(target_backend(spec, given.get(i), protocol) for i, spec in enumerate(specs))
-    require_role(backends, "respondent")
-    _refuse_doubles(backends)
-    return backends
-
-
 def rewriters_from(
     models: Any, panel: PanelSpec
 ) -> tuple[tuple[Backend, ...], tuple[Backend, ...]]:
@@ -80,13 +64,8 @@ def rewriters_from(
     judges = tuple(backend for backend in panel.backends if not backend.spec.is_offline)
     if not models and judges:
         return _as_writers(judges), ()
-    specs, given = sorted_models(models if models else [OFFLINE_REWRITER])
-    backends = tuple(
-        target_backend(spec, given.get(i), Protocol(max_tokens=REWRITER_TOKENS))
-        for i, spec in enumerate(specs)
-    )
-    require_role(backends, "rewriter")
-    _refuse_doubles(backends)
+    protocol = Protocol(max_tokens=REWRITER_TOKENS)
+    backends = targets_from(models or [OFFLINE_REWRITER], protocol, "rewriter")
     return backends, _as_writers(judges) if len(backends) == 1 else ()
 
 
@@ -107,17 +86,6 @@ def _as_writers(judges: Sequence[Backend]) -> tuple[Backend, ...]:
         else backend
         for backend in judges
     )
-
-
-def _refuse_doubles(backends: Sequence[Backend]) -> None:
-    names = Counter(backend.spec.name for backend in backends)
-    faults = [
-        InputFault(name, "is named twice; give one of the two a name")
-        for name, number in names.items()
-        if number > 1
-    ]
-    if faults:
-        raise InputError(faults)
 
 
 def framings_from(
