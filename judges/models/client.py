@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import ProviderError
+from ...records.ledger import CallRecord, Ledger, PendingCall
 from ...records.types import Reply
 from .backend import Backend
 from .budget import Budget, BudgetReservation, BudgetSpentError, reserve_usd, worst_usd
@@ -25,8 +26,6 @@ from .usage import CallCounts, FaultCounts, RunUsage, UsageSnapshot
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
-
-    from ...records.ledger import CallRecord, Ledger, PendingCall
 
 # Spreads retries; no result depends on it.
 _jitter = random.Random()  # noqa: S311 - nothing secret
@@ -62,6 +61,7 @@ class _Call:
     key: str
     reservation: BudgetReservation
     limiter: Limiter
+    likely_tokens: float
     is_claim: bool
     pending: PendingCall | None = None
     attempts: int = 0
@@ -70,28 +70,10 @@ class _Call:
     is_sending: bool = False
     is_paid: bool = False
     last_error: ProviderError | None = None
-    likely_tokens: float = 0.0
-    worst_usd: float | None = None
-    reserve_usd: float | None = None
 
-    def __post_init__(self) -> None:
-        self.likely_tokens = self.request.size_bytes() / 4 + _USUAL_OUTPUT_TOKENS
-        self.worst_usd = worst_usd(self.backend, self.request)
-        self.reserve_usd = reserve_usd(self.backend, self.request)
-
-    def record(self, reply: Reply) -> CallRecord:
-        """What the ledger keeps of the call."""
-        from ...records.ledger import CallRecord
-
-        asked = self.request
-        return CallRecord(
-            self.key,
-            self.backend.spec.name,
-            asked.endpoint,
-            asked.purpose,
-            asked.description(),
-            reply,
-        )
+    def write_off(self) -> None:
+        """Books the worst case of an attempt that may have been billed without an answer."""
+        self.reservation.write_off(worst_usd(self.backend, self.request))
 
     def gives_up(self, state: RetryCallState) -> bool:
         """Rate limits are waited out for as long as the settings say; other faults are counted."""
@@ -103,15 +85,6 @@ class _Call:
         paused = state.idle_for + state.upcoming_sleep
         return self.hard_failures >= spec.max_attempts or paused > spec.max_wait_s
 
-    def waits(self, state: RetryCallState) -> float:
-        """What the endpoint asked for, or exponential growth; with jitter either way."""
-        error = state.outcome.exception() if state.outcome else None
-        asked = error.retry_after_s if isinstance(error, ProviderError) else None
-        if asked:  # "0" is no advice: asking again at once would meet the same limit
-            return min(asked, RETRY_AFTER_MOST_S) + _jitter.uniform(0.0, 0.25)
-        ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
-        return _jitter.uniform(ceiling / 2, ceiling)
-
 
 class Client:
     """Sends calls to backends for one run. Used from one event loop.
@@ -120,6 +93,10 @@ class Client:
         counts, usage, faults: calls sent, tokens and dollars used, and what failed.
         response_formats, format_probes: what `structured.ask` has learnt of the backends, by their
             identity, and who is trying it out; None where that failed.
+        changed: tells whoever follows the run that its counts may have changed.
+        unclaimed: what batches have brought and nobody has asked for yet. Whoever asks for it
+            first takes this run's own answer, and nothing that was paid before. A run on several
+            nodes hands it on to them.
     """
 
     def __init__(
@@ -136,12 +113,12 @@ class Client:
         self.faults = FaultCounts()
         self.response_formats: dict[str, ResponseFormat] = {}
         self.format_probes: dict[str, asyncio.Lock | None] = {}
-        self._on_change = on_change or (lambda: None)
+        self.changed = on_change or (lambda: None)
+        self.unclaimed: set[int] = set()
         self._limiters: dict[str, Limiter] = {}
         self._throttled: dict[str, tuple[float, float]] = {}
         self._closed_at: dict[str, float] = {}
         self._in_flight: dict[str, asyncio.Future[None]] = {}
-        self._brought: set[int] = set()
         self._stop = asyncio.Event()
 
     @property
@@ -180,10 +157,6 @@ class Client:
             self.faults.since(FaultCounts()),
         )
 
-    def changed(self) -> None:
-        """Tells whoever follows the run that its counts may have changed."""
-        self._on_change()
-
     def reservation(self) -> BudgetReservation:
         """A reservation on this run's budget."""
         return BudgetReservation(self.budget)
@@ -202,31 +175,19 @@ class Client:
                 limiter.stop()
         return self._limiters[spec.name]
 
-    # What batches brought
-
     def brought(
         self, key: str, reply: Reply, prices: TokenPrices | None, usual: TokenPrices | None
     ) -> None:
-        """Counts a reply that a batch has just brought into the ledger.
+        """Counts a reply that a batch has just brought into the ledger; it is unclaimed.
 
         Args:
-            key: its key: whoever asks for it first takes this run's own answer, and nothing that
-                was paid before.
+            key: its key.
             reply: what came.
             prices, usual: see `RunUsage.paid_in_batch`.
         """
         self.usage.paid_in_batch(reply, prices, usual)
-        self._brought.add(_short(key))
+        self.unclaimed.add(_short(key))
         self.changed()
-
-    @property
-    def unclaimed(self) -> frozenset[int]:
-        """What batches have brought and nobody has asked for yet, for other nodes."""
-        return frozenset(self._brought)
-
-    def expect(self, unclaimed: Iterable[int]) -> None:
-        """Takes for this run's own what another client of it calls unclaimed."""
-        self._brought.update(unclaimed)
 
     # The steps of a call
 
@@ -255,7 +216,9 @@ class Client:
                 stored = await self.ledger.find(key)
                 if stored is not None:
                     return self._found(key, stored)
-                call = _Call(backend, request, key, reservation, self.limiter(backend), is_claim)
+                tokens = request.size_bytes() / 4 + _USUAL_OUTPUT_TOKENS
+                limiter = self.limiter(backend)
+                call = _Call(backend, request, key, reservation, limiter, tokens, is_claim)
                 try:
                     return Answer(await self._send(call), key, from_ledger=False)
                 except _InFlightElsewhereError:
@@ -266,8 +229,8 @@ class Client:
             mine.cancel()  # wakes those who wait; they look into the ledger again
 
     def _found(self, key: str, stored: Reply) -> Answer:
-        if self._brought and _short(key) in self._brought:
-            self._brought.discard(_short(key))
+        if self.unclaimed and (short := _short(key)) in self.unclaimed:
+            self.unclaimed.discard(short)
         else:
             self.counts.from_ledger += 1
             self.usage.found(stored)
@@ -299,18 +262,8 @@ class Client:
                 return await self._attempt(call)
             except ProviderError as error:
                 return await self._retry(call, error)
-        except ProviderError as error:
-            self.counts.failed += 1
-            self.faults.add(error)
-            error.attempts = call.attempts
-            await self._store_failure(call, error)
-            raise
         except BaseException as error:
-            if call.attempts and not call.is_paid:
-                self.counts.failed += 1  # it was sent, and nothing came of it
-                if isinstance(error, BudgetSpentError | StoppedError):
-                    error.attempts = call.attempts
-            await self._end_early(call)
+            await self._ended_without_reply(call, error)
             raise
         finally:
             self.changed()
@@ -322,7 +275,7 @@ class Client:
         async for attempt in AsyncRetrying(
             retry=retry_if_exception(_may_pass),
             stop=call.gives_up,
-            wait=call.waits,
+            wait=_wait_before_retry,
             sleep=call.limiter.pause,
             reraise=True,
         ):
@@ -333,9 +286,10 @@ class Client:
         raise AssertionError("the retries end with a reply or an error")
 
     async def _attempt(self, call: _Call) -> Reply:
-        limiter = call.limiter
+        limiter, asked = call.limiter, call.request
         limiter.check()
-        await call.reservation.need(call.reserve_usd)
+        if self.budget.cap is not None:
+            await call.reservation.need(reserve_usd(call.backend, asked))
         may_write = await limiter.approach()
         try:
             if may_write:
@@ -346,7 +300,15 @@ class Client:
                 reply = await self._send_once(call, pending)
             finally:
                 limiter.release()
-            storing = self.ledger.finish(pending, call.record(reply))
+            record = CallRecord(
+                call.key,
+                call.backend.spec.name,
+                asked.endpoint,
+                asked.purpose,
+                asked.description(),
+                reply,
+            )
+            storing = self.ledger.finish(pending, record)
         finally:
             # Not before: whoever is let in now is noted by the commit that stores this answer or a
             # later one, so that a kill never finds more notes without an answer than are let in.
@@ -384,7 +346,10 @@ class Client:
         call.is_sending, call.is_paid = False, True
         if reply.attempts != call.attempts:
             reply = replace(reply, attempts=call.attempts)
-        call.reservation.pay(reply.cost_usd, worst_usd=call.worst_usd)
+        if reply.cost_usd is not None:
+            call.reservation.pay(reply.cost_usd)
+        else:
+            call.reservation.pay(None, worst_usd=worst_usd(call.backend, call.request))
         self.usage.paid_online(reply, getattr(call.backend, "unit_prices", None))
         self._throttled.pop(call.backend.spec.name, None)
         sent, said = reply.usage.input_tokens, reply.usage.output_tokens
@@ -399,7 +364,7 @@ class Client:
         call.last_error = error
         if error.may_be_billed:
             call.may_be_billed = True
-            call.reservation.write_off(call.worst_usd)
+            call.write_off()
         if error.fault == "rate_limit":
             self._slow_down(call, error)
         elif error.fault in CLOSES_BACKEND and not is_about_format(error):
@@ -436,33 +401,34 @@ class Client:
         self._closed_at[call.backend.spec.name] = _now()
         call.limiter.close(lambda: ProviderError(error.fault, detail))
 
-    async def _store_failure(self, call: _Call, error: ProviderError) -> None:
-        if call.pending is None:
-            return
-        if call.attempts == 0:  # noted, and never sent
-            await self.ledger.withdraw(call.pending)
-            return
-        await self.ledger.fail(
-            call.pending,
-            fault=error.fault,
-            detail=error.detail,
-            status=error.status,
-            attempts=call.attempts,
-            may_be_billed=call.may_be_billed,
-        )
-
-    async def _end_early(self, call: _Call) -> None:
-        """Leaves the right note of a call that was stopped or cancelled."""
-        if call.is_paid or call.pending is None:
+    async def _ended_without_reply(self, call: _Call, error: BaseException) -> None:
+        """Counts what became of a call, and leaves the right note of it in the ledger."""
+        fault = call.last_error
+        if isinstance(error, ProviderError):
+            fault = error
+            self.faults.add(error)
+            self.counts.failed += 1
+        elif call.attempts and not call.is_paid:
+            self.counts.failed += 1  # it was sent, and nothing came of it
+        if isinstance(error, ProviderError | BudgetSpentError | StoppedError):
+            error.attempts = call.attempts
+        if call.pending is None or call.is_paid:
             return  # what stores the reply ends the note as well
         if call.is_sending:
             # The attempt is cut off, and may have been paid.
-            call.reservation.write_off(call.worst_usd)
+            call.write_off()
             self.ledger.cut_off(call.pending)
-        elif call.last_error is not None:
-            await self._store_failure(call, call.last_error)
+        elif fault is None or not call.attempts:
+            await self.ledger.withdraw(call.pending)  # noted, and never sent
         else:
-            await self.ledger.withdraw(call.pending)
+            await self.ledger.fail(
+                call.pending,
+                fault=fault.fault,
+                detail=fault.detail,
+                status=fault.status,
+                attempts=call.attempts,
+                may_be_billed=call.may_be_billed,
+            )
 
 
 def _may_pass(error: BaseException) -> bool:
@@ -472,6 +438,16 @@ def _may_pass(error: BaseException) -> bool:
         and error.fault in TRANSIENT
         and not is_about_format(error)  # it would answer the same again
     )
+
+
+def _wait_before_retry(state: RetryCallState) -> float:
+    """What the endpoint asked for, or exponential growth, in seconds; with jitter either way."""
+    error = state.outcome.exception() if state.outcome else None
+    asked = error.retry_after_s if isinstance(error, ProviderError) else None
+    if asked:  # "0" is no advice: asking again at once would meet the same limit
+        return min(asked, RETRY_AFTER_MOST_S) + _jitter.uniform(0.0, 0.25)
+    ceiling = min(_BACKOFF_MOST_S, _BACKOFF_FIRST_S * 2 ** (state.attempt_number - 1))
+    return _jitter.uniform(ceiling / 2, ceiling)
 
 
 def _now() -> float:

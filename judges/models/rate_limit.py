@@ -26,6 +26,8 @@ _AHEAD_MOST_SHARE = 2
 """Of what may be in flight: a kill counts what is noted ahead as calls that may have been paid."""
 _RATE_OVER_S = 1.0
 """Longer than most pauses between answers that come in bursts, which would else seem to stop."""
+_EARLY_S = 1e-6
+"""Timers may go off a moment early: what is left then is no reason to wait again."""
 # Several calls in flight meet the same limit at once: one burst of 429s is one event.
 _ONE_CUT_WITHIN_S = 1.0
 
@@ -49,7 +51,7 @@ class TokenBucket:
     _updated: float | None = None
 
     def delay_for(self, amount: float, now: float) -> float:
-        """Seconds until `amount` may be taken; 0.0 takes it."""
+        """Seconds until `amount` may be taken."""
         per_second = self.per_minute / 60.0
         # A single request larger than a second's worth must still pass, when the bucket is full.
         capacity = max(per_second, 1.0)
@@ -57,29 +59,12 @@ class TokenBucket:
             self._level, self._updated = capacity, now
         self._level = min(capacity, self._level + (now - self._updated) * per_second)
         self._updated = now
-        need = min(amount, capacity)
-        if self._level >= need - 1e-9:
-            self._level -= amount  # may go below zero: the debt is waited out by the next ones
-            return 0.0
-        return (need - self._level) / per_second
+        lacking = min(amount, capacity) - self._level
+        return lacking / per_second if lacking > 1e-9 else 0.0
 
-    def correct(self, amount: float) -> None:
-        """Takes (or gives back) the difference between an estimate and what was used."""
+    def take(self, amount: float) -> None:
+        """Takes so much (below 0: gives it back); what is missing the next ones wait for."""
         self._level -= amount
-
-
-@dataclass(slots=True)
-class _Rate:
-    """How many come a second, of late: each counts for less the longer ago it came."""
-
-    per_second: float = 0.0
-    _counted: float = 0.0
-
-    def count(self, now: float) -> None:
-        """Counts one that comes now."""
-        faded = math.exp((self._counted - now) / _RATE_OVER_S)
-        self.per_second = self.per_second * faded + 1.0 / _RATE_OVER_S
-        self._counted = now
 
 
 class Limiter:
@@ -108,25 +93,20 @@ class Limiter:
         self.allowed = float(min(start, concurrency))
         self.is_probing = is_probing
         self.in_flight = 0
-        self._at_rates = 0
-        self.peak_in_flight = 0
-        self.throttled_times = 0
         self._slow_start = True
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()  # with their tokens
+        self._timer: asyncio.TimerHandle | None = None
         self._inside = 0
         self._outside: deque[asyncio.Future[None]] = deque()
-        self._rate = _Rate()
-        self._buckets = (
-            TokenBucket(rpm) if rpm else None,
-            TokenBucket(tpm) if tpm else None,
-        )
-        self._rate_lock = asyncio.Lock()
+        self._answers_a_second = 0.0  # of late: each counts for less the longer ago it came
+        self._answered_at = 0.0
+        self._requests = TokenBucket(rpm) if rpm else None
+        self._tokens = TokenBucket(tpm) if tpm else None
         self._not_before = 0.0
         self._hold_until = 0.0
         self._last_cut = float("-inf")
         self._closed: Callable[[], Exception] | None = None
         self._wake = asyncio.Event()
-        self._moved = asyncio.Event()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
 
     @property
@@ -152,15 +132,12 @@ class Limiter:
         if self._outside or self._inside >= self._room():
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._outside.append(future)
-            try:
-                await future  # entered in _let_in, on this one's behalf
-            except asyncio.CancelledError:
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    self.leave()
-                raise
+            await _granted(future, self.leave)
         else:
             self._inside += 1
-        return self._buckets == (None, None) and not self._pause_left()
+        if self._requests is not None or self._tokens is not None:
+            return False
+        return not self._not_before or self._not_before <= self._clock()
 
     def leave(self) -> None:
         """Lets the next one approach."""
@@ -170,32 +147,42 @@ class Limiter:
     async def acquire(self, tokens: float) -> None:
         """Waits for a place in flight, for the rates, and for a pause that a 429 asked for.
 
+        Args:
+            tokens: likely size of the call.
+
         Raises:
-            StoppedError: the run is stopping.
+            StoppedError: the run is stopping; or what else the backend was closed with.
         """
-        await self._place()
-        self._at_rates += 1
-        self._moved.set()
+        if self.try_acquire(tokens):
+            return
+        self.check()
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tokens, future))
+        self._admit()
         try:
-            await self._rates(tokens)
-        except BaseException:
-            self.release()
+            await _granted(future, self.release)
+        except asyncio.CancelledError:
+            self._admit()  # the next one may have less to wait for
             raise
-        finally:
-            self._at_rates -= 1
+
+    def try_acquire(self, tokens: float) -> bool:
+        """Takes a place if there is one just now and nobody was there before."""
+        return not self._waiting and self._enter(tokens) == 0.0
 
     def release(self) -> None:
         """Gives the place back."""
         self.in_flight -= 1
-        self._rate.count(self._clock())
-        self._moved.set()
+        now = self._clock()
+        faded = math.exp((self._answered_at - now) / _RATE_OVER_S)
+        self._answers_a_second = self._answers_a_second * faded + 1.0 / _RATE_OVER_S
+        self._answered_at = now
         self._admit()
 
     def succeeded(self, *, estimated_tokens: float, used_tokens: float | None) -> None:
         """An answer came: room for more, unless a server error was seen just now."""
         self.is_probing = False
-        if used_tokens is not None and self._buckets[1] is not None:
-            self._buckets[1].correct(used_tokens - estimated_tokens)
+        if used_tokens is not None and self._tokens is not None:
+            self._tokens.take(used_tokens - estimated_tokens)
         if self.allowed >= self.most or self._clock() < self._hold_until:
             return
         # Only a backend that is kept busy shows that it can take more. Where answers come in a
@@ -209,7 +196,6 @@ class Limiter:
     def throttled(self, retry_after_s: float | None) -> None:
         """A 429: fewer calls in flight, and nobody goes before the time it named."""
         now = self._clock()
-        self.throttled_times += 1
         self._slow_start = False
         if now - self._last_cut >= _ONE_CUT_WITHIN_S:
             self._last_cut = now
@@ -231,12 +217,11 @@ class Limiter:
         if self._closed is None or reason is StoppedError:
             self._closed = reason
         self._wake.set()
-        self._moved.set()
-        for queue in (self._waiting, self._outside):
-            while queue:
-                future = queue.popleft()
-                if not future.done():
-                    future.set_exception(reason())
+        for future in (*self._outside, *(waiting for _, waiting in self._waiting)):
+            if not future.done():
+                future.set_exception(reason())
+        self._outside.clear()
+        self._waiting.clear()
 
     def stop(self) -> None:
         """Closes the backend with `StoppedError`."""
@@ -256,34 +241,10 @@ class Limiter:
                 pass
         self.check()
 
-    async def _place(self) -> None:
-        self.check()
-        if not self._waiting and self.in_flight < int(self.allowed):
-            self._enter()
-            return
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        try:
-            await future  # the place is taken in _admit, on this one's behalf
-        except asyncio.CancelledError:
-            if future.done() and not future.cancelled() and future.exception() is None:
-                self.release()
-            raise
-
-    def _enter(self) -> None:
-        self.in_flight += 1
-        self.peak_in_flight = max(self.peak_in_flight, self.in_flight)
-
-    def _admit(self) -> None:
-        while self._waiting and self.in_flight < int(self.allowed):
-            future = self._waiting.popleft()
-            if not future.done():
-                self._enter()
-                future.set_result(None)
-
     def _room(self) -> int:
+        """How many may have approached and not left."""
         allowed = int(self.allowed)
-        ahead = min(int(AHEAD_S * self._rate.per_second), allowed // _AHEAD_MOST_SHARE)
+        ahead = min(int(AHEAD_S * self._answers_a_second), allowed // _AHEAD_MOST_SHARE)
         return allowed + max(_AHEAD_LEAST, ahead)
 
     def _let_in(self) -> None:
@@ -293,50 +254,54 @@ class Limiter:
                 self._inside += 1
                 future.set_result(None)
 
-    async def _rates(self, tokens: float) -> None:
-        if self._buckets == (None, None):
-            await self._until_clear()
-        else:
-            # The lock keeps the order of arrival: a large request is not starved by small ones.
-            async with self._rate_lock:
-                # Drawn only when nothing else is left to wait for: what many drew before a pause
-                # would leave all at once when it ends.
-                await self._until_clear()
-                while delay := self._draw(tokens):
-                    await self.pause(delay)
-                    await self._until_clear()
-        self.check()
+    def _admit(self) -> None:
+        """Gives places to those who wait for one, in order of arrival: no large call is starved."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiting:
+            tokens, future = self._waiting[0]
+            if not future.done():
+                delay = self._enter(tokens)
+                if delay:
+                    if delay < math.inf:
+                        loop = asyncio.get_running_loop()
+                        self._timer = loop.call_later(delay, self._admit)
+                    return
+                future.set_result(None)
+            self._waiting.popleft()
 
-    def _draw(self, tokens: float) -> float:
-        """Seconds until requests and tokens allow the call; 0.0 takes of both."""
-        now = self._clock()
-        taken: list[tuple[TokenBucket, float]] = []
-        for bucket, amount in zip(self._buckets, (1.0, tokens), strict=True):
-            if bucket is None:
-                continue
-            if delay := bucket.delay_for(amount, now):
-                for other, drawn in taken:
-                    other.correct(-drawn)
+    def _enter(self, tokens: float) -> float:
+        """Takes a place, or says in how many seconds to try again; 0.0 where it has taken one.
+
+        Infinite while all places are taken. Rates are drawn when nothing else is left to wait for:
+        what many drew before a pause would leave all at once when it ends.
+        """
+        if self._closed is not None or self.in_flight >= int(self.allowed):
+            return math.inf
+        if self._not_before and (left := self._not_before - self._clock()) > _EARLY_S:
+            return left
+        if self._requests is not None or self._tokens is not None:
+            now = self._clock()
+            drawn = [
+                (bucket, amount)
+                for bucket, amount in ((self._requests, 1.0), (self._tokens, tokens))
+                if bucket is not None
+            ]
+            delay = max(bucket.delay_for(amount, now) for bucket, amount in drawn)
+            if delay:
                 return delay
-            taken.append((bucket, amount))
+            for bucket, amount in drawn:
+                bucket.take(amount)
+        self.in_flight += 1
         return 0.0
 
-    async def _until_clear(self) -> None:
-        """Waits out a pause, and while more calls are sent than a 429 has left places.
 
-        Whoever waits here has a place already, of the time before that 429.
-        """
-        await self._until_allowed()
-        while self.in_flight - self._at_rates >= int(self.allowed) and self._closed is None:
-            self._moved.clear()
-            await self._moved.wait()
-            await self._until_allowed()
-
-    def _pause_left(self) -> float:
-        """Seconds until the time that a 429 named; 0.0 where it has come, or none was named."""
-        return max(0.0, self._not_before - self._clock()) if self._not_before else 0.0
-
-    async def _until_allowed(self) -> None:
-        # Timers may go off a nanosecond early: what is left then is no reason to sleep again.
-        while (wait := self._pause_left()) > 1e-6:
-            await self.pause(wait)
+async def _granted(future: asyncio.Future[None], give_back: Callable[[], None]) -> None:
+    """Waits for what somebody else grants; who is cancelled just then gives it back."""
+    try:
+        await future
+    except asyncio.CancelledError:
+        if future.done() and not future.cancelled() and future.exception() is None:
+            give_back()
+        raise

@@ -80,7 +80,6 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
     assert totals.spent_usd == pytest.approx(60.0)
     usage = totals.usage
     assert (usage.online.replies, usage.online.cost_usd) == (120, pytest.approx(60.0))
-    assert coordinator.peak_in_flight == {"scripted/judge": 4}
     assert coordinator.given_up == 0
 
 
@@ -361,7 +360,8 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         for key, reply in panel.ledger.lookup([key for key in keys if key]).items():
             driver.brought(key, reply, None, None)
         worker = Worker(
-            replace(plan_of(panel.spec, cap=None), unclaimed=driver.unclaimed), coordinator
+            replace(plan_of(panel.spec, cap=None), unclaimed=frozenset(driver.unclaimed)),
+            coordinator,
         )
         (shard,) = cut(rows, size=3, is_repeated=lambda item: False)
         await worker.score(shard)

@@ -127,7 +127,7 @@ class _LedgerOnlyClient(Client):
         super().__init__(client.ledger, budget=client.budget)
         self.counts = client.counts
         self.usage = client.usage
-        self._brought = client._brought
+        self.unclaimed = client.unclaimed
         self._outer = client
         self._leftovers = leftovers
 

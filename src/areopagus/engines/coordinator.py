@@ -39,31 +39,6 @@ class Limits:
     tpm: float | None
 
 
-class _CoordinatorLimiter(Limiter):
-    """A limiter that can also be asked without waiting."""
-
-    def try_acquire(self, tokens: float) -> bool:
-        """Takes a place if there is one just now and nobody was there before."""
-        now = self._clock()
-        if (
-            self._closed is not None
-            or self._waiting
-            or self._rate_lock.locked()
-            or self.in_flight >= int(self.allowed)
-            or now < self._not_before
-        ):
-            return False
-        requests, amounts = self._buckets
-        if requests is not None and requests.delay_for(1.0, now):
-            return False
-        if amounts is not None and amounts.delay_for(tokens, now):
-            if requests is not None:
-                requests.correct(-1.0)
-            return False
-        self._enter()
-        return True
-
-
 @dataclass(slots=True)
 class _Node:
     """What is known of one worker process."""
@@ -85,7 +60,7 @@ class Coordinator:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limiters = {
-            name: _CoordinatorLimiter(concurrency=item.concurrency, rpm=item.rpm, tpm=item.tpm)
+            name: Limiter(concurrency=item.concurrency, rpm=item.rpm, tpm=item.tpm)
             for name, item in limits.items()
         }
         self._budget = Budget(cap=cap)
@@ -169,11 +144,6 @@ class Coordinator:
         self._give_up_silent()
         budget = self._budget
         return replace(self._told, spent_usd=budget.spent, possibly_spent_usd=budget.possibly_spent)
-
-    @property
-    def peak_in_flight(self) -> dict[str, int]:
-        """Backend to the most calls that were in flight at once."""
-        return {name: item.peak_in_flight for name, item in self._limiters.items()}
 
     async def stop(self) -> None:
         """No further call is let through."""

@@ -157,7 +157,8 @@ class RayEngine:
         self._refuse_file_elsewhere(panel)
         cluster = await self._join()
         # What the client spent before, in batches say, is no longer there for the nodes.
-        plan = replace(plan_of(panel, cap=client.budget.left), unclaimed=client.unclaimed)
+        plan = plan_of(panel, cap=client.budget.left)
+        plan = replace(plan, unclaimed=frozenset(client.unclaimed))
         coordinator = self._new_coordinator(cluster, panel, plan)
         run = _Run(plan, cluster.ray.put(plan), coordinator)
         watching = asyncio.create_task(self._watch(cluster, run, client))

@@ -197,7 +197,7 @@ class Worker:
             node=f"{os.uname().nodename if hasattr(os, 'uname') else 'node'}-{uuid.uuid4().hex}",
             cap=plan.cap,
         )
-        self.client.expect(plan.unclaimed)
+        self.client.unclaimed.update(plan.unclaimed)
 
     async def faults(self) -> tuple[list[InputFault], dict[str, list[InputFault]]]:
         """What is wrong with the settings, and by backend what keeps it from being asked here."""

@@ -30,7 +30,7 @@ async def test_no_more_calls_are_in_flight_than_allowed() -> None:
     assert not fourth.done()
     limiter.release()
     await asyncio.wait_for(fourth, 1)
-    assert (limiter.in_flight, limiter.peak_in_flight) == (3, 3)
+    assert limiter.in_flight == 3
 
 
 async def test_places_are_given_in_the_order_of_arrival() -> None:
@@ -126,11 +126,9 @@ async def test_a_named_time_to_wait_holds_everybody_back() -> None:
 def test_a_rate_a_minute_is_kept_over_a_minute_and_smoothed_over_seconds() -> None:
     bucket, now, taken = TokenBucket(120.0), 0.0, []
     while now < 60:
-        delay = bucket.delay_for(1.0, now)
-        if delay:
-            now += delay
-        else:
-            taken.append(now)
+        now += bucket.delay_for(1.0, now)
+        bucket.take(1.0)
+        taken.append(now)
     assert 119 <= len(taken) <= 122
     assert max(sum(t <= u < t + 1 for u in taken) for t in taken) <= 4
 
@@ -138,6 +136,7 @@ def test_a_rate_a_minute_is_kept_over_a_minute_and_smoothed_over_seconds() -> No
 def test_an_amount_larger_than_the_bucket_passes_and_its_debt_is_waited_out() -> None:
     bucket = TokenBucket(600.0)  # ten a second
     assert bucket.delay_for(100.0, 0.0) == 0.0
+    bucket.take(100.0)
     assert bucket.delay_for(1.0, 0.0) == pytest.approx(9.1)
     assert bucket.delay_for(1.0, 9.2) == 0.0
 
@@ -145,7 +144,8 @@ def test_an_amount_larger_than_the_bucket_passes_and_its_debt_is_waited_out() ->
 def test_an_estimate_is_corrected_by_what_was_used() -> None:
     bucket = TokenBucket(6000.0)
     assert bucket.delay_for(100.0, 0.0) == 0.0
-    bucket.correct(100.0)  # twice as many as estimated
+    bucket.take(100.0)
+    bucket.take(100.0)  # it was twice as many as estimated
     assert bucket.delay_for(1.0, 0.0) == pytest.approx(1.01)
 
 
@@ -407,10 +407,10 @@ def test_a_call_held_back_after_a_429_can_be_cancelled_and_stopped(
         await asyncio.sleep(1)
         calls[0].cancel()
         await asyncio.sleep(1)
-        assert (limiter.in_flight, sum(call.done() for call in calls)) == (7, 1)
+        assert (limiter.in_flight, sum(call.done() for call in calls)) == (2, 1)
         limiter.release()
         await asyncio.sleep(1)
-        assert (limiter.in_flight, sum(call.done() for call in calls)) == (6, 2)
+        assert (limiter.in_flight, sum(call.done() for call in calls)) == (2, 2)
         limiter.stop()
         ends = await asyncio.gather(*calls[2:], return_exceptions=True)
         assert [type(end) for end in ends] == [StoppedError] * 4
@@ -426,9 +426,29 @@ def test_a_request_is_not_drawn_while_its_tokens_are_waited_for() -> None:
         second = asyncio.create_task(limiter.acquire(1))
         await asyncio.sleep(1.5)
         second.cancel()
-        requests = limiter._buckets[0]
+        requests = limiter._requests
         assert requests is not None
         assert requests.delay_for(1.0, asyncio.get_running_loop().time()) == 0.0
+
+    in_simulated_time(run())
+
+
+@pytest.mark.parametrize(("gives_up", "waited"), [(False, 10.1), (True, 9.1)])
+def test_a_large_call_goes_before_small_ones_that_came_later_unless_it_gives_up(
+    gives_up: bool, waited: float
+) -> None:
+    async def run() -> None:
+        limiter = Limiter(concurrency=8, tpm=600)  # ten a second
+        await limiter.acquire(100)
+        started = asyncio.get_running_loop().time()
+        large = asyncio.create_task(limiter.acquire(10))
+        small = asyncio.create_task(limiter.acquire(1))
+        await asyncio.sleep(5)
+        if gives_up:
+            large.cancel()
+        await small
+        assert large.done()
+        assert asyncio.get_running_loop().time() - started == pytest.approx(waited, abs=0.01)
 
     in_simulated_time(run())
 
