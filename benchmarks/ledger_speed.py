@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply, Usage
 
 REPLY = Reply(
@@ -41,8 +41,7 @@ async def store(ledger: Ledger, name: str, calls: int, at_once: int) -> None:
             on_their_way += 1
             await asyncio.sleep(0)  # the call
             on_their_way -= 1
-            record = CallRecord(key, "model", "", "judge", REQUEST, REPLY)
-            storing = ledger.finish(pending_call, record)
+            storing = ledger.finish(pending_call, REPLY, purpose="judge", request=REQUEST)
             if not on_their_way:
                 ledger.hurry()  # as the client says it
             await storing

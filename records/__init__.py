@@ -1,6 +1,6 @@
 """Typed records, readers and writers of files, and the ledger of calls."""
 
-from .ledger import CallRecord, Ledger, PendingCall
+from .ledger import Ledger, PendingCall
 from .readers.responses import PromptSource, ResponseSource
 from .run_folder import RunFolder, read_run_file
 from .types import (
@@ -23,7 +23,6 @@ __all__ = [
     "OVERALL",
     "SCORE_MODES",
     "STATUSES",
-    "CallRecord",
     "Judgment",
     "Ledger",
     "Mode",

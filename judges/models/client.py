@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...errors import ProviderError
-from ...records.ledger import CallRecord, Ledger, PendingCall
+from ...records.ledger import Ledger, PendingCall
 from ...records.types import Reply
 from .backend import Backend
 from .budget import Budget, BudgetReservation, BudgetSpentError, reserve_usd, worst_usd
@@ -300,15 +300,13 @@ class Client:
                 reply = await self._send_once(call, pending)
             finally:
                 limiter.release()
-            record = CallRecord(
-                call.key,
-                call.backend.spec.name,
-                asked.endpoint,
-                asked.purpose,
-                asked.description(),
+            storing = self.ledger.finish(
+                pending,
                 reply,
+                purpose=asked.purpose,
+                request=asked.description(),
+                endpoint=asked.endpoint,
             )
-            storing = self.ledger.finish(pending, record)
         finally:
             # Not before: whoever is let in now is noted by the commit that stores this answer or a
             # later one, so that a kill never finds more notes without an answer than are let in.
@@ -422,12 +420,7 @@ class Client:
             await self.ledger.withdraw(call.pending)  # noted, and never sent
         else:
             await self.ledger.fail(
-                call.pending,
-                fault=fault.fault,
-                detail=fault.detail,
-                status=fault.status,
-                attempts=call.attempts,
-                may_be_billed=call.may_be_billed,
+                call.pending, fault, attempts=call.attempts, may_be_billed=call.may_be_billed
             )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, InputFault, StoreError
-from ..types import Reply
 from .ledger import open_store
 from .store import Store
 
@@ -32,23 +32,17 @@ class StoredCall:
     """One paid call, as the ledger lists it.
 
     Attributes:
-        key, backend, endpoint, purpose: as in `CallRecord`.
+        key, backend, purpose: of the call.
         created_at: seconds since the epoch.
-        input_tokens, output_tokens, cost_usd: None where unknown.
-        finish_reason, answered_by: as the endpoint gave them.
+        cost_usd: None where unknown.
         text: the reply's text; None where the stored reply cannot be read any more.
     """
 
     key: str
     backend: str
-    endpoint: str
     purpose: str
     created_at: float
-    input_tokens: int | None
-    output_tokens: int | None
     cost_usd: float | None
-    finish_reason: str | None
-    answered_by: str | None
     text: str | None
 
 
@@ -101,14 +95,15 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
-    with _opened(location) as store:
+    with closing(open_store(location, read_only=True)) as store:
         rows = store.rows(
-            "SELECT key, backend, endpoint, purpose, created_at, input_tokens, output_tokens,"
-            " cost_usd, finish_reason, answered_by FROM calls ORDER BY id DESC LIMIT :most",
+            "SELECT key, backend, purpose, created_at, cost_usd FROM calls"
+            " ORDER BY id DESC LIMIT :most",
             most=limit,
         )
         replies, _ = store.replies([row[0] for row in rows])
-    return [StoredCall(*(*row, _text(replies.get(row[0])))) for row in rows]
+    texts = {key: reply.text or "" for key, reply in replies.items()}
+    return [StoredCall(*(*row, texts.get(row[0]))) for row in rows]
 
 
 def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
@@ -123,7 +118,7 @@ def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
     wanted = prefix.lower()
     if not wanted or not set(wanted) <= set("0123456789abcdef"):
         raise InputError([InputFault(prefix, "must be the first hex digits of a key")])
-    with _opened(location) as store:
+    with closing(open_store(location, read_only=True)) as store:
         rows = store.rows(
             f"SELECT {', '.join(_CALL_COLUMNS)}, request FROM calls"  # noqa: S608
             " WHERE key >= :first AND key < :beyond ORDER BY key LIMIT 2",
@@ -150,7 +145,7 @@ def ledger_stats(location: str | Path | None) -> LedgerStats:
     Raises:
         StoreError: there is no ledger, or it cannot be read.
     """
-    with _opened(location) as store:
+    with closing(open_store(location, read_only=True)) as store:
         totals = store.rows(
             "SELECT backend, count(*), count(*) FILTER (WHERE purpose = 'repair'),"
             " coalesce(sum(input_tokens), 0), coalesce(sum(output_tokens), 0),"
@@ -166,8 +161,8 @@ def ledger_stats(location: str | Path | None) -> LedgerStats:
     return LedgerStats(
         store.place,
         size,
-        tuple(_totals(row) for row in totals),
-        tuple((backend, fault, number) for backend, fault, number in failures),
+        tuple(BackendTotals(*_plain(row)) for row in totals),
+        tuple(tuple(row) for row in failures),
         abandoned,
     )
 
@@ -221,7 +216,7 @@ def prune(
     calls = f"FROM calls WHERE created_at < :newest AND {chosen}"
     failed = f"FROM failures WHERE failed_at < :newest AND {chosen}"
     values = {"newest": newest, "backend": backend}
-    with _opened(location) as store:
+    with closing(open_store(location, read_only=True)) as store:
         ((number, cost, unknown),) = store.rows(
             "SELECT count(*), coalesce(sum(cost_usd), 0.0),"
             f" count(*) FILTER (WHERE cost_usd IS NULL) {calls}",
@@ -231,7 +226,7 @@ def prune(
     found = Pruning(0, 0.0, 0, lost) if failures_only else Pruning(number, cost, unknown, lost)
     if not dry_run:
         kinds = [failed] if failures_only else [calls, failed]
-        with _opened(location, read_only=False) as store:
+        with closing(open_store(location, read_only=False)) as store:
             store.transaction(lambda: [store.rows(f"DELETE {kind}", **values) for kind in kinds])
             store.give_back_space()
     return found
@@ -250,30 +245,6 @@ def _description(store: Store, request: str) -> str:
     return str(text)
 
 
-def _text(reply: Reply | None) -> str | None:
-    return None if reply is None else reply.text or ""
-
-
-def _totals(row: Sequence[Any]) -> BackendTotals:
-    backend, calls, repairs, tokens_in, tokens_out, cost, unknown, duplicates, repeats = row
-    # PostgreSQL sums whole numbers without a limit, and says so with a type of its own.
-    return BackendTotals(
-        backend=backend,
-        calls=calls,
-        repairs=repairs,
-        input_tokens=int(tokens_in),
-        output_tokens=int(tokens_out),
-        cost_usd=float(cost),
-        unknown_price=unknown,
-        duplicates=int(duplicates),
-        repeats=int(repeats),
-    )
-
-
-@contextmanager
-def _opened(location: str | Path | None, *, read_only: bool = True) -> Iterator[Store]:
-    store = open_store(location, read_only=read_only)
-    try:
-        yield store
-    finally:
-        store.close()
+def _plain(row: Sequence[Any]) -> list[Any]:
+    """PostgreSQL sums whole numbers without a limit, and says so with a type of its own."""
+    return [int(value) if isinstance(value, Decimal) else value for value in row]

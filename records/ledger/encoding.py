@@ -78,5 +78,7 @@ def _name_of(text: str) -> str:
 
 
 def plain_text(text: str) -> str:
-    r"""The text as a database takes it: lone surrogates written out as \udXXX."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+    r"""The text as a database takes it: lone surrogates written out as \udXXX, NUL as \x00."""
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text.replace("\x00", "\\x00")

@@ -13,43 +13,24 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
-from ...errors import InputError, InputFault, StoreError
+from ...errors import InputError, InputFault, ProviderError, StoreError
 from ..types import Reply
 from .encoding import checksum, encode_reply, encode_request, plain_text
-from .lookups import GatheredLookups
 from .store import SESSION_SHIFT, Store, opened_before_fork
 from .writer import LedgerWriter
 
 log = logging.getLogger("areopagus.ledger")
 
-__all__ = ["CallRecord", "Ledger", "PendingCall", "default_path"]
+__all__ = ["Ledger", "PendingCall", "default_path"]
 
-
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """A paid call: its reply, and what is kept of the request (never its texts, never a key).
-
-    Attributes:
-        key: SHA-256 (hex) of the canonical request.
-        backend: the backend's name.
-        endpoint: its address, "" for the provider's own.
-        purpose: judge, repair or respond.
-        request: parameters, hashes and labels of the request, JSON-like.
-        reply: what came back.
-    """
-
-    key: str
-    backend: str
-    endpoint: str
-    purpose: str
-    request: Mapping[str, Any]
-    reply: Reply
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +39,8 @@ class PendingCall:
 
     Attributes:
         id: number of the note.
-        key, backend: what is being sent to whom.
+        key: SHA-256 (hex) of the canonical request.
+        backend: the backend's name.
         abandoned: earlier notes on this key, of calls that a kill cut off, or that were given up,
             before an outcome was stored.
     """
@@ -105,6 +87,59 @@ def open_store(location: str | Path | None, *, read_only: bool) -> Store:
     return SqliteStore(path, read_only=read_only)
 
 
+class GatheredLookups(Generic[Found]):
+    """Answers whoever asks for a key, with one statement for all that ask together.
+
+    The thirty judges of a response ask in one round of the event loop. Where the ledger is on a
+    server, a statement travels there and back: it is sent from a thread, so that the loop goes on,
+    and whoever asks meanwhile shares the next one.
+    """
+
+    def __init__(
+        self, look: Callable[[Sequence[str]], Mapping[str, Found]], *, aside: bool
+    ) -> None:
+        """Keeps what it needs.
+
+        Args:
+            look: what is stored of some keys; may raise StoreError.
+            aside: whether `look` is to run in a thread.
+        """
+        self._look = look
+        self._aside = aside
+        self._gathering: dict[
+            asyncio.AbstractEventLoop, tuple[list[str], asyncio.Task[Mapping[str, Found]]]
+        ] = {}
+        self._one_at_a_time: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+
+    async def find(self, key: str) -> Found | None:
+        """What is stored of a key, or None.
+
+        Raises:
+            StoreError: the ledger cannot be read.
+        """
+        loop = asyncio.get_running_loop()
+        if loop not in self._gathering:
+            keys: list[str] = []
+            self._gathering[loop] = keys, loop.create_task(self._look_all_up(loop, keys))
+        keys, looking = self._gathering[loop]
+        keys.append(key)
+        # One who is cancelled leaves the others their answer.
+        return (await asyncio.shield(looking)).get(key)
+
+    async def _look_all_up(
+        self, loop: asyncio.AbstractEventLoop, keys: list[str]
+    ) -> Mapping[str, Found]:
+        """Runs a round after the first asker, when all of that round have joined."""
+        if not self._aside:
+            del self._gathering[loop]
+            return self._look(list(dict.fromkeys(keys)))
+        async with self._one_at_a_time.setdefault(loop, asyncio.Lock()):
+            del self._gathering[loop]
+            return await loop.run_in_executor(None, self._look, list(dict.fromkeys(keys)))
+
+
 class Ledger:
     """An open ledger; `with Ledger.open() as ledger`.
 
@@ -142,29 +177,18 @@ class Ledger:
             InputError: an address with faults, or of something else than PostgreSQL.
             StoreError: it cannot be opened, or is no ledger of this version.
         """
-        # The one that writes comes first: it makes the ledger where there is none.
-        writer = None if read_only else LedgerWriter(open_store(location, read_only=False))
-        try:
+        with ExitStack() as opened:
+            writer = None
+            if not read_only:  # it comes first: it makes the ledger where there is none
+                writer = LedgerWriter(open_store(location, read_only=False))
+                opened.callback(writer.close)
             reader = open_store(location, read_only=True)
-            try:
-                found = reader.rows("SELECT value FROM meta WHERE name = 'secret'")
-                if not found:
-                    raise StoreError(
-                        f"{reader.place}: this ledger is damaged (its secret is missing)"
-                    )
-            except BaseException:
-                reader.close()
-                raise
-        except BaseException:
-            if writer is not None:
-                writer.close()
-            raise
+            opened.callback(reader.close)
+            found = reader.rows("SELECT value FROM meta WHERE name = 'secret'")
+            if not found:
+                raise StoreError(f"{reader.place}: this ledger is damaged (its secret is missing)")
+            opened.pop_all()
         return cls(reader, writer, bytes(found[0][0]))
-
-    @property
-    def read_only(self) -> bool:
-        """Whether nothing can be stored through this object."""
-        return self._writer is None
 
     @property
     def is_parents(self) -> bool:
@@ -183,11 +207,17 @@ class Ledger:
         Raises:
             StoreError: the ledger cannot be read.
         """
-        self._refuse_if_parents()
-        with self._reading:
-            found, unreadable = self._reader.replies(keys)
+        with self._read() as store:
+            found, unreadable = store.replies(keys)
         for key, why in unreadable.items():
-            self._tell_unreadable(key, why)
+            if key not in self._unreadable:
+                self._unreadable.add(key)
+                log.warning(
+                    "%s: the stored reply of call %s cannot be read (%s); it counts as not stored",
+                    self.place,
+                    key[:12],
+                    why,
+                )
         return found
 
     async def find(self, key: str) -> Reply | None:
@@ -199,13 +229,8 @@ class Ledger:
         return await self._lookups.find(key)
 
     async def find_all(self, keys: Sequence[str]) -> dict[str, Reply]:
-        """As `lookup`, from an event loop, which goes on while a server is asked.
-
-        Raises:
-            StoreError: the ledger cannot be read.
-        """
-        found = await asyncio.gather(*map(self.find, keys))
-        return {key: reply for key, reply in zip(keys, found, strict=True) if reply is not None}
+        """As `lookup`, from an event loop, which goes on while the ledger is asked."""
+        return await asyncio.to_thread(self.lookup, keys)
 
     async def in_flight(self, key: str) -> bool:
         """Whether a call is in flight in a session that lives, this one or another.
@@ -250,9 +275,14 @@ class Ledger:
         number = (writer.session << SESSION_SHIFT) | next(self._numbers)
         if self._in_flight.setdefault(key, number) != number and is_claim:
             return None
-        row = (number, key, plain_text(backend), time.time(), is_claim)
+        note = {
+            "id": number,
+            "key": key,
+            "backend": plain_text(backend),
+            "begun_at": time.time(),
+        }
         try:
-            abandoned = await writer.write("begin", row, soon=soon)
+            abandoned = await writer.write("begin", (note, is_claim), soon=soon)
         except BaseException as error:
             self._ended(key)
             if isinstance(error, asyncio.CancelledError):
@@ -278,7 +308,15 @@ class Ledger:
         """What was handed over and not stored yet is wanted now."""
         self._writable().hurry()
 
-    def finish(self, pending_call: PendingCall, record: CallRecord) -> Awaitable[None]:
+    def finish(
+        self,
+        pending_call: PendingCall,
+        reply: Reply,
+        *,
+        purpose: str,
+        request: Mapping[str, Any],
+        endpoint: str = "",
+    ) -> Awaitable[None]:
         """Stores the reply and ends the note, in one transaction.
 
         It is handed over at once: a note that begins after this call is never stored before it.
@@ -289,57 +327,65 @@ class Ledger:
 
         Args:
             pending_call: the note of the call.
-            record: what was asked and what came back.
+            reply: what came back.
+            purpose: judge, repair, respond and so on.
+            request: what is kept of it: parameters, hashes and labels, JSON-like; never its texts,
+                never the key of an account.
+            endpoint: the backend's address, "" for the provider's own.
 
         Raises:
             StoreError: it could not be stored; at once, or when it is awaited.
         """
-        reply, usage = record.reply, record.reply.usage
-        row = (
-            record.key,
-            plain_text(record.backend),
-            plain_text(record.endpoint),
-            record.purpose,
-            pending_call.id >> SESSION_SHIFT,
-            reply.created_at or time.time(),
-            _countable(usage.input_tokens),
-            _countable(usage.output_tokens),
-            reply.cost_usd,
-            _plain(reply.finish_reason),
-            _plain(reply.answered_by),
-            pending_call.repeats,
-            self._described(record.request),
-            stored := encode_reply(reply),
-            checksum(record.key, stored),
-        )
+        usage, stored = reply.usage, encode_reply(reply)
+        row = {
+            "key": pending_call.key,
+            "backend": plain_text(pending_call.backend),
+            "endpoint": plain_text(endpoint),
+            "purpose": purpose,
+            "session": pending_call.id >> SESSION_SHIFT,
+            "created_at": reply.created_at or time.time(),
+            "input_tokens": _countable(usage.input_tokens),
+            "output_tokens": _countable(usage.output_tokens),
+            "cost_usd": reply.cost_usd,
+            "finish_reason": reply.finish_reason and plain_text(reply.finish_reason),
+            "answered_by": reply.answered_by and plain_text(reply.answered_by),
+            "repeats": pending_call.repeats,
+            "request": self._described(request),
+            "reply": stored,
+            "checksum": checksum(pending_call.key, stored),
+        }
         return self._end("finish", pending_call, (row, [pending_call.id, *pending_call.abandoned]))
 
     async def fail(
         self,
         pending_call: PendingCall,
+        error: ProviderError,
         *,
-        fault: str,
-        detail: str,
-        status: int | None,
         attempts: int,
         may_be_billed: bool,
     ) -> None:
         """Stores that the call brought no reply, and ends the note.
 
+        Args:
+            pending_call: the note of the call.
+            error: of the last attempt.
+            attempts: how many were made.
+            may_be_billed: whether one of them may have been paid.
+
         Raises:
             StoreError: it could not be stored.
         """
-        row = (
-            pending_call.key,
-            plain_text(pending_call.backend),
-            pending_call.id >> SESSION_SHIFT,
-            time.time(),
-            fault,
-            plain_text(detail),
-            status,
-            attempts,
-            int(may_be_billed),
-        )
+        row = {
+            "key": pending_call.key,
+            "backend": plain_text(pending_call.backend),
+            "session": pending_call.id >> SESSION_SHIFT,
+            "failed_at": time.time(),
+            "fault": error.fault,
+            "detail": plain_text(error.detail),
+            "status": error.status,
+            "attempts": attempts,
+            "may_be_billed": int(may_be_billed),
+        }
         await self._end("fail", pending_call, (row, [pending_call.id]))
 
     async def withdraw(self, pending_call: PendingCall) -> None:
@@ -354,9 +400,8 @@ class Ledger:
         Raises:
             StoreError: the ledger cannot be read.
         """
-        self._refuse_if_parents()
-        with self._reading:
-            found = self._reader.rows(
+        with self._read() as store:
+            found = store.rows(
                 "SELECT rung FROM capabilities WHERE backend = :backend", backend=backend
             )
         return str(found[0][0]) if found else None
@@ -375,13 +420,13 @@ class Ledger:
         Raises:
             StoreError: it could not be stored.
         """
-        await self._writable().write("capability", (backend, rung, time.time()), soon=True)
+        row = {"backend": backend, "rung": rung, "learned_at": time.time()}
+        await self._writable().write("capability", row, soon=True)
 
     def abandoned(self) -> int:
         """Calls that were in flight when their process was killed, and are not answered since."""
-        self._refuse_if_parents()
-        with self._reading:
-            return self._reader.abandoned()
+        with self._read() as store:
+            return store.abandoned()
 
     def close(self) -> None:
         """Writes what is pending and closes the ledger; a second time does nothing."""
@@ -396,19 +441,14 @@ class Ledger:
     def __enter__(self) -> Ledger:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _described(self, request: Mapping[str, Any]) -> str:
         """The name of a request's description, which the ledger holds once for all its calls."""
         name, text = encode_request(request)
         if name not in self._descriptions:
-            self._writable().post("describe", (name, text))
+            self._writable().post("describe", {"name": name, "description": text})
             self._descriptions.add(name)  # not before: nobody may refer to it earlier
         return name
 
@@ -421,22 +461,17 @@ class Ledger:
         self._in_flight.pop(key, None)
 
     def _noted(self, keys: Sequence[str]) -> dict[str, bool]:
-        self._refuse_if_parents()
-        with self._reading:
-            rows = self._reader.rows_among("SELECT id, key FROM intents WHERE key", keys)
-            dead = self._reader.dead([number for number, _ in rows])
+        with self._read() as store:
+            rows = store.rows_among("SELECT id, key FROM intents WHERE key", keys)
+            dead = store.dead([number for number, _ in rows])
         return {key: True for number, key in rows if number not in dead}
 
-    def _tell_unreadable(self, key: str, why: str) -> None:
-        if key in self._unreadable:
-            return
-        self._unreadable.add(key)
-        log.warning(
-            "%s: the stored reply of call %s cannot be read (%s); it counts as not stored",
-            self.place,
-            key[:12],
-            why,
-        )
+    @contextmanager
+    def _read(self) -> Iterator[Store]:
+        """The store to look into, for one thread at a time."""
+        self._refuse_if_parents()
+        with self._reading:
+            yield self._reader
 
     def _refuse_if_parents(self) -> None:
         if self.is_parents:
@@ -452,7 +487,3 @@ class Ledger:
 def _countable(count: int | None) -> int | None:
     """A count that the column holds; an endpoint can claim any."""
     return count if count is None or abs(count) < 2**63 else None
-
-
-def _plain(text: str | None) -> str | None:
-    return None if text is None else plain_text(text)

@@ -30,12 +30,12 @@ from typing import Any
 from ...errors import StoreError
 from .address import PostgresAddress
 from .session import this_process
-from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Store
+from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Row, Store
 
 OPERATION_TIMEOUT_S = 60.0
 """After this silence a server counts as gone."""
 _LOCK_TIMEOUT = "45s"
-_MOST_ROWS, _MOST_BYTES = 256, 8_000_000
+_MOST_ROWS = 32
 # 57014: a statement that was cancelled, a COMMIT perhaps. In what state that leaves the transaction
 # need not be known: as after 25P03 and 25P04 (its time was over), a new connection does it again.
 _GONE = ("08", "25P03", "25P04", "53300", "57014", "57P")
@@ -233,41 +233,27 @@ def _insertion(table: str, columns: tuple[str, ...], tail: str) -> str:
     )
 
 
-def _without_repeats(rows: Sequence[Sequence[Any]]) -> list[list[Sequence[Any]]]:
-    """The rows in groups in which no key occurs twice: one statement may not meet a row twice."""
-    groups: list[list[Sequence[Any]]] = []
-    times: dict[Any, int] = {}
-    for row in rows:
-        turn = times.get(row[0], 0)
-        times[row[0]] = turn + 1
-        if turn == len(groups):
-            groups.append([])
-        groups[turn].append(row)
-    return groups
+def _without_repeats(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows in groups in which no key occurs twice: one statement may not meet a row twice.
 
-
-def _in_parts(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    parts: list[str] = []
-    waiting: list[str] = []
-    size = 0
+    A group is no larger than a statement that stays far from the server's limit of 1 GB.
+    """
+    groups: list[dict[Any, Row]] = []
     for row in rows:
-        document = json.dumps({name: _plain(v) for name, v in zip(columns, row, strict=True)})
-        if waiting and (len(waiting) >= _MOST_ROWS or size + len(document) > _MOST_BYTES):
-            parts.append(f"[{','.join(waiting)}]")
-            waiting, size = [], 0
-        waiting.append(document)
-        size += len(document)
-    if waiting:
-        parts.append(f"[{','.join(waiting)}]")
-    return parts
+        key = next(iter(row.values()))
+        for group in groups:
+            if key not in group and len(group) < _MOST_ROWS:
+                break
+        else:
+            groups.append(group := {})
+        group[key] = row
+    return [list(group.values()) for group in groups]
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON has it and PostgreSQL takes it, which has no NUL in a text."""
+    """The value as JSON has it and PostgreSQL takes it."""
     if isinstance(value, bytes):
         return f"\\x{value.hex()}"
-    if isinstance(value, str):
-        return value.replace("\x00", "\\x00")
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
@@ -330,17 +316,16 @@ class PostgresStore(Store):
 
         return self._patiently(commit)
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
-        """Inserts the rows, a few hundred a statement, as one JSON document each.
+    def insert(self, table: str, rows: Sequence[Row], *, tail: str = "") -> None:
+        """Inserts the rows, many a statement, as one JSON document each.
 
         The driver takes longer for each parameter than the server for a document of them.
         """
-        statement = _insertion(table, tuple(columns), tail)
-        for group in _without_repeats(rows) if tail else [list(rows)]:
-            for documents in _in_parts(columns, group):
-                self._link.run(statement, documents=documents)
+        for group in _without_repeats(rows):
+            documents = json.dumps(
+                [{name: _plain(value) for name, value in row.items()} for row in group]
+            )
+            self._link.run(_insertion(table, tuple(group[0]), tail), documents=documents)
 
     def array(self, values: Sequence[Any]) -> str:
         """The values as PostgreSQL writes an array; the driver's own looks at every character."""

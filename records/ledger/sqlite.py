@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 from ...errors import StoreError
 from .session import Process, is_dead, this_process
-from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Store, opened_before_fork
+from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Row, Store, opened_before_fork
 
 APPLICATION_ID = 0x41524550  # "AREP"
 LOCK_TIMEOUT_S = 60.0
@@ -105,9 +105,7 @@ class SqliteStore(Store):
                 raise
         return outcome
 
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
+    def insert(self, table: str, rows: Sequence[Row], *, tail: str = "") -> None:
         """Inserts the rows in as few statements as possible.
 
         The sqlite3 module gives up the interpreter's lock at every step of a statement, and beside
@@ -120,8 +118,8 @@ class SqliteStore(Store):
                 size = min(64, 1 << ((len(rows) - start).bit_length() - 1))
                 part = rows[start : start + size]
                 self._connection.execute(
-                    _insertion(table, tuple(columns), size, tail),
-                    [value for row in part for value in row],
+                    _insertion(table, tuple(part[0]), size, tail),
+                    [value for row in part for value in row.values()],
                 )
                 start += size
 

@@ -42,6 +42,8 @@ from ..types import Reply
 from .encoding import decode_reply
 
 Outcome = TypeVar("Outcome")
+Row = Mapping[str, Any]
+"""Values by column."""
 
 SCHEMA_VERSION = 3
 """Of the tables. Since version 2 what requests have in common has a table of its own; since version
@@ -132,10 +134,8 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def insert(
-        self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, tail: str = ""
-    ) -> None:
-        """Inserts the rows; `tail` is the conflict clause, on the first column."""
+    def insert(self, table: str, rows: Sequence[Row], *, tail: str = "") -> None:
+        """Inserts rows of the same columns; `tail` is the conflict clause, on the first one."""
 
     @abstractmethod
     def array(self, values: Sequence[Any]) -> str:
@@ -204,11 +204,14 @@ class Store(ABC):
         found = self.rows("SELECT id FROM intents WHERE key NOT IN (SELECT key FROM calls)")
         return len(self.dead([number for (number,) in found]))
 
-    def write(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any]]:
-        """Writes rows in one transaction; a result for each row, by kind.
+    def write(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[Any] | None]:
+        """Writes rows in one transaction.
 
         Args:
             batch: rows by kind, which is a name of `KINDS`.
+
+        Returns:
+            By kind a result for each row, or None.
         """
         return self.transaction(
             lambda: {kind: KINDS[kind](self, batch[kind]) for kind in KINDS if kind in batch}
@@ -247,27 +250,26 @@ class Store(ABC):
             )
 
 
-def _describe(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
-    # In one order, so that writers who describe the same at once do not wait for each other.
-    columns = ("name", "description")
-    store.insert("requests", columns, sorted(rows), tail="ON CONFLICT(name) DO NOTHING")
-    return [None] * len(rows)
-
-
-def _forget_unreadable(store: Store, keys: Sequence[Any]) -> Sequence[Any]:
+def _forget_unreadable(store: Store, keys: Sequence[str]) -> None:
     """Takes the calls away whose replies cannot be read, unless somebody has put them right."""
     _, unreadable = store.replies(keys)
     store.rows_among("DELETE FROM calls WHERE key", sorted(unreadable))
-    return [None] * len(keys)
 
 
-def _abandon(store: Store, numbers: Sequence[Any]) -> Sequence[Any]:
+def _abandon(store: Store, numbers: Sequence[int]) -> None:
     store.rows_among("UPDATE intents SET id = -id WHERE id", sorted(numbers))
-    return [None] * len(numbers)
 
 
-def _begin(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+def _describe(store: Store, rows: Sequence[Row]) -> None:
+    store.insert("requests", rows, tail="ON CONFLICT(name) DO NOTHING")
+
+
+def _begin(store: Store, rows: Sequence[tuple[Row, bool]]) -> Sequence[tuple[int, ...] | None]:
     """Notes the calls.
+
+    Args:
+        store: where.
+        rows: notes, and whether each is a claim.
 
     Returns:
         For each row, the notes on its key that killed processes, or calls that were given up, have
@@ -275,93 +277,59 @@ def _begin(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
         in flight in another session that lives.
     """
     others: dict[str, list[int]] = {}
-    for number, key in store.notes_of_others(list({row[1] for row in rows})):
+    for number, key in store.notes_of_others(list({note["key"] for note, _ in rows})):
         others.setdefault(key, []).append(number)
     dead = set(store.dead([number for ids in others.values() for number in ids]))
     taken = {key for key, ids in others.items() if not dead.issuperset(ids)}
-    claimed = list({row[1] for row in rows if row[-1]} - taken)
+    claimed = list({note["key"] for note, is_claim in rows if is_claim} - taken)
     taken |= {key for (key,) in store.rows_among("SELECT key FROM calls WHERE key", claimed)}
-    noted: list[Any] = []
+    noted: list[Row] = []
     results: list[tuple[int, ...] | None] = []
-    for *note, is_claim in rows:
-        key = note[1]
-        if is_claim and key in taken:
+    for note, is_claim in rows:
+        if is_claim and note["key"] in taken:
             results.append(None)
         else:
             noted.append(note)
-            results.append(tuple(number for number in others.get(key, ()) if number in dead))
-    store.insert("intents", ("id", "key", "backend", "begun_at"), noted)
+            left = others.get(note["key"], ())
+            results.append(tuple(number for number in left if number in dead))
+    store.insert("intents", noted)
     return results
 
 
-_CALL_COLUMNS = (
-    "key",
-    "backend",
-    "endpoint",
-    "purpose",
-    "session",
-    "created_at",
-    "input_tokens",
-    "output_tokens",
-    "cost_usd",
-    "finish_reason",
-    "answered_by",
-    "repeats",
-    "request",
-    "reply",
-    "checksum",
-)
-
-
-def _finish(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+def _finish(store: Store, rows: Sequence[tuple[Row, Sequence[int]]]) -> None:
+    """Stores replies, and ends the notes named beside each."""
     store.insert(
         "calls",
-        _CALL_COLUMNS,
         [row for row, _ in rows],
         # The first reply is the one that others may have built on.
         tail="ON CONFLICT(key) DO UPDATE SET duplicates = calls.duplicates + 1,"
         " duplicate_cost_usd = CASE WHEN calls.duplicates = 0 THEN excluded.cost_usd"
         " ELSE calls.duplicate_cost_usd + excluded.cost_usd END",
     )
-    return _end(store, rows)
+    _end(store, rows)
 
 
-_FAILURE_COLUMNS = (
-    "key",
-    "backend",
-    "session",
-    "failed_at",
-    "fault",
-    "detail",
-    "status",
-    "attempts",
-    "may_be_billed",
-)
+def _fail(store: Store, rows: Sequence[tuple[Row | None, Sequence[int]]]) -> None:
+    """Stores that calls failed, or nothing where one was not sent, and ends their notes."""
+    store.insert("failures", [row for row, _ in rows if row is not None])
+    _end(store, rows)
 
 
-def _fail(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
-    store.insert("failures", _FAILURE_COLUMNS, [row for row, _ in rows if row is not None])
-    return _end(store, rows)
-
-
-def _end(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+def _end(store: Store, rows: Sequence[tuple[Any, Sequence[int]]]) -> None:
     ended = sorted(number for _, numbers in rows for number in numbers)
     store.rows_among("DELETE FROM intents WHERE id", ended)
-    return [None] * len(rows)
 
 
-def _learn(store: Store, rows: Sequence[Any]) -> Sequence[Any]:
+def _learn(store: Store, rows: Sequence[Row]) -> None:
     store.insert(
         "capabilities",
-        ("backend", "rung", "learned_at"),
         rows,
         tail="ON CONFLICT(backend) DO UPDATE SET rung = excluded.rung,"
         " learned_at = excluded.learned_at",
     )
-    return [None] * len(rows)
 
 
-KINDS: dict[str, Callable[[Store, Sequence[Any]], Sequence[Any]]] = {
+KINDS: dict[str, Callable[[Store, Sequence[Any]], Sequence[Any] | None]] = {
     "forget": _forget_unreadable,
     "abandon": _abandon,
     "describe": _describe,

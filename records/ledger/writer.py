@@ -21,11 +21,10 @@ committed one by one, each with its hand-over between the threads and its wait f
 
 @dataclass(slots=True)
 class _Waiting:
-    """Something to be written, and who waits for it."""
+    """Something to be written, and the future of who waits for it, if anybody does."""
 
     kind: str
     row: Any
-    loop: asyncio.AbstractEventLoop | None
     future: asyncio.Future[Any] | None
     result: Any = None
     error: StoreError | None = None
@@ -66,15 +65,14 @@ class LedgerWriter:
         Raises:
             StoreError: it could not be stored. The future may bring this error too.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        self._hand_over(_Waiting(kind, row, loop, future), soon=soon)
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._hand_over(_Waiting(kind, row, future), soon=soon)
         return future
 
     def post(self, kind: str, row: Any) -> None:
         """Hands a row over that nobody waits for; a ledger that is closed or broken drops it."""
         with contextlib.suppress(StoreError):
-            self._hand_over(_Waiting(kind, row, None, None))
+            self._hand_over(_Waiting(kind, row, None))
 
     def hurry(self) -> None:
         """What is waiting now holds somebody up."""
@@ -129,8 +127,8 @@ class LedgerWriter:
                 return
             began = time.monotonic()
             try:
-                if time.monotonic() - heartbeat >= HEARTBEAT_S:
-                    heartbeat = time.monotonic()
+                if began - heartbeat >= HEARTBEAT_S:
+                    heartbeat = began
                     self._store.beat()
                 if batch:
                     self._commit(batch)
@@ -145,11 +143,13 @@ class LedgerWriter:
         by_kind: dict[str, list[_Waiting]] = {}
         for waiting in batch:
             by_kind.setdefault(waiting.kind, []).append(waiting)
-        rows = {kind: [waiting.row for waiting in group] for kind, group in by_kind.items()}
-        results = self._store.write(rows)
-        for kind, group in by_kind.items():
-            for waiting, result in zip(group, results[kind], strict=True):
-                waiting.result = result
+        results = self._store.write(
+            {kind: [waiting.row for waiting in group] for kind, group in by_kind.items()}
+        )
+        for kind, told in results.items():
+            if told is not None:
+                for waiting, result in zip(by_kind[kind], told, strict=True):
+                    waiting.result = result
 
     def _break(self, batch: list[_Waiting], error: StoreError) -> None:
         with self._condition:
@@ -162,14 +162,12 @@ class LedgerWriter:
     def _tell(self, batch: Sequence[_Waiting]) -> None:
         by_loop: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
         for waiting in batch:
-            if waiting.loop is not None:
-                by_loop.setdefault(waiting.loop, []).append(waiting)
+            if waiting.future is not None:
+                by_loop.setdefault(waiting.future.get_loop(), []).append(waiting)
         for loop, group in by_loop.items():
-            try:
-                # One wake-up a loop and batch, not one a row.
+            # One wake-up a loop and batch, not one a row. Nobody waits in a loop that is closed.
+            with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, group)
-            except RuntimeError:
-                continue  # that loop is closed: nobody waits there any more
 
 
 def _resolve(group: Sequence[_Waiting]) -> None:

@@ -204,8 +204,8 @@ async def test_while_a_form_waits_to_be_stored_calls_of_other_backends_go_on(
     other = sqlite3.connect(ledger.path, isolation_level=None, check_same_thread=False)
     finish = ledger.finish
 
-    async def finish_and_lock(*given: Any) -> None:
-        await finish(*given)
+    async def finish_and_lock(*given: Any, **options: Any) -> None:
+        await finish(*given, **options)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.5, other.execute, ["ROLLBACK"]).start()
 

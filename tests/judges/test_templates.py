@@ -15,7 +15,7 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.templates import DEFAULT, FIRST, fill, list_templates, load_template, without
 from areopagus.personas import load_persona
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply, Sample
 from areopagus.rubrics import load_rubric
 from areopagus.schemas import schema_files
@@ -107,7 +107,7 @@ async def test_a_reply_stored_by_the_first_version_answers(tmp_path: Path) -> No
     ledger = Ledger.open(tmp_path / "l.sqlite")
     pending_call = await ledger.begin(key, backend="openai/gpt-4o-mini")
     reply = Reply(text=VOTE, finish_reason="stop")
-    await ledger.finish(pending_call, CallRecord(key, "openai/gpt-4o-mini", "", "judge", {}, reply))
+    await ledger.finish(pending_call, reply, purpose="judge", request={})
     model = {"model": "openai/gpt-4o-mini", "structured": "json_schema"}
     panel = Panel(model, ledger=ledger, personas=["historian"], template=FIRST)
     verdict = await panel.ascore(SAMPLE.prompt_text, SAMPLE.response_text)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from ..errors import ProviderError
 from ..judges.models.budget import BudgetReservation, worst_usd
 from ..judges.models.client import Client
-from ..records.ledger import CallRecord
 from ..records.types import Sample
 from .eligible import Member, Planned, planned_judgments
 from .providers import BatchResults, LineResult
@@ -164,25 +163,16 @@ class Collector:
             if is_billed:
                 reservation.write_off(worst_usd(backend, request))
             pending_call = await ledger.begin(item.key, backend=name)
-            await ledger.fail(
-                pending_call,
-                fault=error.fault,
-                detail=error.detail,
-                status=error.status,
-                attempts=1,
-                may_be_billed=is_billed,
-            )
+            await ledger.fail(pending_call, error, attempts=1, may_be_billed=is_billed)
             return error.fault
         pending_call = await ledger.begin(item.key, backend=name)
-        call = CallRecord(
-            key=item.key,
-            backend=name,
-            endpoint=request.endpoint,
+        await ledger.finish(
+            pending_call,
+            reply,
             purpose=request.purpose,
             request={**request.description(), "batch": record.batch_id},
-            reply=reply,
+            endpoint=request.endpoint,
         )
-        await ledger.finish(pending_call, call)
         reservation.pay(reply.cost_usd, worst_usd=worst_usd(backend, request))
         self._client.brought(item.key, reply, prices, backend.unit_prices)
         counts.answered += 1

@@ -361,7 +361,7 @@ async def test_a_cut_off_call_that_the_same_session_asks_again_counts_as_repeate
 async def test_a_reply_that_is_paid_is_booked_once_where_storing_it_is_cut_off(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def never(*_: Any) -> None:
+    async def never(*_: Any, **__: Any) -> None:
         await asyncio.sleep(60)
 
     client = Client(ledger, budget=Budget(cap=10.0))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from areopagus import Panel
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.admin import recent_calls, whole_call
 from areopagus.records.ledger.encoding import checksum, decode_reply
 from areopagus.records.ledger.ledger import open_store
@@ -41,7 +41,7 @@ async def pay(ledger: Ledger, number: int, text: str) -> None:
     pending_call = await ledger.claim(key(number), backend="b")
     assert pending_call is not None
     reply = Reply(text=text, cost_usd=0.5, created_at=1.0)
-    await ledger.finish(pending_call, CallRecord(key(number), "b", "", "judge", {}, reply))
+    await ledger.finish(pending_call, reply, purpose="judge", request={})
 
 
 def stored(place: Place, number: int) -> bytes:

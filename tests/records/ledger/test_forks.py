@@ -15,7 +15,7 @@ _WORLD = """
 import asyncio, os, sys
 from areopagus import Panel
 from areopagus.errors import StoreError
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply
 
 PLACE, OTHER = sys.argv[1:]
@@ -24,7 +24,7 @@ ASKED = ("What is justice?", "Justice is fairness, because it is so. However, on
 async def pay(ledger, number):
     key = f"{number:064x}"
     pending = await ledger.begin(key, backend="b")
-    await ledger.finish(pending, CallRecord(key, "b", "", "judge", {}, Reply(text="x" * 3000)))
+    await ledger.finish(pending, Reply(text="x" * 3000), purpose="judge", request={})
 
 def told(name, work):
     try:

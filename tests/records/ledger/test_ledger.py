@@ -10,7 +10,7 @@ import random
 import sqlite3
 import threading
 import time
-from dataclasses import replace
+from collections.abc import Awaitable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from processes import Command, until
 
-from areopagus.errors import InputError, StoreError
-from areopagus.records.ledger import CallRecord, Ledger, default_path
+from areopagus.errors import InputError, ProviderError, StoreError
+from areopagus.records.ledger import Ledger, PendingCall, default_path
 from areopagus.records.ledger.admin import ledger_stats, prune, recent_calls, whole_call
 from areopagus.records.ledger.ledger import open_store
 from areopagus.records.ledger.sqlite import _marks
@@ -34,23 +34,23 @@ def key(number: int) -> str:
     return f"{number:064x}"
 
 
-def record(number: int, text: str = "yes", **changes: Any) -> CallRecord:
-    reply = Reply(
+def finish(ledger: Ledger, pending_call: PendingCall, **changes: Any) -> Awaitable[None]:
+    values: dict[str, Any] = {
+        "reply": reply("yes"),
+        "purpose": "judge",
+        "request": {"persona": "historian"},
+    }
+    return ledger.finish(pending_call, **{**values, **changes})
+
+
+def reply(text: str) -> Reply:
+    return Reply(
         text=text,
         finish_reason="stop",
         usage=Usage(input_tokens=100, output_tokens=5),
         cost_usd=0.01,
         created_at=time.time(),
     )
-    values: dict[str, Any] = {
-        "key": key(number),
-        "backend": "openai/x",
-        "endpoint": "",
-        "purpose": "judge",
-        "request": {"persona": "historian"},
-        "reply": reply,
-    }
-    return CallRecord(**{**values, **changes})
 
 
 async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
@@ -59,9 +59,16 @@ async def all_done(tasks: list[asyncio.Future[Any]]) -> list[bool]:
     return [task.done() for task in tasks]
 
 
-async def pay(ledger: Ledger, number: int, text: str = "yes", **changes: Any) -> int:
-    pending_call = await ledger.begin(key(number), backend="openai/x")
-    await ledger.finish(pending_call, record(number, text, **changes))
+async def pay(
+    ledger: Ledger,
+    number: int,
+    text: str = "yes",
+    *,
+    paid: Reply | None = None,
+    backend: str = "openai/x",
+) -> int:
+    pending_call = await ledger.begin(key(number), backend=backend)
+    await finish(ledger, pending_call, reply=paid or reply(text))
     return pending_call.repeats
 
 
@@ -81,7 +88,7 @@ def place(request: pytest.FixtureRequest, path: Path) -> Place:
 
 async def test_what_is_paid_is_found_again_by_its_key_whole(place: Place) -> None:
     logprobs = [{"token": "7", "logprob": -0.1, "top_logprobs": []}]
-    reply = Reply(
+    paid = Reply(
         text="ja — 是 \U0001f600 \ud800",
         finish_reason="stop",
         refusal=None,
@@ -96,10 +103,10 @@ async def test_what_is_paid_is_found_again_by_its_key_whole(place: Place) -> Non
     )
     with Ledger.open(place) as ledger:
         pending_call = await ledger.begin(key(1), backend="openai/x")
-        await ledger.finish(pending_call, record(1, reply=reply))
-        assert ledger.lookup([key(1), key(2)]) == {key(1): reply}
+        await finish(ledger, pending_call, reply=paid)
+        assert ledger.lookup([key(1), key(2)]) == {key(1): paid}
     with Ledger.open(place) as ledger:
-        assert ledger.lookup([key(1)]) == {key(1): reply}
+        assert ledger.lookup([key(1)]) == {key(1): paid}
 
 
 async def test_a_long_reply_is_packed_and_comes_back_unchanged(path: Path) -> None:
@@ -134,14 +141,8 @@ def test_the_default_stands_in_the_users_home(monkeypatch: pytest.MonkeyPatch) -
 async def test_a_failed_call_is_no_reply_and_is_counted(place: Place) -> None:
     with Ledger.open(place) as ledger:
         pending_call = await ledger.begin(key(1), backend="openai/x")
-        await ledger.fail(
-            pending_call,
-            fault="timeout",
-            detail="late",
-            status=None,
-            attempts=3,
-            may_be_billed=True,
-        )
+        error = ProviderError("timeout", "late")
+        await ledger.fail(pending_call, error, attempts=3, may_be_billed=True)
         assert ledger.lookup([key(1)]) == {}
         assert ledger.abandoned() == 0
     assert ledger_stats(place).failures == (("openai/x", "timeout", 1),)
@@ -183,24 +184,18 @@ async def test_the_first_of_two_replies_is_kept_and_the_second_counted(place: Pl
 async def test_what_an_endpoint_claims_cannot_stop_the_ledger(place: Place) -> None:
     wild = Reply(
         text="\ud800",
-        finish_reason="\udfff",
-        answered_by="\ud800",
+        finish_reason="\udfff\0",
+        answered_by="\ud800\0",
         usage=Usage(input_tokens=10**30, output_tokens=-(10**30)),
     )
     with Ledger.open(place) as ledger:
         pending_call = await ledger.begin(key(1), backend="openai/\ud800")
-        changes = {"backend": "openai/\ud800", "endpoint": "\ud800", "request": {"x": "\ud800"}}
-        await ledger.finish(pending_call, record(1, reply=wild, **changes))
+        changes = {"endpoint": "\ud800\0", "request": {"x": "\ud800\0"}}
+        await finish(ledger, pending_call, reply=wild, **changes)
         assert ledger.lookup([key(1)])[key(1)] == wild
         pending_call = await ledger.begin(key(2), backend="\ud800")
-        await ledger.fail(
-            pending_call,
-            fault="server",
-            detail="\ud800",
-            status=None,
-            attempts=1,
-            may_be_billed=False,
-        )
+        error = ProviderError("server", "\ud800\0")
+        await ledger.fail(pending_call, error, attempts=1, may_be_billed=False)
         await pay(ledger, 3)
 
 
@@ -235,7 +230,7 @@ async def test_a_note_that_was_cancelled_while_it_was_written_is_taken_back(plac
 async def test_a_cancelled_wait_does_not_lose_the_reply(place: Place) -> None:
     with Ledger.open(place) as ledger:
         pending_call = await ledger.begin(key(1), backend="openai/x")
-        waiting = asyncio.ensure_future(ledger.finish(pending_call, record(1)))
+        waiting = asyncio.ensure_future(finish(ledger, pending_call))
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
@@ -282,7 +277,6 @@ async def test_a_ledger_opened_for_reading_stores_nothing(path: Path) -> None:
     with Ledger.open(path) as ledger:
         await pay(ledger, 1)
     with Ledger.open(path, read_only=True) as ledger:
-        assert ledger.read_only
         assert key(1) in ledger.lookup([key(1)])
         with pytest.raises(StoreError, match="for reading only"):
             await ledger.begin(key(2), backend="openai/x")
@@ -359,7 +353,7 @@ def test_a_full_disk_reaches_everybody_who_waits_and_keeps_what_is_stored(tmp_pa
 
 _FULL_DISK = """
 import asyncio, os, resource, signal, sys
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply
 from areopagus.errors import StoreError
 
@@ -368,7 +362,7 @@ ledger = Ledger.open(sys.argv[1])
 async def pay(n, size=10):
     pending = await ledger.begin(f"{n:064x}", backend="b")
     reply = Reply(text=os.urandom(size).hex(), created_at=1.0)
-    await ledger.finish(pending, CallRecord(f"{n:064x}", "b", "", "judge", {}, reply))
+    await ledger.finish(pending, reply, purpose="judge", request={})
 
 async def main():
     await asyncio.gather(*(pay(n) for n in range(20)))
@@ -413,7 +407,7 @@ async def test_others_that_come_and_go_leave_the_log_of_a_ledger_in_use(
 
 _WRITER = """
 import asyncio, sys
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.types import Reply
 
 start = int(sys.argv[2])
@@ -422,7 +416,7 @@ ledger = Ledger.open(sys.argv[1])
 async def pay(n):
     name = f"{n:064x}"
     pending = await ledger.begin(name, backend="b")
-    await ledger.finish(pending, CallRecord(name, "b", "", "judge", {}, Reply(text="x" * 300)))
+    await ledger.finish(pending, Reply(text="x" * 300), purpose="judge", request={})
     print(n, flush=True)
 
 async def main():
@@ -522,11 +516,10 @@ async def test_what_requests_have_in_common_is_stored_once(place: Place) -> None
         for number in range(6):
             persona = ("historian", "ethicist")[number % 2]
             pending_call = await ledger.begin(key(number), backend="b")
-            paid = replace(record(number), request={"persona": persona})
-            await ledger.finish(pending_call, paid)
+            await finish(ledger, pending_call, request={"persona": persona})
     with Ledger.open(place) as ledger:  # another session describes them again
         pending_call = await ledger.begin(key(6), backend="b")
-        await ledger.finish(pending_call, replace(record(6), request={"persona": "historian"}))
+        await finish(ledger, pending_call)
     assert _rows(place, "SELECT count(*) FROM requests") == [(2,)]
     said = [whole_call(place, key(number))["request"] for number in range(7)]
     assert [request["persona"] for request in said] == ["historian", "ethicist"] * 3 + ["historian"]
@@ -560,13 +553,12 @@ async def test_a_description_that_is_missing_is_said(place: Place) -> None:
 
 async def test_stats_show_and_prune_say_what_is_there(place: Place) -> None:
     with Ledger.open(place) as ledger:
-        await pay(ledger, 1, "old", reply=Reply(text="old", cost_usd=0.5, created_at=1000.0))
+        await pay(ledger, 1, paid=Reply(text="old", cost_usd=0.5, created_at=1000.0))
         await pay(ledger, 2, "new")
-        await pay(ledger, 3, "unknown", reply=Reply(text="?", created_at=time.time()), backend="b")
+        await pay(ledger, 3, paid=Reply(text="?", created_at=time.time()), backend="b")
         pending_call = await ledger.begin(key(4), backend="b")
-        await ledger.fail(
-            pending_call, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
-        )
+        error = ProviderError("server", "500", status=500)
+        await ledger.fail(pending_call, error, attempts=6, may_be_billed=True)
     assert [call.text for call in recent_calls(place)] == ["?", "new", "old"]
     assert whole_call(place, key(2))["reply"]["text"] == "new"
     with pytest.raises(InputError, match="more than one"):
@@ -613,7 +605,7 @@ async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
             ledger._writer, "_commit", lambda batch: (commits.append(len(batch)), commit(batch))
         )
         first = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.ensure_future(ledger.finish(first, record(1)))
+        paying = asyncio.ensure_future(finish(ledger, first))
         ahead = [
             asyncio.create_task(ledger.begin(key(number), backend="b", soon=False))
             for number in (2, 3)
@@ -641,7 +633,7 @@ async def test_a_ledger_that_closes_writes_what_it_had_gathered(
     monkeypatch.setattr("areopagus.records.ledger.writer.APART_S", 60.0)
     with Ledger.open(path) as ledger:
         pending_call = await asyncio.wait_for(ledger.begin(key(1), backend="b", soon=False), 10)
-        paying = asyncio.ensure_future(ledger.finish(pending_call, record(1)))
+        paying = asyncio.ensure_future(finish(ledger, pending_call))
         assert await all_done([paying]) == [False]
     await asyncio.wait_for(paying, 10)
     with Ledger.open(path, read_only=True) as ledger:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from areopagus.errors import StoreError
-from areopagus.records.ledger.lookups import GatheredLookups
+from areopagus.records.ledger.ledger import GatheredLookups
 from areopagus.records.types import Reply, Usage
 
 STORED = {key: Reply(text=key, finish_reason="stop", usage=Usage()) for key in ("a", "b")}

@@ -20,11 +20,11 @@ from postgres_server import PASSWORD, USER, PostgresServer
 
 from areopagus import Panel
 from areopagus.cli.main import cli
-from areopagus.errors import StoreError
+from areopagus.errors import ProviderError, StoreError
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request, ResponseFormat
 from areopagus.judges.structured import ask
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger
 from areopagus.records.ledger import postgres as ledger_postgres
 from areopagus.records.ledger.address import PostgresAddress, without_password
 from areopagus.records.ledger.admin import ledger_stats
@@ -41,7 +41,7 @@ def key(number: int) -> str:
 async def pay(ledger: Ledger, number: int) -> int:
     pending_call = await ledger.begin(key(number), backend="b")
     reply = Reply(text="x" * 300, cost_usd=0.01)
-    await ledger.finish(pending_call, CallRecord(key(number), "b", "", "judge", {}, reply))
+    await ledger.finish(pending_call, reply, purpose="judge", request={})
     return pending_call.repeats
 
 
@@ -416,9 +416,8 @@ async def test_the_ledger_commands_work_on_a_server(address: str) -> None:
     with Ledger.open(address) as ledger:
         await asyncio.gather(*(pay(ledger, n) for n in range(3)))
         pending_call = await ledger.begin(key(9), backend="b")
-        await ledger.fail(
-            pending_call, fault="server", detail="500", status=500, attempts=6, may_be_billed=True
-        )
+        error = ProviderError("server", "500", status=500)
+        await ledger.fail(pending_call, error, attempts=6, may_be_billed=True)
 
     def told(*words: str) -> str:
         done = CliRunner().invoke(cli, ["ledger", *words, "--ledger", address])

@@ -15,7 +15,7 @@ from areopagus import Run
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
-from areopagus.records.ledger import CallRecord, Ledger
+from areopagus.records.ledger import Ledger, PendingCall
 from areopagus.records.ledger.admin import ledger_stats
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ScriptedBackend, by_hash
@@ -34,8 +34,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return str(server.address(f"two_processes_{next(_schemas)}"))
 
 
-def _record(key: str, text: str) -> CallRecord:
-    return CallRecord(key, "b", "", "judge", {}, Reply(text=text, created_at=1.0))
+async def _finish(ledger: Ledger, pending_call: PendingCall, text: str) -> None:
+    reply = Reply(text=text, created_at=1.0)
+    await ledger.finish(pending_call, reply, purpose="judge", request={})
 
 
 async def test_of_two_sessions_that_claim_a_call_one_gets_it_until_it_ends(place: Place) -> None:
@@ -49,7 +50,7 @@ async def test_of_two_sessions_that_claim_a_call_one_gets_it_until_it_ends(place
         given_back = await two.claim(KEY, backend="b")
         assert given_back is not None
         assert given_back.repeats == 0
-        await two.finish(given_back, _record(KEY, "theirs"))
+        await _finish(two, given_back, "theirs")
         assert await one.claim(KEY, backend="b") is None
         assert not await one.in_flight(KEY)
         found = await one.find(KEY)
@@ -92,7 +93,7 @@ async def test_a_call_that_a_living_session_gave_up_is_repeated_and_counted(plac
         theirs = await two.claim(KEY, backend="b")
         assert theirs is not None
         assert theirs.repeats == 1
-        await two.finish(theirs, _record(KEY, "again"))
+        await _finish(two, theirs, "again")
         assert two.abandoned() == 0
     assert ledger_stats(place).backends[0].repeats == 1
 
@@ -116,7 +117,7 @@ async def test_a_client_takes_the_reply_that_another_session_brings(place: Place
         waiting = asyncio.create_task(_asked(client, backend))
         await asyncio.sleep(0.3)
         assert not waiting.done()
-        await two.finish(theirs, _record(key, "theirs"))
+        await _finish(two, theirs, "theirs")
         answer = await asyncio.wait_for(waiting, 20)
     assert (answer.reply.text, answer.from_ledger) == ("theirs", True)
     assert (client.counts.sent, client.counts.from_ledger) == (0, 1)
