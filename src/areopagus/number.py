@@ -159,9 +159,9 @@ def probability(number: Number) -> str:
     return f"{words} ({number.method})"
 
 
-def units(n: int, unit: str) -> str:
-    """Returns "1 prompt", "26 prompts"."""
-    return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
+def units(n: int, unit: str, many: str | None = None) -> str:
+    """Returns "1 prompt", "26 prompts"; `many` where the plural is not the word with an s."""
+    return f"{n:,} {unit if n == 1 else many or f'{unit}s'}"
 
 
 def heading(text: str) -> list[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputFault
+from .number import units
 
 if TYPE_CHECKING:
     from .aggregation.decision_study import DecisionStudy
@@ -70,9 +71,9 @@ class PanelPlan:
         """What a person should know before anything is spent on it."""
         expected = _reliability(self.e_rho2)
         design = _design(self.personas, self.models, self.repeats)
-        size = f"{design}, {_units(self.calls, 'call')} a response"
+        size = f"{design}, {units(self.calls, 'call')} a response"
         error = f"a standard error of {self.standard_error:.2f} points"
-        basis = f"D-study on {_units(self.n_scores, 'judgment')}"
+        basis = f"D-study on {units(self.n_scores, 'judgment')}"
         what = "expected reliability for the order of responses to one prompt"
         found = [
             f"plan of {self.source}, {self.wish}: {size}",
@@ -154,7 +155,7 @@ def read_plan(
 
     budget = int(this["calls"]) if calls is None else calls
     wish = (
-        f"the best for {_units(budget, 'call')} a response"
+        f"the best for {units(budget, 'call')} a response"
         if standard_error is None
         else f"the smallest for a standard error of {standard_error:g}"
     )
@@ -298,7 +299,7 @@ def _calibrated_panel(numbers: Path) -> Mapping[str, Any]:
 
 def _design(personas: int, models: int, repeats: int) -> str:
     return " × ".join(
-        (_units(personas, "persona"), _units(models, "model"), _units(repeats, "repeat"))
+        (units(personas, "persona"), units(models, "model"), units(repeats, "repeat"))
     )
 
 
@@ -310,10 +311,6 @@ def _reliability(value: float | None) -> str:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _units(number: int, name: str) -> str:
-    return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
 
 
 def _is_number(value: Any) -> bool:

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..experiment.backends import all_paid, require_access
 from ..experiment.dry_run import Estimate, estimate_scoring
 from ..experiment.job import Job
 from ..experiment.score import score_within
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..records.readers.responses import ResponseSource
-from ..records.types import Sample
 from .run import PANEL_FOLDER
 
 if TYPE_CHECKING:
@@ -50,24 +48,6 @@ class PanelStage(Job[Outcome]):
             return Estimate((), ("No response has a hit of a detector: nobody would be asked.",))
         return estimate_scoring(self.panel, ResponseSource(self.response_rows()))
 
-    async def require_access(self, client: Client) -> None:
-        """Raises what keeps a backend from being asked, unless nothing is wanted of it."""
-
-        def is_paid(backend: Backend) -> bool:
-            return all_paid(self.panel, map(_sample, self.response_rows()), backend)
-
-        await require_access(self.panel.backends, is_paid, capped=client.budget.cap is not None)
-
     async def run_stages(self, client: Client) -> Path | None:
         """The folder of the panel's tables; None where there was nothing to score."""
         return await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
-
-
-def _sample(row: dict[str, Any]) -> Sample:
-    return Sample(
-        response_id=row["response_id"],
-        prompt_id=row["prompt_id"],
-        respondent_id=row["respondent_id"],
-        prompt_text=row["prompt_text"],
-        response_text=row["response_text"],
-    )

@@ -107,9 +107,9 @@ def write_numbers(json_file: str, figures: Path, record: Mapping[str, Any]) -> N
 
 def _calls(calls: Mapping[str, int], usage: RunUsage) -> str:
     sent, batched = calls.get("sent", 0), calls.get("in_batches", 0)
-    said = f"{_units(sent, 'call')} sent"
+    said = f"{units(sent, 'call')} sent"
     if batched:
-        where = f"{batched:,} in {_units(calls.get('batches', 0), 'batch', 'batches')}"
+        where = f"{batched:,} in {units(calls.get('batches', 0), 'batch', 'batches')}"
         said += f" ({where}, {sent - batched:,} online)"
     parts = [said, f"{calls.get('from_ledger', 0):,} answered by the ledger"]
     if usage.batch.replies and not batched:
@@ -133,7 +133,7 @@ def _tokens(paid: UsageTotals) -> str:
     said = f"{paid.input_tokens:,} in" + (f" ({', '.join(notes)})" if notes else "")
     said += f", {paid.output_tokens:,} out"
     if paid.replies_with_unknown_tokens:
-        said += f"; {_units(paid.replies_with_unknown_tokens, 'reply', 'replies')} did not say"
+        said += f"; {units(paid.replies_with_unknown_tokens, 'reply', 'replies')} did not say"
     return said
 
 
@@ -152,7 +152,7 @@ def _spent(session: Mapping[str, Any], paid: UsageTotals) -> str:
             f", and at most {dollars(session['possibly_spent_usd'])} for attempts that broke off"
         )
     if unknown := session["calls_with_unknown_price"]:
-        said += f"; {_units(unknown, 'call')} {'has' if unknown == 1 else 'have'} no known price"
+        said += f"; {units(unknown, 'call')} {'has' if unknown == 1 else 'have'} no known price"
     return said
 
 
@@ -183,12 +183,8 @@ def _outcomes(usage: RunUsage) -> str:
         if sums.replies:
             is_unknown = sums.replies_with_unknown_price == sums.replies
             cost = "price unknown" if is_unknown else dollars(sums.cost_usd)
-            parts.append(f"{_units(sums.replies, one, many)} ({cost})")
+            parts.append(f"{units(sums.replies, one, many)} ({cost})")
     return ", ".join(parts)
-
-
-def _units(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 MOST_SAID = 300

@@ -19,7 +19,6 @@ from ..records.types import Reply, Usage
 from .backends import backends_from, repeated_names
 from .config import Track
 
-TRACKS: tuple[Track, ...] = get_args(Track)
 EFFORTS: tuple[str, ...] = get_args(Effort)
 
 
@@ -74,18 +73,6 @@ def protocol_from(
     return protocol
 
 
-def asked(prompt: str, protocol: Protocol) -> str:
-    """The user turn: the prompt, with the length instruction where there is one."""
-    if protocol.words is None:
-        return prompt
-    return (
-        f"{prompt}\n\nWrite about {protocol.words} words, and no more than "
-        f"{protocol.most_words or round(protocol.words * 1.1)}."
-    )
-
-
-RESPOND_TEMPLATE = "respond-1"
-
 AnswerStatus = Literal["answered", "empty", "refused", "failed", "not_asked"]
 
 Item = TypeVar("Item")
@@ -136,15 +123,19 @@ class Wording:
 
     protocol: Protocol = field(default_factory=Protocol)
     purpose: Purpose = "respond"
-    template: str = RESPOND_TEMPLATE
+    template: str = "respond-1"
     labels: Mapping[str, str] = field(default_factory=lambda: {"track": "none"})
 
     def request(self, backend: Backend, prompt: str, repeat: int = 0) -> Request:
-        """The call for one question."""
+        """The call for one question: the prompt, with the length instruction where there is one."""
+        words, most_words = self.protocol.words, self.protocol.most_words
+        if words is not None:
+            most = most_words or round(words * 1.1)
+            prompt += f"\n\nWrite about {words} words, and no more than {most}."
         return Request(
             backend=backend.spec.model,
             endpoint=backend.spec.api_base or "",
-            messages=({"role": "user", "content": asked(prompt, self.protocol)},),
+            messages=({"role": "user", "content": prompt},),
             params=backend.spec.parameters(),
             repeat=repeat,
             template=self.template,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,8 @@ from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
 from ..judges.models.request import Request
 from ..judges.parse import parse
+from ..judges.schema import ParsedScore
+from ..judges.structured import Question
 from ..records.readers.responses import text_key
 from ..records.types import Reply, Sample
 from .backends import known_response_format
@@ -40,7 +42,6 @@ class StageEstimate:
             cap's arithmetic. None = price unknown.
         most_calls: calls with all of those.
         input_tokens, output_tokens: likely ones of `calls`; None where they are not counted.
-        most_output_tokens: if every call used all that it may; None as above.
     """
 
     stage: str
@@ -53,7 +54,6 @@ class StageEstimate:
     most_calls: int = 0
     input_tokens: int | None = None
     output_tokens: int | None = None
-    most_output_tokens: int | None = None
 
     def add(self, backend: Backend, request: Request, *, output_tokens: float) -> None:
         """Counts one call to send, which is not asked for anew."""
@@ -143,156 +143,127 @@ _CALLS_OF_A_JUDGMENT = 2
 """A judge's reply, and its one repair."""
 
 
-@dataclass(slots=True)
-class _Tally:
-    planned: int = 0
-    stored: int = 0
-    calls: int = 0
-    characters: int = 0
-    most_usd: float | None = 0.0
-
-
 def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> Estimate:
     """Calls, tokens and cost of scoring the source.
 
     Tokens are counted by the tokenizer that litellm has for a model on a sample of the texts, and
     scaled by characters; a backend whose way of structured output is not known yet is counted as
     if nothing were stored.
-
-    Args:
-        panel: who judges.
-        source: what.
     """
     rule = panel.rule
+    most = _JudgingCalls(panel)
+    least = _JudgingCalls(panel) if rule is not None and rule.half_width is not None else None
+    texts: set[int] = set()
+    n_responses = n_screened = 0
     with source:
         notices = source.check().notices
-        tallies = {backend.spec.name: _Tally() for backend in panel.backends}
-        least = {backend.spec.name: _Tally() for backend in panel.backends}
-        is_range = rule is not None and rule.half_width is not None
-        texts_sampled: list[str] = []
-        texts: set[int] = set()
-        n_responses = n_screened = 0
         for sample in source.rows():
             n_responses += 1
+            for calls in (most, least) if least is not None else (most,):
+                calls.plan_response()
             if screen(sample.response_text, most_characters=panel.most_characters).gate:
                 n_screened += 1
-                for judge in panel.judges.values():
-                    for tally in (tallies[judge.model], least[judge.model]):
-                        tally.planned += panel.repeats
                 continue
             text = text_key(f"{sample.prompt_text}\0{sample.response_text}")
             # Under a rule each response has an order of its own, and so its own judges.
             if rule is None and text in texts:
-                for judge in panel.judges.values():
-                    tallies[judge.model].planned += panel.repeats
-                    tallies[judge.model].stored += panel.repeats
+                most.find_all_stored()
                 continue
             texts.add(text)
-            most = frozenset(panel.most_calls(sample.response_id))
-            first = frozenset(panel.first_calls(sample.response_id)) if is_range else None
-            for name, judge in panel.judges.items():
-                requests = _requests(panel, judge, sample)
-                keys = [f"{name}|{repeat}" for repeat in range(panel.repeats)]
-                asked = [k in most for k in keys]
-                _count(panel, judge, sample, requests, tallies[judge.model], asked)
-                if first is not None:
-                    asked = [k in first for k in keys]
-                    _count(panel, judge, sample, requests, least[judge.model], asked)
-                if sum(map(len, texts_sampled)) < _SAMPLE_CHARACTERS:
-                    texts_sampled.extend(m["content"] for m in requests[0].messages)
-    sampled = "\n".join(texts_sampled)[: 2 * _SAMPLE_CHARACTERS]
-
-    def of(tallied: Mapping[str, _Tally]) -> tuple[StageEstimate, ...]:
-        return tuple(_estimate(panel, b, tallied[b.spec.name], sampled) for b in panel.backends)
-
+            most.add(sample, panel.most_calls(sample.response_id))
+            if least is not None:
+                least.add(sample, panel.first_calls(sample.response_id))
     return Estimate(
-        of(tallies),
+        most.stages(),
         (SCORING_ASSUMPTION,),
         notices,
         n_responses,
         n_screened,
-        Estimate(of(least)) if is_range else None,
+        Estimate(least.stages()) if least is not None else None,
     )
 
 
-def _requests(panel: PanelSpec, judge: Judge, sample: Sample) -> list[Request]:
-    response_format = known_response_format(panel.ledger, judge.backend) or "json_schema"
-    return [
-        judge.request(
-            panel.judge_prompt,
-            sample,
-            secret=panel.ledger.secret,
-            repeat=repeat,
-            response_format=response_format,
-        )
-        for repeat in range(panel.repeats)
-    ]
+class _JudgingCalls:
+    """The calls that a panel's judges have still to make, by backend."""
 
+    def __init__(self, panel: PanelSpec) -> None:
+        self._panel = panel
+        self._formats = {
+            backend.spec.name: known_response_format(panel.ledger, backend)
+            for backend in panel.backends
+        }
+        self._stages = {name: StageEstimate("score", name) for name in self._formats}
+        self._characters = dict.fromkeys(self._formats, 0)
+        self._text = ""
 
-def _count(
-    panel: PanelSpec,
-    judge: Judge,
-    sample: Sample,
-    requests: list[Request],
-    tally: _Tally,
-    is_asked: list[bool],
-) -> None:
-    tally.planned += len(requests)
-    asked = [request for request, wanted in zip(requests, is_asked, strict=True) if wanted]
-    found = _stored(panel, judge, asked)
-    for request in asked:
-        reply = found.get(request.key())
-        missing = request if reply is None else _repair(panel, judge, sample, request, reply)
-        if missing is None:
-            tally.stored += 1
-            continue
-        tally.calls += 1
-        tally.characters += sum(len(message["content"]) for message in missing.messages)
-        tally.most_usd = plus(tally.most_usd, reserve_usd(judge.backend, missing))
+    def plan_response(self) -> None:
+        """Counts the judgments planned on one more response."""
+        for judge in self._panel.judges.values():
+            self._stages[judge.model].planned += self._panel.repeats
 
+    def find_all_stored(self) -> None:
+        """Counts a response whose judgments come with those of an earlier one."""
+        for judge in self._panel.judges.values():
+            self._stages[judge.model].stored += self._panel.repeats
 
-def _stored(panel: PanelSpec, judge: Judge, requests: list[Request]) -> dict[str, Reply]:
-    if not known_response_format(panel.ledger, judge.backend):
-        return {}
-    return panel.ledger.lookup([request.key() for request in requests])
+    def add(self, sample: Sample, keys: Iterable[str]) -> None:
+        """Counts the calls for these judgments of the panel on a response."""
+        asked = [
+            (judge, self._question(judge, sample, repeat))
+            for judge, repeat in map(self._panel.assignment, keys)
+        ]
+        requests = [self._request(judge, question) for judge, question in asked]
+        found = self._stored(zip((judge for judge, _ in asked), requests, strict=True))
+        for (judge, question), request in zip(asked, requests, strict=True):
+            if len(self._text) < _SAMPLE_CHARACTERS:
+                self._text += "\n".join(message["content"] for message in request.messages)
+            reply = found.get(request.key())
+            missing = request if reply is None else self._repair(judge, sample, question, reply)
+            stage = self._stages[judge.model]
+            if missing is None:
+                stage.stored += 1
+                continue
+            stage.calls += 1
+            stage.add_most(_CALLS_OF_A_JUDGMENT, reserve_usd(judge.backend, missing))
+            self._characters[judge.model] += sum(len(m["content"]) for m in missing.messages)
 
+    def stages(self) -> tuple[StageEstimate, ...]:
+        """The counts, with likely tokens and cost."""
+        panel, text = self._panel, self._text[: 2 * _SAMPLE_CHARACTERS]
+        reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
+        if panel.judge_prompt.rationale == "before":
+            reply += LIKELY_RATIONALE_CHARACTERS
+        for backend in panel.backends:
+            stage = self._stages[backend.spec.name]
+            per_character = backend.likely_tokens(text) / len(text) if text else 0.25
+            stage.input_tokens = round(self._characters[stage.backend] * per_character)
+            stage.output_tokens = min(
+                stage.calls * backend.spec.max_tokens, round(stage.calls * reply * per_character)
+            )
+            stage.likely_usd = backend.likely_cost(stage.input_tokens, stage.output_tokens)
+        return tuple(self._stages.values())
 
-def _repair(
-    panel: PanelSpec, judge: Judge, sample: Sample, request: Request, reply: Reply
-) -> Request | None:
-    """What is still to be sent where a stored reply cannot be read."""
-    judged = (sample.prompt_text, sample.response_text)
-    parsed = parse(reply, panel.judge_prompt.schema, judged=judged)
-    if parsed.outcome != "unreadable":
-        return None
-    question = judge.question(
-        panel.judge_prompt, sample, secret=panel.ledger.secret, repeat=request.repeat
-    ).repaired(reply.text, parsed.problem or "not_json")
-    repair = question.request(judge.backend, request.structured)
-    return None if _stored(panel, judge, [repair]) else repair
+    def _question(self, judge: Judge, sample: Sample, repeat: int) -> Question[ParsedScore]:
+        secret = self._panel.ledger.secret
+        return judge.question(self._panel.judge_prompt, sample, secret=secret, repeat=repeat)
 
+    def _request(self, judge: Judge, question: Question[ParsedScore]) -> Request:
+        return question.request(judge.backend, self._formats[judge.model] or "json_schema")
 
-def _estimate(panel: PanelSpec, backend: Backend, tally: _Tally, text: str) -> StageEstimate:
-    per_character = backend.likely_tokens(text) / len(text) if text else 0.25
-    reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5
-    if panel.judge_prompt.rationale == "before":
-        reply += LIKELY_RATIONALE_CHARACTERS
-    incoming = round(tally.characters * per_character)
-    most_outgoing = tally.calls * backend.spec.max_tokens
-    outgoing = min(most_outgoing, round(tally.calls * reply * per_character))
-    return StageEstimate(
-        "score",
-        backend.spec.name,
-        planned=tally.planned,
-        stored=tally.stored,
-        calls=tally.calls,
-        most_calls=_CALLS_OF_A_JUDGMENT * tally.calls,
-        input_tokens=incoming,
-        output_tokens=outgoing,
-        most_output_tokens=most_outgoing,
-        likely_usd=backend.likely_cost(incoming, outgoing),
-        most_usd=tally.most_usd,
-    )
+    def _stored(self, asked: Iterable[tuple[Judge, Request]]) -> dict[str, Reply]:
+        keys = [request.key() for judge, request in asked if self._formats[judge.model]]
+        return self._panel.ledger.lookup(keys)
+
+    def _repair(
+        self, judge: Judge, sample: Sample, question: Question[ParsedScore], reply: Reply
+    ) -> Request | None:
+        """What is still to be sent where a stored reply cannot be read."""
+        judged = (sample.prompt_text, sample.response_text)
+        parsed = parse(reply, self._panel.judge_prompt.schema, judged=judged)
+        if parsed.outcome != "unreadable":
+            return None
+        repair = self._request(judge, question.repaired(reply.text, parsed.problem or "not_json"))
+        return None if self._stored([(judge, repair)]) else repair
 
 
 def plus(total: float | None, amount: float | None) -> float | None:

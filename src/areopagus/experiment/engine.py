@@ -86,7 +86,6 @@ async def score_rows(
     panel: PanelSpec,
     client: Client,
     is_repeated: Callable[[Sample], bool] = lambda row: False,
-    window: int | None = None,
 ) -> AsyncGenerator[Scored, None]:
     """Verdicts on the rows, in their order.
 
@@ -104,7 +103,7 @@ async def score_rows(
         return await judge_sample(PanelContext(row, panel, client, repeated_text=repeated))
 
     with frozen_heap():
-        verdicts = ordered_map(rows, one, at_once=window or window_for(panel))
+        verdicts = ordered_map(rows, one, at_once=window_for(panel))
         async with contextlib.aclosing(verdicts):
             async for row, verdict in verdicts:
                 yield Scored(row, verdict)

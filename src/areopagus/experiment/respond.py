@@ -14,7 +14,6 @@ from ..errors import InputError, InputFault
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
 from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, targets_from
-from .backends import require_access
 from .config import RespondConfig, Track
 from .dry_run import Estimate, StageEstimate
 from .job import Job, Progress
@@ -328,18 +327,9 @@ class RespondJob(Job[RespondResult]):
             key = self.wording.request(question.backend, question.prompt, question.repeat).key()
             yield question, self.ledger.lookup([key]).get(key)
 
-    def is_paid(self, backend: Backend | None = None) -> bool:
-        """Whether the ledger holds everything that this backend, or all, would be asked."""
-        return all(
-            reply is not None
-            for question, reply in self.stored_replies()
-            if backend is None or question.backend is backend
-        )
-
-    async def require_access(self, client: Client) -> None:
-        """Raises what keeps a target from being asked, unless nothing is wanted of it."""
-        capped = client.budget.cap is not None
-        await require_access(self._targets, self.is_paid, capped=capped)
+    def is_paid(self) -> bool:
+        """Whether the ledger holds everything that would be asked."""
+        return all(reply is not None for _, reply in self.stored_replies())
 
     async def run_stages(self, client: Client) -> None:
         """Asks, and writes the table; what failed is a row of it, counted."""
