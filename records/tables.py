@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..errors import InputError, InputFault, StoreError
 from .readers.text import allow_long_cells
@@ -44,6 +44,8 @@ JUDGMENT_COLUMNS = (
 )
 """Columns of judgments.parquet before the criteria."""
 
+_TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens")
+
 PROVENANCE_COLUMNS = (
     "rationale",
     "mode",
@@ -52,26 +54,12 @@ PROVENANCE_COLUMNS = (
     "answered_by",
     "repaired",
     "calls",
-    "input_tokens",
-    "cached_input_tokens",
-    "output_tokens",
-    "reasoning_tokens",
+    *_TOKENS,
     "cost_usd",
     "ledger_key",
 )
 """Columns of judgments.parquet after the criteria. HTTP attempts, and whether a reply came from the
 ledger, belong to a session and not to the vote: a rerun must give the same table."""
-
-_INTEGERS = frozenset(
-    {
-        "repeat",
-        "calls",
-        "input_tokens",
-        "cached_input_tokens",
-        "output_tokens",
-        "reasoning_tokens",
-    }
-)
 
 SCORE_COLUMNS = (
     "response_id",
@@ -103,65 +91,21 @@ SCORE_COLUMNS = (
 axis, model and persona, and last what the input carried."""
 
 
-class _Parts:
-    """Files of a folder that take their places together, when all went well."""
+TEXT_COLUMNS: Final = ("response_id", "prompt_text", "response_text")
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._places = ExitStack()
-        self._writers = ExitStack()
+_GROUP_CHARS: Final = 8_000_000
+"""Characters of text that are held before they are written."""
 
-    def parquet(self, name: str, schema: Any) -> Any:
-        """A writer of a Parquet table."""
-        import pyarrow.parquet as parquet
-
-        part = self._places.enter_context(replaced(self.folder / name))
-        writer = parquet.ParquetWriter(part, schema, compression="zstd")
-        self._writers.callback(writer.close)
-        return writer
-
-    def csv(self, name: str) -> CsvLines:
-        """A writer of a CSV table."""
-        part = self._places.enter_context(replaced(self.folder / name))
-        handle = part.open("w", encoding="utf-8", newline="")
-        return CsvLines(self._writers.enter_context(handle))
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Turns errors of the disk into StoreError."""
-        try:
-            yield
-        except OSError as error:
-            raise unwritable(self.folder, error) from error
-
-    @contextmanager
-    def opening(self) -> Iterator[None]:
-        """As `writing`; what was opened is dropped where something goes wrong."""
-        with ExitStack() as stack, self.writing():
-            stack.callback(self.abandon)
-            yield
-            stack.pop_all()
-
-    def close(self) -> None:
-        """Puts the files in place, once all are closed: the last bytes of one may find the disk
-        full, and the tables of a folder belong together.
-        """
-        with self.writing():
-            self._writers.close()
-            self._places.close()
-
-    def abandon(self) -> None:
-        """Drops what was written; files that were there before stay as they are."""
-        error = _AbandonedError()
-        # The disk may be as full for the last bytes as it was for those before.
-        with suppress(OSError, StoreError):
-            self._writers.close()
-        with suppress(OSError, StoreError):
-            self._places.__exit__(type(error), error, None)
+_ROW_CHARS: Final = 200
+"""What a row counts beside its texts, so that millions of empty ones are not held either."""
 
 
-class TableWriter:
-    """Writes both tables; they take their places when `close` is called without an error."""
+class RunTables:
+    """The three tables, written verdict by verdict; used in a `with` block.
+
+    At its end they take the places of earlier ones, together; where the block breaks off, those
+    stay as they are.
+    """
 
     def __init__(
         self,
@@ -173,98 +117,150 @@ class TableWriter:
         axes: Sequence[str],
         carried: Sequence[str] = (),
     ) -> None:
+        """Takes the folder, what gives the columns their names, and what the input carries."""
+        self._folder = folder
         self._criteria = tuple(criteria)
         self._personas, self._models, self._axes = tuple(personas), tuple(models), tuple(axes)
-        self._schema = judgment_schema(criteria)
-        header = score_header(criteria, personas, models, axes)
         self._carried = tuple(carried)
-        header += carried_names(carried, header)
-        self._rows: list[Judgment] = []
-        self._parts = _Parts(folder)
-        with self._parts.opening():
-            self._csv = self._parts.csv(SCORES_FILE)
-            self._parquet = self._parts.parquet(JUDGMENTS_FILE, self._schema)
-            self._csv.write(map(spreadsheet_safe, header))
+        self._judgments: list[Judgment] = []
+        self._texts: list[tuple[str, str, str]] = []
+        self._text_chars = 0
 
-    def add(self, verdict: Verdict, carried: Mapping[str, Any] | None = None) -> None:
-        """One response: its judgments and its row.
+    def __enter__(self) -> Self:
+        """Opens the files.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        header = score_header(self._criteria, self._personas, self._models, self._axes)
+        header += carried_names(self._carried, header)
+        with ExitStack() as files, self._writing():
+            # What is entered first is left last: each takes its place once all are closed, since
+            # the last bytes of one may find the disk full.
+            scores, judgments, texts = (
+                files.enter_context(replaced(self._folder / name))
+                for name in (SCORES_FILE, JUDGMENTS_FILE, TEXTS_FILE)
+            )
+            handle = files.enter_context(scores.open("w", encoding="utf-8", newline=""))
+            self._score_lines = CsvLines(handle)
+            self._judgment_file, self._text_file = (
+                files.enter_context(parquet.ParquetWriter(part, schema, compression="zstd"))
+                for part, schema in (
+                    (judgments, judgment_schema(self._criteria)),
+                    (texts, pa.schema([(name, pa.string()) for name in TEXT_COLUMNS])),
+                )
+            )
+            self._score_lines.write(map(spreadsheet_safe, header))
+            self._files = files.pop_all()
+        return self
+
+    def add(
+        self,
+        verdict: Verdict,
+        prompt_text: str,
+        response_text: str,
+        carried: Mapping[str, Any] | None = None,
+    ) -> None:
+        """One response: its judgments, its row and its texts.
 
         Raises:
             StoreError: the folder cannot be written any more.
         """
-        self._rows.extend(verdict.judgments)
-        extra = carried or {}
-        with self._parts.writing():
-            if len(self._rows) >= ROW_GROUP:
-                self._flush()
-            self._csv.write(
-                [
-                    *self._score_row(verdict),
-                    *(spreadsheet_safe_or_number(_cell(extra.get(name))) for name in self._carried),
-                ]
-            )
+        self._judgments.extend(verdict.judgments)
+        self._texts.append((verdict.response_id, prompt_text, response_text))
+        self._text_chars += len(prompt_text) + len(response_text) + _ROW_CHARS
+        extra = [(carried or {}).get(name) for name in self._carried]
+        cells = map(spreadsheet_safe_or_number, map(_cell, extra))
+        with self._writing():
+            self._score_lines.write([*self._score_row(verdict), *cells])
+            if len(self._judgments) >= ROW_GROUP:
+                self._write_judgments()
+            if self._text_chars >= _GROUP_CHARS:
+                self._write_texts()
 
-    def close(self) -> None:
-        """Finishes both files and puts them in place.
+    def __exit__(self, *error: Any) -> None:
+        """Finishes the files and puts them in place.
 
         Raises:
             StoreError: the folder cannot be written any more; what was there stays as it is.
         """
-        with self._parts.writing():
-            self._flush()
-        self._parts.close()
-
-    def abandon(self) -> None:
-        """Drops what was written; tables that were there before stay as they are."""
-        self._parts.abandon()
-
-    def _flush(self) -> None:
-        if not self._rows:
+        if error[0] is not None:
+            # The disk may be as full for the last bytes as it was for those before.
+            with suppress(OSError, StoreError):
+                self._files.__exit__(*error)
             return
-        import pyarrow as pa
+        with self._writing(), self._files:
+            self._write_judgments()
+            self._write_texts()
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise unwritable(self._folder, error) from error
+
+    def _write_judgments(self) -> None:
+        rows = self._judgments
         columns = {
-            name: [getattr(row, name) for row in self._rows]
+            name: [getattr(row, name) for row in rows]
             for name in (*JUDGMENT_COLUMNS, *PROVENANCE_COLUMNS)
         }
         for name in self._criteria:
-            columns[name] = [row.scores.get(name) for row in self._rows]
-        for name, values in columns.items():
-            if self._schema.field(name).type == pa.string():
-                columns[name] = [writable(text) for text in values]
-        self._parquet.write_table(pa.table(columns, schema=self._schema))
-        self._rows.clear()
+            columns[name] = [row.scores.get(name) for row in rows]
+        _write_rows(self._judgment_file, columns)
+        rows.clear()
+
+    def _write_texts(self) -> None:
+        columns = zip(*self._texts, strict=True) if self._texts else ((), (), ())
+        _write_rows(self._text_file, dict(zip(TEXT_COLUMNS, columns, strict=True)))
+        self._texts.clear()
+        self._text_chars = 0
 
     def _score_row(self, verdict: Verdict) -> list[Any]:
-        counts = verdict.counts
         low, high = verdict.interval or (None, None)
+        cost = verdict.cost_usd
+        derived = {
+            "composite_low": low,
+            "composite_high": high,
+            "cost_usd": None if cost is None else f"{cost:.8f}",
+            "flags": " ".join(verdict.flags),
+            **{f"n_{status}": n for status, n in verdict.counts.items()},
+        }
         row = [
-            *map(_text_cell, (verdict.response_id, verdict.prompt_id, verdict.respondent_id)),
-            verdict.status,
-            _text_cell(verdict.reason),
-            verdict.n_scored,
-            verdict.n_planned,
-            _shown(verdict.composite),
-            _shown(low),
-            _shown(high),
-            _text_cell(verdict.interval_method),
-            _text_cell(verdict.interval_reason),
-            _shown(verdict.median),
-            _shown(verdict.trimmed_mean),
-            _shown(verdict.sd),
-            verdict.disagreement,
-            _shown(verdict.share_abstained),
-            *(counts[s] for s in ("abstained", "refused", "unreadable", "failed", "not_asked")),
-            _shown(verdict.cost_usd, digits=8),
-            _text_cell(" ".join(verdict.flags)),
+            derived[name] if name in derived else getattr(verdict, name) for name in SCORE_COLUMNS
         ]
         for name in self._criteria:
             limits = verdict.dimension_intervals.get(name) or (None, None)
-            row += [_shown(verdict.dimensions.get(name)), _shown(limits[0]), _shown(limits[1])]
-        row += [_shown(verdict.by_axis.get(axis)) for axis in self._axes]
-        row += [_shown(verdict.by_model.get(model)) for model in self._models]
-        row += [_shown(verdict.by_persona.get(persona)) for persona in self._personas]
-        return [_cell(value) for value in row]
+            row += [verdict.dimensions.get(name), *limits]
+        row += [verdict.by_axis.get(axis) for axis in self._axes]
+        row += [verdict.by_model.get(model) for model in self._models]
+        row += [verdict.by_persona.get(persona) for persona in self._personas]
+        return [
+            f"{value:.4f}" if isinstance(value, float) else spreadsheet_safe(_cell(value))
+            for value in row
+        ]
+
+
+def _write_rows(file: Any, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Writes columns as one row group; nothing where they are empty."""
+    import pyarrow as pa
+
+    if not columns["response_id"]:
+        return
+    texts = {field.name for field in file.schema if field.type == pa.string()}
+    arrays = {
+        name: [writable(text) for text in values] if name in texts else values
+        for name, values in columns.items()
+    }
+    file.write_table(pa.table(arrays, schema=file.schema))
+
+
+def _cell(value: Any) -> Any:
+    return "" if value is None else writable(value)
 
 
 def score_header(
@@ -284,18 +280,11 @@ def judgment_schema(criteria: Sequence[str]) -> Any:
     """The Arrow schema of judgments.parquet."""
     import pyarrow as pa
 
-    def kind(name: str) -> Any:
-        if name in _INTEGERS:
-            return pa.int64()
-        if name == "cost_usd":
-            return pa.float64()
-        return pa.bool_() if name == "repaired" else pa.string()
-
-    return pa.schema(
-        [(name, kind(name)) for name in JUDGMENT_COLUMNS]
-        + [(name, pa.float64()) for name in criteria]
-        + [(name, kind(name)) for name in PROVENANCE_COLUMNS]
-    )
+    kinds = {"cost_usd": pa.float64(), "repaired": pa.bool_(), "repeat": pa.int64()}
+    kinds |= {name: pa.int64() for name in ("calls", *_TOKENS)}
+    kinds |= {name: pa.float64() for name in criteria}
+    names = (*JUDGMENT_COLUMNS, *criteria, *PROVENANCE_COLUMNS)
+    return pa.schema([(name, kinds.get(name, pa.string())) for name in names])
 
 
 def read_judgments(folder: str | Path) -> Iterator[dict[str, Any]]:
@@ -382,88 +371,6 @@ def score_cells(folder: str | Path) -> Iterator[list[str]]:
                 yield [spreadsheet_text(cell) for cell in cells]
     except (OSError, ValueError, csv.Error) as error:
         raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
-
-
-class _AbandonedError(Exception):
-    """Unwinds the writers without putting their files in place."""
-
-
-def _shown(value: float | None, *, digits: int = 4) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
-
-
-def _cell(value: Any) -> Any:
-    return "" if value is None else writable(value)
-
-
-def _text_cell(value: Any) -> Any:
-    """A cell whose text somebody else wrote: no formula, whatever it begins with."""
-    return spreadsheet_safe(_cell(value))
-
-
-TEXT_COLUMNS: Final = ("response_id", "prompt_text", "response_text")
-
-_GROUP_CHARS: Final = 8_000_000
-"""Characters of text that are held before they are written."""
-
-_ROW_CHARS: Final = 200
-"""What a row counts beside its texts, so that millions of empty ones are not held either."""
-
-
-class TextWriter:
-    """Writes texts.parquet as responses come; it takes its place when `close` is called."""
-
-    def __init__(self, folder: Path) -> None:
-        """Opens the file.
-
-        Raises:
-            StoreError: the folder cannot be written.
-        """
-        import pyarrow as pa
-
-        self._schema = pa.schema([(name, pa.string()) for name in TEXT_COLUMNS])
-        self._rows: list[tuple[str, str, str]] = []
-        self._chars = 0
-        self._parts = _Parts(folder)
-        with self._parts.opening():
-            self._file = self._parts.parquet(TEXTS_FILE, self._schema)
-
-    def add(self, response_id: str, prompt_text: str, response_text: str) -> None:
-        """One more response, in the order of the tables.
-
-        Raises:
-            StoreError: the folder cannot be written any more.
-        """
-        self._rows.append((response_id, prompt_text, response_text))
-        self._chars += len(prompt_text) + len(response_text) + _ROW_CHARS
-        if self._chars >= _GROUP_CHARS:
-            self._flush()
-
-    def close(self) -> None:
-        """Finishes the file and puts it in place.
-
-        Raises:
-            StoreError: the folder cannot be written any more; what was there stays as it is.
-        """
-        self._flush()
-        self._parts.close()
-
-    def abandon(self) -> None:
-        """Drops what was written; a file that was there before stays as it is."""
-        self._parts.abandon()
-
-    def _flush(self) -> None:
-        if not self._rows:
-            return
-        import pyarrow as pa
-
-        columns = [[writable(text) for text in column] for column in zip(*self._rows, strict=True)]
-        with self._parts.writing():
-            self._file.write_table(
-                pa.table(dict(zip(TEXT_COLUMNS, columns, strict=True)), schema=self._schema)
-            )
-        self._rows.clear()
-        self._chars = 0
 
 
 def read_texts(folder: str | Path, wanted: Iterable[str]) -> Mapping[str, tuple[str, str]]:

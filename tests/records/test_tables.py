@@ -21,7 +21,7 @@ from areopagus.records.tables import (
     JUDGMENT_COLUMNS,
     PROVENANCE_COLUMNS,
     SCORE_COLUMNS,
-    TableWriter,
+    RunTables,
     judgment_frame,
     judgment_schema,
     read_judgments,
@@ -33,6 +33,7 @@ from areopagus.records.types import Judgment, Verdict
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = ("clarity", "grounding")
+TEXTS = ("Why?", "Because.")
 HOSTILE = [
     "=1+1",
     "+SUM(A1:A9)",
@@ -118,8 +119,8 @@ def verdict(response_id: str = "r1", **more: Any) -> Verdict:
     )
 
 
-def writer(folder: Path, carried: tuple[str, ...] = ()) -> TableWriter:
-    return TableWriter(
+def writer(folder: Path, carried: tuple[str, ...] = ()) -> RunTables:
+    return RunTables(
         folder,
         criteria=CRITERIA,
         personas=["historian", "ethicist"],
@@ -132,9 +133,8 @@ def writer(folder: Path, carried: tuple[str, ...] = ()) -> TableWriter:
 def test_the_tables_hold_what_was_added_and_the_columns_are_the_documented_ones(
     tmp_path: Path,
 ) -> None:
-    tables = writer(tmp_path, ("wave",))
-    tables.add(verdict(), {"wave": 3})
-    tables.close()
+    with writer(tmp_path, ("wave",)) as tables:
+        tables.add(verdict(), *TEXTS, {"wave": 3})
     (row,) = read_scores(tmp_path)
     header = score_header(CRITERIA, ["historian", "ethicist"], ["m/a"], ["disciplinary"])
     assert list(row) == [*header, "wave"]
@@ -178,11 +178,10 @@ def _dimensions() -> tuple[str, ...]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_comes_back_as_it_was(tmp_path: Path, text: str) -> None:
-    tables = writer(tmp_path, (f"col {text}",))
-    hostile = dict.fromkeys(("prompt_id", "respondent_id", "rationale", "detail"), text)
-    tables.add(verdict(text, **hostile), {f"col {text}": text})
-    tables.add(verdict("after"), {})
-    tables.close()
+    with writer(tmp_path, (f"col {text}",)) as tables:
+        hostile = dict.fromkeys(("prompt_id", "respondent_id", "rationale", "detail"), text)
+        tables.add(verdict(text, **hostile), *TEXTS, {f"col {text}": text})
+        tables.add(verdict("after"), *TEXTS, {})
     row, after = read_scores(tmp_path)
     assert (row["response_id"], row["prompt_id"], row["respondent_id"]) == (text, text, text)
     assert row[f"col {text}"] == text
@@ -197,10 +196,9 @@ FORMULAS = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", " =1", "\t=1", "\rx
 
 
 def test_no_cell_of_scores_csv_is_a_formula_and_all_text_comes_back(tmp_path: Path) -> None:
-    tables = writer(tmp_path, ("=note",))
-    for text in FORMULAS:
-        tables.add(verdict(text, prompt_id=text, respondent_id=text), {"=note": text})
-    tables.close()
+    with writer(tmp_path, ("=note",)) as tables:
+        for text in FORMULAS:
+            tables.add(verdict(text, prompt_id=text, respondent_id=text), *TEXTS, {"=note": text})
     with (tmp_path / "scores.csv").open(encoding="utf-8", newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     live = [
@@ -214,10 +212,9 @@ def test_no_cell_of_scores_csv_is_a_formula_and_all_text_comes_back(tmp_path: Pa
 
 
 def test_negative_numbers_stay_numbers(tmp_path: Path) -> None:
-    tables = writer(tmp_path, ("wave", "shift"))
-    low = replace(verdict(), composite=-0.5, interval=(-1.0, 0.0))
-    tables.add(low, {"wave": -3, "shift": "-1e-4"})
-    tables.close()
+    with writer(tmp_path, ("wave", "shift")) as tables:
+        low = replace(verdict(), composite=-0.5, interval=(-1.0, 0.0))
+        tables.add(low, *TEXTS, {"wave": -3, "shift": "-1e-4"})
     text = (tmp_path / "scores.csv").read_text(encoding="utf-8")
     assert "'" not in text
     frame = score_frame(tmp_path)
@@ -237,9 +234,8 @@ def test_verbatim_scores_are_exported_on_demand(tmp_path: Path) -> None:
 
 
 def test_judgments_are_read_by_column_as_a_frame(tmp_path: Path) -> None:
-    tables = writer(tmp_path)
-    tables.add(verdict())
-    tables.close()
+    with writer(tmp_path) as tables:
+        tables.add(verdict(), *TEXTS)
     frame = judgment_frame(tmp_path, ["persona", "clarity"])
     assert list(frame.columns) == ["persona", "clarity"]
     assert list(frame["persona"]) == ["historian", "ethicist"]
@@ -249,13 +245,13 @@ def test_judgments_are_read_by_column_as_a_frame(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_from_an_endpoint_does_not_break_the_tables(tmp_path: Path) -> None:
-    tables = writer(tmp_path, ("note",))
-    bad = "a\ud800b"
-    tables.add(
-        verdict(rationale=bad, reason=bad, detail=bad, answered_by=bad),
-        {"note": bad},
-    )
-    tables.close()
+    with writer(tmp_path, ("note",)) as tables:
+        bad = "a\ud800b"
+        tables.add(
+            verdict(rationale=bad, reason=bad, detail=bad, answered_by=bad),
+            *TEXTS,
+            {"note": bad},
+        )
     first, second = read_judgments(tmp_path)
     assert first["rationale"] == "a?b"
     assert (second["reason"], second["detail"], second["answered_by"]) == ("a?b",) * 3
@@ -263,17 +259,17 @@ def test_half_a_surrogate_pair_from_an_endpoint_does_not_break_the_tables(tmp_pa
 
 
 def test_a_very_long_carried_text_comes_back(tmp_path: Path) -> None:
-    tables = writer(tmp_path, ("essay",))
-    tables.add(verdict(), {"essay": "y" * 200_000})  # the csv module's own limit is 131,072
-    tables.close()
+    with writer(tmp_path, ("essay",)) as tables:
+        tables.add(
+            verdict(), *TEXTS, {"essay": "y" * 200_000}
+        )  # the csv module's own limit is 131,072
     assert len(read_scores(tmp_path)[0]["essay"]) == 200_000
 
 
 def test_carried_columns_never_share_a_name_with_ours_or_with_each_other(tmp_path: Path) -> None:
     names = ("status", "input_status", "note", "persona_historian")
-    tables = writer(tmp_path, names)
-    tables.add(verdict(), {name: f"theirs {name}" for name in names})
-    tables.close()
+    with writer(tmp_path, names) as tables:
+        tables.add(verdict(), *TEXTS, {name: f"theirs {name}" for name in names})
     (row,) = read_scores(tmp_path)
     assert row["status"] == "scored"
     assert row["input_status"] == "theirs input_status"
@@ -300,15 +296,18 @@ def test_any_row_comes_back_from_csv(rows: list[list[str]]) -> None:
     assert file.getvalue().endswith("\n")
 
 
-def test_abandoned_tables_leave_the_old_ones(tmp_path: Path) -> None:
-    tables = writer(tmp_path)
-    tables.add(verdict("old"))
-    tables.close()
+def test_a_block_that_breaks_off_leaves_the_old_tables(tmp_path: Path) -> None:
+    with writer(tmp_path) as tables:
+        tables.add(verdict("old"), *TEXTS)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    tables = writer(tmp_path)
-    tables.add(verdict("new"))
-    tables.abandon()
-    tables.abandon()
+
+    def interrupted() -> None:
+        with writer(tmp_path) as tables:
+            tables.add(verdict("new"), *TEXTS)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -329,16 +328,18 @@ class FullDisk(io.StringIO):
 def test_a_disk_that_fills_in_the_middle_is_one_error_and_the_old_tables_stay(
     tmp_path: Path,
 ) -> None:
-    tables = writer(tmp_path)
-    tables.add(verdict("old"))
-    tables.close()
+    with writer(tmp_path) as tables:
+        tables.add(verdict("old"), *TEXTS)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    tables = writer(tmp_path)
-    tables._csv = CsvLines(FullDisk(1))
-    tables.add(verdict("one"))
+
+    def filled() -> None:
+        with writer(tmp_path) as tables:
+            tables._score_lines = CsvLines(FullDisk(1))
+            tables.add(verdict("one"), *TEXTS)
+            tables.add(verdict("two"), *TEXTS)
+
     with pytest.raises(StoreError, match="No space left on device"):
-        tables.add(verdict("two"))
-    tables.abandon()
+        filled()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -347,9 +348,8 @@ def test_a_disk_that_is_full_at_the_end_changes_neither_table(
 ) -> None:
     import pyarrow.parquet as parquet
 
-    tables = writer(tmp_path)
-    tables.add(verdict("old"))
-    tables.close()
+    with writer(tmp_path) as tables:
+        tables.add(verdict("old"), *TEXTS)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     class Full(parquet.ParquetWriter):
@@ -361,20 +361,16 @@ def test_a_disk_that_is_full_at_the_end_changes_neither_table(
             return None
 
     monkeypatch.setattr(parquet, "ParquetWriter", Full)
-    tables = writer(tmp_path)
-    tables.add(verdict("new"))
-    with pytest.raises(StoreError, match="No space left"):
-        tables.close()
-    tables.abandon()
+    with pytest.raises(StoreError, match="No space left"), writer(tmp_path) as tables:
+        tables.add(verdict("new"), *TEXTS)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_last_scores_that_find_the_disk_full_change_neither_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tables = writer(tmp_path)
-    tables.add(verdict("old"))
-    tables.close()
+    with writer(tmp_path) as tables:
+        tables.add(verdict("old"), *TEXTS)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
 
     class Full(io.StringIO):
@@ -383,12 +379,14 @@ def test_last_scores_that_find_the_disk_full_change_neither_table(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(Path, "open", lambda *_, **__: Full(newline=""))
-    tables = writer(tmp_path)
-    monkeypatch.undo()
-    tables.add(verdict("new"))
+
+    def filled() -> None:
+        with writer(tmp_path) as tables:
+            monkeypatch.undo()
+            tables.add(verdict("new"), *TEXTS)
+
     with pytest.raises(StoreError, match="No space left"):
-        tables.close()
-    tables.abandon()
+        filled()
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

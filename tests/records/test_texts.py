@@ -5,13 +5,40 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError, StoreError
-from areopagus.records.tables import TEXTS_FILE, TextWriter, read_texts
+from areopagus.records.tables import TEXTS_FILE, RunTables, read_texts
+from areopagus.records.types import STATUSES, Verdict
+
+
+def tables(folder: Path) -> RunTables:
+    return RunTables(folder, criteria=[], personas=[], models=[], axes=[])
+
+
+def screened(name: str) -> Verdict:
+    """A verdict of nobody: here only the texts count."""
+    values = dict.fromkeys(
+        ("reason", "composite", "interval", "interval_method", "interval_reason", "median",
+         "trimmed_mean", "sd", "share_abstained")
+    )  # fmt: skip
+    means: dict[str, dict[str, float | None]] = {
+        kind: {} for kind in ("dimensions", "by_persona", "by_model", "by_axis")
+    }
+    return Verdict(
+        name, "p", "m", "screened", disagreement="undefined", n_scored=0, n_planned=0,
+        dimension_intervals={}, counts=dict.fromkeys(STATUSES, 0), **values, **means,
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+def write_texts(folder: Path, texts: Mapping[str, tuple[str, str]]) -> None:
+    with tables(folder) as writer:
+        for name, both in texts.items():
+            writer.add(screened(name), *both)
 
 
 def test_texts_come_back_as_they_were(tmp_path: Path) -> None:
@@ -20,31 +47,14 @@ def test_texts_come_back_as_they_were(tmp_path: Path) -> None:
         "b": ("Why?", ""),
         "c": ("What?", "x" * 5000),
     }
-    writer = TextWriter(tmp_path)
-    for name, (prompt, response) in texts.items():
-        writer.add(name, prompt, response)
-    writer.close()
+    write_texts(tmp_path, texts)
     assert read_texts(tmp_path, texts) == texts
     assert read_texts(tmp_path, ["b", "nobody"]) == {"b": ("Why?", "")}
-    assert [path.name for path in tmp_path.iterdir()] == [TEXTS_FILE]
 
 
 def test_a_lone_surrogate_does_not_stop_the_writing(tmp_path: Path) -> None:
-    writer = TextWriter(tmp_path)
-    writer.add("a", "p\ud800", "r")
-    writer.close()
+    write_texts(tmp_path, {"a": ("p\ud800", "r")})
     assert read_texts(tmp_path, ["a"]) == {"a": ("p?", "r")}
-
-
-def test_abandoned_texts_leave_what_was_there(tmp_path: Path) -> None:
-    first = TextWriter(tmp_path)
-    first.add("a", "p", "old")
-    first.close()
-    second = TextWriter(tmp_path)
-    second.add("a", "p", "new")
-    second.abandon()
-    assert read_texts(tmp_path, ["a"]) == {"a": ("p", "old")}
-    assert [path.name for path in tmp_path.iterdir()] == [TEXTS_FILE]
 
 
 def test_no_file_is_no_texts_and_a_broken_one_is_told(tmp_path: Path) -> None:
@@ -55,16 +65,13 @@ def test_no_file_is_no_texts_and_a_broken_one_is_told(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StoreError):
-        TextWriter(tmp_path / "missing")
+    with pytest.raises(StoreError), tables(tmp_path / "missing"):
+        pass
 
 
 def test_many_texts_are_written_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("areopagus.records.tables._GROUP_CHARS", 100)
-    writer = TextWriter(tmp_path)
-    for k in range(50):
-        writer.add(f"r{k}", "the same prompt", f"response {k}")
-    writer.close()
+    write_texts(tmp_path, {f"r{k}": ("the same prompt", f"response {k}") for k in range(50)})
     found = read_texts(tmp_path, (f"r{k}" for k in range(50)))
     assert found["r49"] == ("the same prompt", "response 49")
     assert len(found) == 50
@@ -114,10 +121,10 @@ def test_a_run_that_breaks_off_leaves_the_texts_that_were_there(
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"
               and path.is_file()}  # fmt: skip
 
-    def full(self: TextWriter, *texts: str) -> None:
+    def full(self: RunTables, *row: object) -> None:
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(TextWriter, "add", full)
+    monkeypatch.setattr(RunTables, "add", full)
     with pytest.raises(StoreError, match="the disk is full"):
         panel.score_many(ROWS, out=folder)
     after = {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix != ".json"
@@ -129,8 +136,7 @@ def test_texts_without_a_letter_are_not_held_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("areopagus.records.tables._GROUP_CHARS", 1000)
-    writer = TextWriter(tmp_path)
-    for k in range(100):
-        writer.add(str(k), "", "")
-        assert len(writer._rows) <= 5
-    writer.abandon()
+    with tables(tmp_path) as writer:
+        for k in range(100):
+            writer.add(screened(str(k)), "", "")
+            assert len(writer._texts) <= 5

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from areopagus.records.run_folder import RUN_FORMAT, RunFolder
-from areopagus.records.tables import TableWriter, TextWriter, judgment_schema, score_header
+from areopagus.records.tables import (
+    TEXT_COLUMNS,
+    TEXTS_FILE,
+    RunTables,
+    judgment_schema,
+    score_header,
+)
 from areopagus.records.types import STATUSES, Judgment, Verdict, count_statuses
 
 CRITERIA = ("conceptual_clarity", "evidential_grounding")
@@ -200,19 +206,19 @@ def record(counted: Mapping[str, int], **changes: Any) -> dict[str, Any]:
 def make_run(path: Path, verdicts: Sequence[Verdict], **changes: Any) -> Path:
     folder = RunFolder.open(path, {})
     try:
-        writer = TableWriter(
+        counts = dict.fromkeys(STATUSES, 0)
+        with RunTables(
             path,
             criteria=CRITERIA,
             personas=list(PERSONAS),
             models=MODELS,
             axes=sorted(set(PERSONAS.values())),
-        )
-        counts = dict.fromkeys(STATUSES, 0)
-        for item in verdicts:
-            writer.add(item)
-            for status, number in item.counts.items():
-                counts[status] += number
-        writer.close()
+        ) as tables:
+            for item in verdicts:
+                tables.add(item, "", "")
+                for status, number in item.counts.items():
+                    counts[status] += number
+        (path / TEXTS_FILE).unlink()  # see `write_texts`
         folder.write_run_file(record(counts, **changes))
     finally:
         folder.close()
@@ -245,10 +251,12 @@ def hostile_verdicts() -> list[Verdict]:
 
 def write_texts(path: Path, texts: Mapping[str, tuple[str, str]]) -> None:
     """texts.parquet from response id to (prompt, response)."""
-    writer = TextWriter(path)
-    for name, (prompt, response) in texts.items():
-        writer.add(name, prompt, response)
-    writer.close()
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    rows = [(name, *both) for name, both in texts.items()]
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    parquet.write_table(pa.table(columns, names=TEXT_COLUMNS), path / TEXTS_FILE)
 
 
 def make_large_run(path: Path, *, n_responses: int, n_personas: int, n_models: int) -> Path:

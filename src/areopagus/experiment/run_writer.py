@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from ..records.tables import TableWriter, TextWriter
+from ..records.tables import RunTables
 from ..records.types import STATUSES, Verdict
 from ..run import RespondentMean
 
@@ -37,40 +37,27 @@ class RunWriter:
     def __init__(self, panel: PanelSpec, folder: Path, *, carried: Sequence[str] = ()) -> None:
         """Takes the panel, the run's folder, and the columns that responses carry."""
         self.summary = RunningSummary(panel.criteria)
-        self._panel, self._folder, self._carried = panel, folder, carried
+        self._tables = RunTables(
+            folder,
+            criteria=panel.criteria,
+            personas=[persona.id for persona in panel.personas],
+            models=[backend.spec.name for backend in panel.backends],
+            axes=sorted({persona.axis for persona in panel.personas}),
+            carried=carried,
+        )
 
     def __enter__(self) -> Self:
-        panel = self._panel
-        self._texts = TextWriter(self._folder)
-        try:
-            self._tables = TableWriter(
-                self._folder,
-                criteria=panel.criteria,
-                personas=[persona.id for persona in panel.personas],
-                models=[backend.spec.name for backend in panel.backends],
-                axes=sorted({persona.axis for persona in panel.personas}),
-                carried=self._carried,
-            )
-        except BaseException:
-            self._texts.abandon()
-            raise
+        self._tables.__enter__()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._texts.close()
-                self._tables.close()
-        finally:  # what is closed stands
-            self._texts.abandon()
-            self._tables.abandon()
+    def __exit__(self, *error: object) -> None:
+        self._tables.__exit__(*error)
 
     def add(
         self, verdict: Verdict, prompt: str, response: str, carried: Mapping[str, Any] | None = None
     ) -> None:
         """One more response, with the columns that it carries."""
-        self._tables.add(verdict, carried or {})
-        self._texts.add(verdict.response_id, prompt, response)
+        self._tables.add(verdict, prompt, response, carried)
         self.summary.add(verdict)
 
 
