@@ -140,12 +140,9 @@ def votes_from_nowhere() -> None:
     """Lets judges vote without asking anybody."""
     scores: dict[str, float] = {}
 
-    async def vote(
-        self: Judge, client: Client, judge_prompt: Any, sample: Any, **named: Any
-    ) -> Judgment:
-        scores.update(dict.fromkeys(judge_prompt.schema.criteria, 7.0))
-        repeat = named["repeat"]
-        return self._judgment(judge_prompt, sample, repeat=repeat, status="scored", scores=scores)
+    async def vote(self: Judge, client: Client, sample: Any, **named: Any) -> Judgment:
+        scores.update(dict.fromkeys(self.judge_prompt.schema.criteria, 7.0))
+        return self.judgment(sample, named["repeat"], "scored", scores=scores)
 
     Judge.vote = vote  # type: ignore[method-assign]
 

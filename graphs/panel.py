@@ -29,6 +29,7 @@ from .generate import defect_text, together
 from .panel_spec import PanelSpec
 from .screening import screen, without_echo
 from .state import JudgeTask, JudgmentRow, PanelContext, PanelState
+from .stopping import why_enough
 
 
 def aggregate(
@@ -193,9 +194,8 @@ async def judge_node(task: JudgeTask, runtime: Runtime[PanelContext]) -> dict[st
     keys = list(task["judgments"])
     rows: dict[str, JudgmentRow] = {}
     panel = context.panel
-    shares = panel.assignment(keys[0])[0].goes_first(
-        panel.judge_prompt, context.sample, calls=panel.calls_that_share(keys)
-    )
+    judge, _ = panel.assignment(keys[0])
+    shares = judge.goes_first(context.sample, calls=panel.calls_that_share(keys))
     while keys and (shares or len(keys) == 1):
         key = keys.pop(0)
         rows[key] = await _vote(context, key, write, shares=shares)
@@ -211,13 +211,13 @@ async def _vote(
 ) -> JudgmentRow:
     judge, repeat = context.panel.assignment(key)
     try:
-        judgment = await judge.vote(
-            context.client, context.panel.judge_prompt, context.sample, repeat=repeat, shares=shares
-        )
+        judgment = await judge.vote(context.client, context.sample, repeat=repeat, shares=shares)
     except AreopagusError:
         raise  # the ledger cannot be written: nothing more may be paid for
     except Exception as error:
-        judgment = _defect(context, key, error)
+        judgment = judge.judgment(
+            context.sample, repeat, "failed", reason="internal", detail=defect_text(error)
+        )
     if judgment.detail is not None:
         sample = context.sample
         detail = without_echo(judgment.detail, sample.prompt_text, sample.response_text)
@@ -234,7 +234,9 @@ async def aggregate_node(state: PanelState, runtime: Runtime[PanelContext]) -> P
     if state["called"]:
         if _wanted(context, state, state["order"], state["called"]):
             return {"verdict": {}}
-        told = panel.why_enough(_composites(context, state, state["called"]))
+        assert panel.rule is not None  # noqa: S101 - without one nobody is called in an order
+        values = _composites(context, state, state["called"])
+        told = why_enough(panel.rule, len(state["planned"]), values, grain=panel.grain)
         called = frozenset(state["called"])
         rest = [key for key in state["planned"] if key not in called]
         closed = _not_asked(context, rest, reason="precision", detail=told)
@@ -260,7 +262,8 @@ def _wanted(
         # The cap or a stop came before the rule: what it would have wanted is not known, and
         # nothing is sent any more. Each of the rest says so itself, or is in the ledger. Where
         # others may be asked (no repair at an unknown price is), it is made up for like a failure.
-        return context.panel.rest_after(order, len(called))
+        most = None if context.panel.rule is None else context.panel.rule.most
+        return list(order[len(called) : most])
     return context.panel.next_calls(order, _composites(context, state, called))
 
 
@@ -274,14 +277,8 @@ def _composites(
 def _not_asked(
     context: PanelContext, keys: Iterable[str], *, reason: str, detail: str | None
 ) -> dict[str, JudgmentRow]:
-    closed: dict[str, JudgmentRow] = {}
-    for key in keys:
-        judge, repeat = context.panel.assignment(key)
-        judgment = judge.not_asked(
-            context.panel.judge_prompt, context.sample, repeat=repeat, reason=reason, detail=detail
-        )
-        closed[key] = context.row(key, judgment)
-    return closed
+    unasked = context.panel.unasked
+    return {key: context.row(key, unasked(key, context.sample, reason, detail)) for key in keys}
 
 
 def build_panel_graph(checkpointer: Any = None) -> Any:
@@ -311,9 +308,3 @@ def panel_graph() -> Any:
 def _is_open(judgment: JudgmentRow) -> bool:
     status, reason = judgment["status"], judgment["reason"]
     return bool(status == "failed" or (status == "not_asked" and reason != "screened"))
-
-
-def _defect(context: PanelContext, key: str, error: Exception) -> Judgment:
-    judge, repeat = context.panel.assignment(key)
-    blank = judge.not_asked(context.panel.judge_prompt, context.sample, repeat=repeat, reason="")
-    return replace(blank, status="failed", reason="internal", detail=defect_text(error))

@@ -17,12 +17,12 @@ from .stopping import (
     StoppingRule,
     balanced_order,
     next_block,
-    why_enough,
 )
 
 if TYPE_CHECKING:
     from ..personas import Persona
     from ..records.ledger import Ledger
+    from ..records.types import Judgment, Sample
     from ..rubrics import Rubric
 
 
@@ -40,7 +40,6 @@ class PanelSpec:
 
     Attributes:
         judges: judge id (`persona|model`) to judge, in the order of the results.
-        judge_prompt: the wording, with the rubric.
         open_ledger: gives the store of calls, opened when first needed.
         repeats: askings of each judge.
         quorum: share of planned judgments that must be scored; of those asked where `rule` is set.
@@ -51,7 +50,6 @@ class PanelSpec:
     """
 
     judges: Mapping[str, Judge]
-    judge_prompt: JudgePrompt
     open_ledger: Callable[[], Ledger]
     repeats: int = 1
     quorum: float = 2 / 3
@@ -59,6 +57,11 @@ class PanelSpec:
     rule: StoppingRule | None = None
     notices: tuple[str, ...] = ()
     notes: Mapping[str, Note] = field(default_factory=dict)
+
+    @property
+    def judge_prompt(self) -> JudgePrompt:
+        """The wording, with the rubric: the same for all judges."""
+        return next(iter(self.judges.values())).judge_prompt
 
     @property
     def ledger(self) -> Ledger:
@@ -154,6 +157,11 @@ class PanelSpec:
         judge, _, repeat = key.rpartition("|")
         return self.judges[judge], int(repeat)
 
+    def unasked(self, key: str, sample: Sample, reason: str, detail: str | None) -> Judgment:
+        """A planned judgment for which nothing is sent."""
+        judge, repeat = self.assignment(key)
+        return judge.judgment(sample, repeat, "not_asked", reason=reason, detail=detail)
+
     def order(self, response_id: str) -> list[str]:
         """Keys of all judgments on a response in the order in which the rule has them asked.
 
@@ -180,17 +188,6 @@ class PanelSpec:
             return []
         count = next_block(self.rule, len(order), values, grain=self.grain)
         return list(order[len(values) : len(values) + count])
-
-    def rest_after(self, order: Sequence[str], n_called: int) -> list[str]:
-        """The keys after the first so many that may still be asked for."""
-        most = None if self.rule is None else self.rule.most
-        return list(order[n_called:most])
-
-    def why_enough(self, values: Sequence[float | None]) -> str | None:
-        """A sentence on why no more are asked, for those that were not."""
-        if self.rule is None:
-            return None
-        return why_enough(self.rule, self.repeats * len(self.judges), values, grain=self.grain)
 
     def first_calls(self, response_id: str) -> list[str]:
         """Keys of the judgments that are asked for whatever the others say."""

@@ -125,13 +125,12 @@ class Panel:
         )
         whole = load_personas(personas, persona_folders)
         judges = [
-            Judge(persona, backend, backend.spec.score_mode or score_mode)
+            Judge(persona, backend, wording, backend.spec.score_mode or score_mode)
             for backend in backends
             for persona in whole
         ]
         self.spec = PanelSpec(
             judges={judge_id(judge): judge for judge in judges},
-            judge_prompt=wording,
             open_ledger=lambda: self.ledger,
             repeats=repeats,
             quorum=quorum,

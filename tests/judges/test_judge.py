@@ -74,8 +74,8 @@ async def vote(
     sample: Sample = SAMPLE,
     **settings: Any,
 ) -> Judgment:
-    judge = Judge(load_persona(persona), backend, **settings)
-    return await judge.vote(client or Client(ledger), judge_prompt, sample, repeat=repeat)
+    judge = Judge(load_persona(persona), backend, judge_prompt, **settings)
+    return await judge.vote(client or Client(ledger), sample, repeat=repeat)
 
 
 # The reply faults in three protocols --------------------------------------------------------------
@@ -272,7 +272,7 @@ async def test_a_changed_persona_changes_its_own_calls_and_no_others(
     async def panel() -> None:
         client = Client(ledger)
         for persona in personas:
-            await Judge(persona, backend).vote(client, judge_prompt, SAMPLE, repeat=0)
+            await Judge(persona, backend, judge_prompt).vote(client, SAMPLE, repeat=0)
 
     await panel()
     assert len(backend.requests) == len(personas)

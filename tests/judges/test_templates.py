@@ -57,8 +57,8 @@ def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_ver
     )
     backend = LitellmBackend(BackendSpec(model="openai/gpt-4o-mini"))
     score_mode: Any = "expected" if mode == "no_rubric" else "integer"
-    judge = Judge(load_persona("historian"), backend, score_mode)
-    question = judge.question(judge_prompt, SAMPLE, secret=b"secret", repeat=1)
+    judge = Judge(load_persona("historian"), backend, judge_prompt, score_mode)
+    question = judge.question(SAMPLE, secret=b"secret", repeat=1)
     repair = question.repaired("seven", "truncated")
     found = [each.request(backend, response_format).key() for each in (question, repair)]
     assert [key[:16] for key in found] == list(keys)
@@ -66,16 +66,14 @@ def test_under_the_first_wording_a_call_has_the_key_that_it_had_in_the_first_ver
 
 def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
     rubric = load_rubric("critical_thinking")
-    judge = Judge(load_persona("historian"), ScriptedBackend(VOTE))
-    keys = {
-        judge.request(
-            JudgePrompt(rubric, template=load_template(name)),
-            SAMPLE,
-            secret=b"secret",
-            repeat=0,
-            response_format="prompt",
-        ).key()
+    backend = ScriptedBackend(VOTE)
+    judges = [
+        Judge(load_persona("historian"), backend, JudgePrompt(rubric, template=load_template(name)))
         for name in (DEFAULT, FIRST)
+    ]
+    keys = {
+        judge.question(SAMPLE, secret=b"secret", repeat=0).request(backend, "prompt").key()
+        for judge in judges
     }
     assert len(keys) == 2
     assert Panel().identity() != Panel(template=FIRST).identity()

@@ -106,18 +106,12 @@ def judgments_on(
     found: list[Planned] = []
     for model, taken in assignments.items():
         # Marks for the provider's cache, where the ordinary run would set them.
-        shares = taken[0][0].goes_first(
-            panel.judge_prompt, sample, calls=panel.calls_that_share(keys[model])
-        )
+        shares = taken[0][0].goes_first(sample, calls=panel.calls_that_share(keys[model]))
         for judge, repeat in taken:
-            request = judge.request(
-                panel.judge_prompt,
-                sample,
-                secret=panel.ledger.secret,
-                repeat=repeat,
-                response_format=response_formats[model],
-                shares=shares,
+            question = judge.question(
+                sample, secret=panel.ledger.secret, repeat=repeat, shares=shares
             )
+            request = question.request(judge.backend, response_formats[model])
             found.append(Planned(number, judge, request))
     return found
 

@@ -130,13 +130,9 @@ def all_paid(panel: PanelSpec, samples: Iterable[Sample], backend: Backend) -> b
             continue
         assignments = [panel.assignment(key) for key in panel.most_calls(sample.response_id)]
         keys = [
-            judge.request(
-                panel.judge_prompt,
-                sample,
-                secret=panel.ledger.secret,
-                repeat=repeat,
-                response_format=response_format,
-            ).key()
+            judge.question(sample, secret=panel.ledger.secret, repeat=repeat)
+            .request(backend, response_format)
+            .key()
             for judge, repeat in assignments
             if judge.backend is backend
         ]

@@ -245,7 +245,7 @@ class _JudgingCalls:
 
     def _question(self, judge: Judge, sample: Sample, repeat: int) -> Question[ParsedScore]:
         secret = self._panel.ledger.secret
-        return judge.question(self._panel.judge_prompt, sample, secret=secret, repeat=repeat)
+        return judge.question(sample, secret=secret, repeat=repeat)
 
     def _request(self, judge: Judge, question: Question[ParsedScore]) -> Request:
         return question.request(judge.backend, self._formats[judge.model] or "json_schema")

@@ -16,7 +16,7 @@ from ..graphs.state import PanelContext
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.prefix_cache import may_wait_for_one
-from ..records.types import Judgment, Sample, Verdict
+from ..records.types import Sample, Verdict
 from .backends import require_access
 
 if TYPE_CHECKING:
@@ -144,19 +144,9 @@ def frozen_heap() -> Iterator[None]:
 def closed(sample: Sample, *, panel: PanelSpec, repeated: bool) -> Verdict:
     """The verdict on a response that was never put before the panel, because the run stopped."""
     seen = screen(sample.response_text, repeated=repeated, most_characters=panel.most_characters)
-    judgments: list[Judgment] = []
-    for key in panel.planned():
-        judge, repeat = panel.assignment(key)
-        judgments.append(
-            judge.not_asked(
-                panel.judge_prompt,
-                sample,
-                repeat=repeat,
-                reason="screened" if seen.gate else "interrupted",
-                detail=seen.gate,
-            )
-        )
-    return aggregate(tuple(judgments), panel=panel, sample=sample, flags=seen.flags)
+    reason = "screened" if seen.gate else "interrupted"
+    judgments = tuple(panel.unasked(key, sample, reason, seen.gate) for key in panel.planned())
+    return aggregate(judgments, panel=panel, sample=sample, flags=seen.flags)
 
 
 class Engine(Protocol):

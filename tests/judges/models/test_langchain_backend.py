@@ -39,9 +39,8 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
 
 
 async def vote(ledger: Ledger, backend: ChatModelBackend) -> Judgment:
-    return await Judge(load_persona("historian"), backend).vote(
-        Client(ledger), JUDGE_PROMPT, SAMPLE, repeat=0
-    )
+    judge = Judge(load_persona("historian"), backend, JUDGE_PROMPT)
+    return await judge.vote(Client(ledger), SAMPLE, repeat=0)
 
 
 def says(*messages: AIMessage, **settings: Any) -> ChatModelBackend:
