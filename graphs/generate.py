@@ -19,7 +19,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from ..errors import AreopagusError
 from ..judges.models.backend import Backend
@@ -388,7 +388,7 @@ async def review_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     return {**change, "review": review, "passed": passed}
 
 
-_END = "__end__"  # as LangGraph calls it
+END: Final = "__end__"  # as LangGraph calls it, which is not imported here
 
 
 # LangGraph resolves the type hints of a route, and `Runtime` is not imported here.
@@ -396,25 +396,25 @@ def after_check(state: Generated, runtime: Any) -> str:
     """Where to go once the checks are done."""
     work = runtime.context
     if state.ended:
-        return _END
+        return END
     if (state.problem or state.faults) and state.repaired is None:
         return "repair"
     if state.problem or work.reviewer is None or state.review:
-        return _END  # a review that is still there is of these very texts: no repair came
-    return "review" if state.to_review(work.task) else _END
+        return END  # a review that is still there is of these very texts: no repair came
+    return "review" if state.to_review(work.task) else END
 
 
 def after_review(state: Generated) -> str:
     """Where to go once the review is there."""
     if state.ended or state.repaired is not None:
-        return _END
-    return "repair" if state.review and state.review.outcome == "failed" else _END
+        return END
+    return "repair" if state.review and state.review.outcome == "failed" else END
 
 
 @cache
 def generate_graph() -> Any:
     """The graph, compiled once a process; `Generation` is its runtime context."""
-    from langgraph.graph import END, START, StateGraph
+    from langgraph.graph import START, StateGraph
 
     graph: Any = StateGraph(Generated, context_schema=Generation)
     graph.add_node("write", write_node)

@@ -3,8 +3,10 @@
 With a stopping rule, `plan` asks for a first block of judgments, and `aggregate` goes back to it as
 long as the rule wants more; judgments that were never wanted are recorded as not asked.
 
-No checkpointer is needed: the ledger makes every call resumable, and the judge node writes it
-before it returns. One can be passed in; state is JSON-like, so any serializer holds it.
+The state holds ids, numbers and strings; texts, judges, limits and the ledger live in the runtime
+context, which is never persisted. No checkpointer is needed: the ledger makes every call resumable,
+and the judge node writes it before it returns. One can be passed in; state is JSON-like, so any
+serializer holds it.
 
 A Send is slow beside the rest of a judgment. So one Send carries all judgments of one backend,
 which the node asks for at the same time. With a checkpointer every judgment has its own Send, so
@@ -15,21 +17,258 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any
-
-from langgraph.graph import END, START, StateGraph
-from langgraph.runtime import Runtime
-from langgraph.types import Send
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from ..errors import AreopagusError
+from ..judges.models.client import Client
 from ..records.types import Judgment, Sample, Verdict, VerdictStatus, count_statuses
-from .generate import defect_text, together
+from .generate import END, defect_text, merged, together
 from .panel_spec import PanelSpec
 from .screening import screen, without_echo
-from .state import JudgeTask, JudgmentRow, PanelContext, PanelState
 from .stopping import why_enough
+
+if TYPE_CHECKING:
+    from langgraph.runtime import Runtime
+
+JudgmentRow = dict[str, Any]
+
+
+class PanelState(TypedDict, total=False):
+    """State of one response before the panel.
+
+    Keys of `judgments` and entries of the lists are `persona|model|repeat`. Where a rule says when
+    enough have been asked, `order` holds all in the order of asking, `called` those asked so far,
+    `block` the last of these, which are asked side by side.
+    """
+
+    response_id: str
+    flags: list[str]
+    gate: str | None
+    planned: list[str]
+    order: list[str]
+    called: list[str]
+    block: list[str]
+    judgments: Annotated[dict[str, JudgmentRow], merged]
+    verdict: dict[str, Any]
+
+
+class JudgeTask(TypedDict):
+    """What a judge node is sent: which judgments, by their keys, all of one backend."""
+
+    judgments: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PanelContext:
+    """Runtime context of one run of the graph: one response before the panel."""
+
+    sample: Sample
+    panel: PanelSpec
+    client: Client
+    repeated_text: bool = False
+    _judged: dict[str, tuple[JudgmentRow, Judgment]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+
+    def row(self, key: str, judgment: Judgment) -> JudgmentRow:
+        """The judgment as the state carries it."""
+        row = judgment.to_json()
+        self._judged[key] = row, judgment
+        return row
+
+    def judgment(self, key: str, row: JudgmentRow) -> Judgment:
+        """The judgment that a row of the state stands for.
+
+        Rows that nobody has stored and read again need not be read here either.
+        """
+        heard = self._judged.get(key)
+        return heard[1] if heard is not None and heard[0] is row else Judgment.from_json(row)
+
+
+async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
+    """Flags of the response, and the gate that keeps it from the panel, if one does."""
+    context = runtime.context
+    seen = screen(
+        context.sample.response_text,
+        repeated=context.repeated_text,
+        most_characters=context.panel.most_characters,
+    )
+    # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
+    anew: PanelState = {"order": [], "called": [], "block": []}
+    return {"flags": list(seen.flags), "gate": seen.gate, **anew}
+
+
+async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
+    """The plan: every persona on every backend, each repeat; closed at once behind a gate.
+
+    With a stopping rule also what is asked now, which it comes back here for.
+    """
+    context = runtime.context
+    panel = context.panel
+    planned = panel.planned()
+    gate = state.get("gate")
+    if gate is not None:
+        closed = _not_asked(context, planned, reason="screened", detail=gate)
+        return {"planned": planned, "judgments": closed}
+    if panel.rule is None:
+        return {"planned": planned}
+    order = state["order"] or panel.order(context.sample.response_id)
+    called = state["called"]
+    block = _wanted(context, state, order, called)
+    return {"planned": planned, "order": order, "called": called + block, "block": block}
+
+
+# The edges between nodes await nothing, and are coroutines all the same: LangGraph sends plain
+# functions to a thread, which costs more than the whole node.
+async def ask_all(state: PanelState) -> list[Any] | str:
+    """A Send for every backend with its planned judgments that are still open; keys travel."""
+    from langgraph.types import Send
+
+    by_model: dict[str, list[str]] = {}
+    for key in _open_keys(state):
+        by_model.setdefault(key.split("|", 2)[1], []).append(key)
+    return [Send("judge", JudgeTask(judgments=keys)) for keys in by_model.values()] or "aggregate"
+
+
+async def ask_each(state: PanelState) -> list[Any] | str:
+    """The same with a Send for every judgment, for a checkpointer to save one by one."""
+    from langgraph.types import Send
+
+    return [Send("judge", JudgeTask(judgments=[key])) for key in _open_keys(state)] or "aggregate"
+
+
+def _open_keys(state: PanelState) -> list[str]:
+    # A checkpointer may hand down the judgments of an earlier time: what failed or was not asked
+    # then is asked now, as the ledger does it.
+    done = state.get("judgments", {})
+    wanted = state["block"] or state["planned"]
+    return [key for key in wanted if key not in done or _is_open(done[key])]
+
+
+def _is_open(judgment: JudgmentRow) -> bool:
+    status, reason = judgment["status"], judgment["reason"]
+    return bool(status == "failed" or (status == "not_asked" and reason != "screened"))
+
+
+async def judge_node(task: JudgeTask, runtime: Runtime[PanelContext]) -> dict[str, Any]:
+    """Judgments of one backend: an expected failure is a status, a defect is recorded as failed."""
+    context, write = runtime.context, runtime.stream_writer
+    keys = list(task["judgments"])
+    rows: dict[str, JudgmentRow] = {}
+    panel = context.panel
+    judge, _ = panel.assignment(keys[0])
+    shares = judge.goes_first(context.sample, calls=panel.calls_that_share(keys))
+    while keys and (shares or len(keys) == 1):
+        key = keys.pop(0)
+        rows[key] = await _vote(context, key, write, shares=shares)
+        if not rows[key]["from_ledger"]:
+            break  # the provider has read what the others begin with
+    # Side by side; where one cannot be recorded, the others are given up.
+    votes = await together([_vote(context, key, write, shares=shares) for key in keys])
+    return {"judgments": rows | dict(zip(keys, votes, strict=True))}
+
+
+async def _vote(
+    context: PanelContext, key: str, write: Callable[[Any], None], *, shares: bool
+) -> JudgmentRow:
+    judge, repeat = context.panel.assignment(key)
+    try:
+        judgment = await judge.vote(context.client, context.sample, repeat=repeat, shares=shares)
+    except AreopagusError:
+        raise  # the ledger cannot be written: nothing more may be paid for
+    except Exception as error:
+        judgment = judge.judgment(
+            context.sample, repeat, "failed", reason="internal", detail=defect_text(error)
+        )
+    if judgment.detail is not None:
+        sample = context.sample
+        detail = without_echo(judgment.detail, sample.prompt_text, sample.response_text)
+        judgment = replace(judgment, detail=detail)
+    write({"judgment": key, "status": judgment.status})
+    return context.row(key, judgment)
+
+
+async def aggregate_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
+    """The verdict on all planned judgments; none yet where the stopping rule wants more of them."""
+    context = runtime.context
+    panel = context.panel
+    rows, closed = state["judgments"], dict[str, JudgmentRow]()
+    if state["called"]:
+        if _wanted(context, state, state["order"], state["called"]):
+            return {"verdict": {}}
+        assert panel.rule is not None  # noqa: S101 - without one nobody is called in an order
+        values = _composites(context, state, state["called"])
+        told = why_enough(panel.rule, len(state["planned"]), values, grain=panel.grain)
+        called = frozenset(state["called"])
+        rest = [key for key in state["planned"] if key not in called]
+        closed = _not_asked(context, rest, reason="precision", detail=told)
+        rows = rows | closed
+    judgments = tuple(context.judgment(key, rows[key]) for key in state["planned"])
+    verdict = aggregate(judgments, panel=panel, sample=context.sample, flags=tuple(state["flags"]))
+    # The judgments are in the state already; a second copy would double it.
+    return {"verdict": replace(verdict, judgments=()).to_json(), "judgments": closed}
+
+
+async def more_or_end(state: PanelState) -> str:
+    """Back to `plan` where there is no verdict yet."""
+    return END if state["verdict"] else "plan"
+
+
+def _wanted(
+    context: PanelContext, state: PanelState, order: Sequence[str], called: Sequence[str]
+) -> list[str]:
+    """What the rule has asked next; nothing when it has enough."""
+    rows = state.get("judgments", {})
+    is_over = context.client.stopped or context.client.budget.closed
+    if is_over and any(rows[key]["status"] == "not_asked" for key in called):
+        # The cap or a stop came before the rule: what it would have wanted is not known, and
+        # nothing is sent any more. Each of the rest says so itself, or is in the ledger. Where
+        # others may be asked (no repair at an unknown price is), it is made up for like a failure.
+        most = None if context.panel.rule is None else context.panel.rule.most
+        return list(order[len(called) : most])
+    return context.panel.next_calls(order, _composites(context, state, called))
+
+
+def _composites(
+    context: PanelContext, state: PanelState, keys: Sequence[str]
+) -> list[float | None]:
+    rows = state.get("judgments", {})
+    return [context.judgment(key, rows[key]).composite for key in keys]
+
+
+def _not_asked(
+    context: PanelContext, keys: Iterable[str], *, reason: str, detail: str | None
+) -> dict[str, JudgmentRow]:
+    unasked = context.panel.unasked
+    return {key: context.row(key, unasked(key, context.sample, reason, detail)) for key in keys}
+
+
+def build_panel_graph(checkpointer: Any = None) -> Any:
+    """The compiled graph; `PanelContext` is its runtime context."""
+    from langgraph.graph import START, StateGraph
+
+    # Any: the overloads of add_node do not know a node whose input is a part of the state.
+    graph: Any = StateGraph(PanelState, context_schema=PanelContext)
+    graph.add_node("screen", screen_node)
+    graph.add_node("plan", plan_node)
+    graph.add_node("judge", judge_node, input_schema=JudgeTask)
+    graph.add_node("aggregate", aggregate_node, defer=True)
+    graph.add_edge(START, "screen")
+    graph.add_edge("screen", "plan")
+    graph.add_conditional_edges(
+        "plan", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
+    )
+    graph.add_edge("judge", "aggregate")
+    graph.add_conditional_edges("aggregate", more_or_end, ["plan", END])
+    return graph.compile(checkpointer=checkpointer, name="panel")
+
+
+@cache
+def panel_graph() -> Any:
+    """The graph without a checkpointer, compiled once a process."""
+    return build_panel_graph()
 
 
 def aggregate(
@@ -130,181 +369,3 @@ def _named(names: Sequence[str], values: Sequence[float]) -> dict[str, float | N
 
 def _span(low: float, high: float) -> tuple[float, float] | None:
     return (float(low), float(high)) if math.isfinite(low) and math.isfinite(high) else None
-
-
-async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """Flags of the response, and the gate that keeps it from the panel, if one does."""
-    context = runtime.context
-    seen = screen(
-        context.sample.response_text,
-        repeated=context.repeated_text,
-        most_characters=context.panel.most_characters,
-    )
-    # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
-    anew: PanelState = {"order": [], "called": [], "block": []}
-    return {"flags": list(seen.flags), "gate": seen.gate, **anew}
-
-
-async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """The plan: every persona on every backend, each repeat; closed at once behind a gate.
-
-    With a stopping rule also what is asked now, which it comes back here for.
-    """
-    context = runtime.context
-    panel = context.panel
-    planned = panel.planned()
-    gate = state.get("gate")
-    if gate is not None:
-        closed = _not_asked(context, planned, reason="screened", detail=gate)
-        return {"planned": planned, "judgments": closed}
-    if panel.rule is None:
-        return {"planned": planned}
-    order = state["order"] or panel.order(context.sample.response_id)
-    called = state["called"]
-    block = _wanted(context, state, order, called)
-    return {"planned": planned, "order": order, "called": called + block, "block": block}
-
-
-# The edges between nodes await nothing, and are coroutines all the same: LangGraph sends plain
-# functions to a thread, which costs more than the whole node.
-async def ask_all(state: PanelState) -> list[Send] | str:
-    """A Send for every backend with its planned judgments that are still open; keys travel."""
-    by_model: dict[str, list[str]] = {}
-    for key in _open_keys(state):
-        by_model.setdefault(key.split("|", 2)[1], []).append(key)
-    return [Send("judge", JudgeTask(judgments=keys)) for keys in by_model.values()] or "aggregate"
-
-
-async def ask_each(state: PanelState) -> list[Send] | str:
-    """The same with a Send for every judgment, for a checkpointer to save one by one."""
-    return [Send("judge", JudgeTask(judgments=[key])) for key in _open_keys(state)] or "aggregate"
-
-
-def _open_keys(state: PanelState) -> list[str]:
-    # A checkpointer may hand down the judgments of an earlier time: what failed or was not asked
-    # then is asked now, as the ledger does it.
-    done = state.get("judgments", {})
-    wanted = state["block"] or state["planned"]
-    return [key for key in wanted if key not in done or _is_open(done[key])]
-
-
-async def judge_node(task: JudgeTask, runtime: Runtime[PanelContext]) -> dict[str, Any]:
-    """Judgments of one backend: an expected failure is a status, a defect is recorded as failed."""
-    context, write = runtime.context, runtime.stream_writer
-    keys = list(task["judgments"])
-    rows: dict[str, JudgmentRow] = {}
-    panel = context.panel
-    judge, _ = panel.assignment(keys[0])
-    shares = judge.goes_first(context.sample, calls=panel.calls_that_share(keys))
-    while keys and (shares or len(keys) == 1):
-        key = keys.pop(0)
-        rows[key] = await _vote(context, key, write, shares=shares)
-        if not rows[key]["from_ledger"]:
-            break  # the provider has read what the others begin with
-    # Side by side; where one cannot be recorded, the others are given up.
-    votes = await together([_vote(context, key, write, shares=shares) for key in keys])
-    return {"judgments": rows | dict(zip(keys, votes, strict=True))}
-
-
-async def _vote(
-    context: PanelContext, key: str, write: Callable[[Any], None], *, shares: bool
-) -> JudgmentRow:
-    judge, repeat = context.panel.assignment(key)
-    try:
-        judgment = await judge.vote(context.client, context.sample, repeat=repeat, shares=shares)
-    except AreopagusError:
-        raise  # the ledger cannot be written: nothing more may be paid for
-    except Exception as error:
-        judgment = judge.judgment(
-            context.sample, repeat, "failed", reason="internal", detail=defect_text(error)
-        )
-    if judgment.detail is not None:
-        sample = context.sample
-        detail = without_echo(judgment.detail, sample.prompt_text, sample.response_text)
-        judgment = replace(judgment, detail=detail)
-    write({"judgment": key, "status": judgment.status})
-    return context.row(key, judgment)
-
-
-async def aggregate_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """The verdict on all planned judgments; none yet where the stopping rule wants more of them."""
-    context = runtime.context
-    panel = context.panel
-    rows, closed = state["judgments"], dict[str, JudgmentRow]()
-    if state["called"]:
-        if _wanted(context, state, state["order"], state["called"]):
-            return {"verdict": {}}
-        assert panel.rule is not None  # noqa: S101 - without one nobody is called in an order
-        values = _composites(context, state, state["called"])
-        told = why_enough(panel.rule, len(state["planned"]), values, grain=panel.grain)
-        called = frozenset(state["called"])
-        rest = [key for key in state["planned"] if key not in called]
-        closed = _not_asked(context, rest, reason="precision", detail=told)
-        rows = rows | closed
-    judgments = tuple(context.judgment(key, rows[key]) for key in state["planned"])
-    verdict = aggregate(judgments, panel=panel, sample=context.sample, flags=tuple(state["flags"]))
-    # The judgments are in the state already; a second copy would double it.
-    return {"verdict": replace(verdict, judgments=()).to_json(), "judgments": closed}
-
-
-async def more_or_end(state: PanelState) -> str:
-    """Back to `plan` where there is no verdict yet."""
-    return END if state["verdict"] else "plan"
-
-
-def _wanted(
-    context: PanelContext, state: PanelState, order: Sequence[str], called: Sequence[str]
-) -> list[str]:
-    """What the rule has asked next; nothing when it has enough."""
-    rows = state.get("judgments", {})
-    is_over = context.client.stopped or context.client.budget.closed
-    if is_over and any(rows[key]["status"] == "not_asked" for key in called):
-        # The cap or a stop came before the rule: what it would have wanted is not known, and
-        # nothing is sent any more. Each of the rest says so itself, or is in the ledger. Where
-        # others may be asked (no repair at an unknown price is), it is made up for like a failure.
-        most = None if context.panel.rule is None else context.panel.rule.most
-        return list(order[len(called) : most])
-    return context.panel.next_calls(order, _composites(context, state, called))
-
-
-def _composites(
-    context: PanelContext, state: PanelState, keys: Sequence[str]
-) -> list[float | None]:
-    rows = state.get("judgments", {})
-    return [context.judgment(key, rows[key]).composite for key in keys]
-
-
-def _not_asked(
-    context: PanelContext, keys: Iterable[str], *, reason: str, detail: str | None
-) -> dict[str, JudgmentRow]:
-    unasked = context.panel.unasked
-    return {key: context.row(key, unasked(key, context.sample, reason, detail)) for key in keys}
-
-
-def build_panel_graph(checkpointer: Any = None) -> Any:
-    """The compiled graph; `PanelContext` is its runtime context."""
-    # Any: the overloads of add_node do not know a node whose input is a part of the state.
-    graph: Any = StateGraph(PanelState, context_schema=PanelContext)
-    graph.add_node("screen", screen_node)
-    graph.add_node("plan", plan_node)
-    graph.add_node("judge", judge_node, input_schema=JudgeTask)
-    graph.add_node("aggregate", aggregate_node, defer=True)
-    graph.add_edge(START, "screen")
-    graph.add_edge("screen", "plan")
-    graph.add_conditional_edges(
-        "plan", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
-    )
-    graph.add_edge("judge", "aggregate")
-    graph.add_conditional_edges("aggregate", more_or_end, ["plan", END])
-    return graph.compile(checkpointer=checkpointer, name="panel")
-
-
-@cache
-def panel_graph() -> Any:
-    """The graph without a checkpointer, compiled once a process."""
-    return build_panel_graph()
-
-
-def _is_open(judgment: JudgmentRow) -> bool:
-    status, reason = judgment["status"], judgment["reason"]
-    return bool(status == "failed" or (status == "not_asked" and reason != "screened"))

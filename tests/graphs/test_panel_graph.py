@@ -12,8 +12,7 @@ import pytest
 from areopagus import Panel, ProviderError, StoreError
 from areopagus.experiment.engine import judge_sample, verdict_of
 from areopagus.graphs.generate import merged
-from areopagus.graphs.panel import build_panel_graph, panel_graph
-from areopagus.graphs.state import PanelContext
+from areopagus.graphs.panel import PanelContext, build_panel_graph, panel_graph
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request
 from areopagus.records.types import Sample

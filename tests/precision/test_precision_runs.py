@@ -14,8 +14,7 @@ from precision_material import CRITERIA, backends, rows, sent, spread
 from areopagus import InputError, Panel, ProviderError, Run
 from areopagus.errors import InputFault
 from areopagus.experiment.engine import judge_sample
-from areopagus.graphs.panel import build_panel_graph
-from areopagus.graphs.state import PanelContext
+from areopagus.graphs.panel import PanelContext, build_panel_graph
 from areopagus.graphs.stopping import FIRST_BLOCK, StoppingRule, reached_half_width
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.request import Request

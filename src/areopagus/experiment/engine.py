@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..async_runner import ordered_map
-from ..graphs.panel import aggregate, panel_graph
+from ..graphs.panel import PanelContext, aggregate, panel_graph
 from ..graphs.screening import screen
-from ..graphs.state import PanelContext
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.prefix_cache import may_wait_for_one

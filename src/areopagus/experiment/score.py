@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..graphs.state import PanelContext
+from ..graphs.panel import PanelContext
 from ..graphs.stopping import StoppingRule
 from ..judges.models.client import Client
 from ..number import units

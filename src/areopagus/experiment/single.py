@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
-from ..graphs.state import PanelContext
+from ..graphs.panel import PanelContext
 from ..judges.models.client import Client
 from ..records.run_folder import run_identity_hash
 from ..records.types import Sample
