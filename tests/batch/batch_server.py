@@ -7,13 +7,13 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from aiohttp import web
 
-from areopagus.testing import ScriptedJudge, ServedRequest, by_hash, request_key
-from areopagus.testing.protocols import read_body, write_reply
+from areopagus.testing import ScriptedJudge, by_hash
+from areopagus.testing.protocols import read_request, write_reply
 
 LineFault = Literal["error", "expired", "missing", "garbage", "refused", "unreadable"]
 
@@ -137,24 +137,8 @@ class BatchServer:
 
     def _answer(self, path: str, body: bytes) -> bytes:
         protocol: Any = "anthropic" if path.endswith("messages") else "openai"
-        params = json.loads(body)
-        asked = read_body(protocol, path, params)
         self._n += 1
-        served = ServedRequest(
-            protocol=protocol,
-            path=path,
-            model=asked.model,
-            messages=asked.messages,
-            params=params,
-            headers={},
-            schema=asked.schema,
-            structured=asked.structured,
-            forced_tool=asked.forced_tool,
-            n=self._n,
-            attempt=1,
-            key=request_key(asked.model, asked.messages),
-            time=0.0,
-        )
+        served = replace(read_request(protocol, path, json.loads(body)), n=self._n)
         return write_reply(served, self.judge(served))
 
     async def _upload(self, request: web.Request) -> web.Response:

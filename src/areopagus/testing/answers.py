@@ -8,24 +8,23 @@ from dataclasses import dataclass, replace
 from email.utils import formatdate
 from math import ceil
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from .exchange import (
-    ENVELOPE_FAULTS,
-    HTTP_FAULTS,
-    TEXT_FAULTS,
-    Fault,
-    ServedReply,
-    ServedRequest,
-    WireProtocol,
-)
+from .exchange import HTTP_FAULTS, TEXT_FAULTS, Fault, ServedReply, ServedRequest, WireProtocol
 from .protocols import write_reply
 
 JSON_HEADERS = {"content-type": "application/json"}
-HTML_PAGE = (
+_HTML_HEADERS = {"content-type": "text/html"}
+_HTML_PAGE = (
     b"<!DOCTYPE html><html><head><title>Gateway</title></head>"
     b"<body><h1>Something between you and the model went wrong.</h1></body></html>"
 )
+_REQUEST_ID: dict[WireProtocol, str] = {"openai": "x-request-id", "anthropic": "request-id"}
+_FORMAT: dict[WireProtocol, str] = {
+    "openai": "response_format",
+    "anthropic": "output_format",
+    "ollama": "format",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,171 +36,166 @@ class HttpAnswer:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _Error:
+class _Error(NamedTuple):
+    """An error as providers tell it; texts may name {model}, {key} and {format}."""
+
     status: int
     openai_type: str
-    code: str | None
     anthropic_type: str
-    message: Callable[[WireProtocol, str, str], str]
-    """From protocol, model and API key."""
+    message: str
+    code: str | None = None
     param: str | None = None
+    anthropic_message: str | None = None
 
 
-def _said(text: str) -> Callable[[WireProtocol, str, str], str]:
-    return lambda protocol, model, api_key: text
-
-
-def _context(protocol: WireProtocol, model: str, api_key: str) -> str:
-    # litellm tells a full context by these words, not by the code.
-    if protocol == "anthropic":
-        return "prompt is too long: 210000 tokens > 200000 maximum"
-    return "This model's maximum context length is 8192 tokens, and 9000 were asked for."
-
-
-def _format(protocol: WireProtocol, model: str, api_key: str) -> str:
-    name = {"openai": "response_format", "anthropic": "output_format", "ollama": "format"}
-    return f"{name[protocol]}: this response_format is not supported by model {model}"
-
-
+_INVALID = "invalid_request_error"
 _RATE = _Error(
     429,
     "requests",
-    "rate_limit_exceeded",
     "rate_limit_error",
-    _said("Rate limit reached for requests. Please try again later."),
+    "Rate limit reached for requests. Please try again later.",
+    "rate_limit_exceeded",
 )
-
 _ERRORS: dict[Fault, _Error] = {
     Fault.RATE_LIMIT: _RATE,
     Fault.RATE_LIMIT_RETRY_AFTER: _RATE,
     Fault.RATE_LIMIT_RETRY_AFTER_DATE: _RATE,
+    Fault.OVERLOADED: _Error(529, "server_error", "overloaded_error", "Overloaded"),
+    Fault.SERVER_ERROR: _Error(500, "server_error", "api_error", "The server had an error."),
+    Fault.UNAVAILABLE: _Error(
+        503, "server_error", "api_error", "The service is unavailable for now."
+    ),
+    Fault.GATEWAY_TIMEOUT: _Error(504, "server_error", "timeout_error", "The model took too long."),
     Fault.QUOTA: _Error(
         429,
         "insufficient_quota",
-        "insufficient_quota",
         "rate_limit_error",
-        _said("You exceeded your current quota (insufficient_quota): see to your billing."),
-    ),
-    Fault.OVERLOADED: _Error(529, "server_error", None, "overloaded_error", _said("Overloaded")),
-    Fault.SERVER_ERROR: _Error(
-        500, "server_error", None, "api_error", _said("The server had an error.")
-    ),
-    Fault.UNAVAILABLE: _Error(
-        503, "server_error", None, "api_error", _said("The service is unavailable for now.")
-    ),
-    Fault.GATEWAY_TIMEOUT: _Error(
-        504, "server_error", None, "timeout_error", _said("The model took too long.")
+        "You exceeded your current quota (insufficient_quota): see to your billing.",
+        "insufficient_quota",
     ),
     Fault.UNAUTHORIZED_ECHOING_KEY: _Error(
         401,
-        "invalid_request_error",
-        "invalid_api_key",
+        _INVALID,
         "authentication_error",
-        lambda protocol, model, api_key: f"Incorrect API key provided: {api_key}.",
+        "Incorrect API key provided: {key}.",
+        "invalid_api_key",
     ),
     Fault.FORBIDDEN: _Error(
         403,
-        "invalid_request_error",
-        "permission_denied",
+        _INVALID,
         "permission_error",
-        _said("This key may not use this resource."),
+        "This key may not use this resource.",
+        "permission_denied",
     ),
     Fault.MODEL_NOT_FOUND: _Error(
-        404,
-        "invalid_request_error",
-        "model_not_found",
-        "not_found_error",
-        lambda protocol, model, api_key: f"The model '{model}' was not found.",
+        404, _INVALID, "not_found_error", "The model '{model}' was not found.", "model_not_found"
     ),
+    # litellm tells a full context by these words, not by the code.
     Fault.CONTEXT_LENGTH: _Error(
         400,
-        "invalid_request_error",
+        _INVALID,
+        _INVALID,
+        "This model's maximum context length is 8192 tokens, and 9000 were asked for.",
         "context_length_exceeded",
-        "invalid_request_error",
-        _context,
         "messages",
+        "prompt is too long: 210000 tokens > 200000 maximum",
     ),
     Fault.CONTENT_POLICY: _Error(
         400,
-        "invalid_request_error",
+        _INVALID,
+        _INVALID,
+        "Your request was rejected as a result of our safety system.",
         "content_policy_violation",
-        "invalid_request_error",
-        lambda protocol, model, api_key: (
-            "Output blocked by content filtering policy"
-            if protocol == "anthropic"
-            else "Your request was rejected as a result of our safety system."
-        ),
+        None,
+        "Output blocked by content filtering policy",
     ),
     Fault.RESPONSE_FORMAT_UNSUPPORTED: _Error(
         400,
-        "invalid_request_error",
+        _INVALID,
+        _INVALID,
+        "{format}: this response_format is not supported by model {model}",
         "unsupported_parameter",
-        "invalid_request_error",
-        _format,
         "response_format",
     ),
     Fault.TEMPERATURE_UNSUPPORTED: _Error(
         400,
-        "invalid_request_error",
+        _INVALID,
+        _INVALID,
+        "Unsupported value: 'temperature' may only be left at its default here.",
         "unsupported_value",
-        "invalid_request_error",
-        _said("Unsupported value: 'temperature' may only be left at its default here."),
         "temperature",
     ),
 }
 
 
-def fault_answer(
-    fault: Fault, protocol: WireProtocol, model: str, *, api_key: str, retry_after_s: float
+def http_answer(
+    request: ServedRequest, reply: ServedReply, *, api_key: str, retry_after_s: float
 ) -> HttpAnswer:
-    """The HTTP answer of a fault in `HTTP_FAULTS`, in the error body of a protocol.
+    """The HTTP answer of a reply; faults of the connection are left to the connection.
 
     Args:
-        fault: which.
-        protocol: whose error body.
-        model: the model asked for, for the texts that name it.
-        api_key: the key that was sent, for the text that echoes it.
-        retry_after_s: what the Retry-After header says, where the fault has one. A date has
+        request: what was asked.
+        reply: what the judge decided.
+        api_key: the key that was sent, for the fault that echoes it.
+        retry_after_s: what the Retry-After header says, for the faults that have one. A date has
             whole seconds only, so it names the next one.
     """
+    if reply.fault in HTTP_FAULTS:
+        answer = _failure(request, reply.fault, api_key, retry_after_s)
+    else:
+        answer = _success(request, reply)
+    name = _REQUEST_ID.get(request.protocol)
+    identity = {name: f"req_{request.n}"} if name else {}
+    return replace(answer, headers={**answer.headers, **identity, **reply.headers})
+
+
+def _failure(
+    request: ServedRequest, fault: Fault, api_key: str, retry_after_s: float
+) -> HttpAnswer:
     if fault is Fault.BAD_GATEWAY:  # proxies answer in HTML, whatever is behind them
-        return HttpAnswer(502, {"content-type": "text/html"}, HTML_PAGE)
-    error = _ERRORS[fault]
+        return HttpAnswer(502, _HTML_HEADERS, _HTML_PAGE)
+    protocol, error = request.protocol, _ERRORS[fault]
+    said = (error.anthropic_message if protocol == "anthropic" else None) or error.message
+    message = said.format(model=request.model, key=api_key, format=_FORMAT[protocol])
     headers = dict(JSON_HEADERS)
     if fault is Fault.RATE_LIMIT_RETRY_AFTER:
         headers["retry-after"] = f"{retry_after_s:g}"
     elif fault is Fault.RATE_LIMIT_RETRY_AFTER_DATE:
         headers["retry-after"] = formatdate(ceil(time() + retry_after_s), usegmt=True)
-    body = error_body(
-        protocol,
-        error.message(protocol, model, api_key),
-        openai_type=error.openai_type,
-        anthropic_type=error.anthropic_type,
-        code=error.code,
-        param=error.param,
-    )
-    return HttpAnswer(error.status, headers, body)
+    return HttpAnswer(error.status, headers, error_body(protocol, message, error))
 
 
-def error_body(
-    protocol: WireProtocol,
-    message: str,
-    *,
-    openai_type: str = "invalid_request_error",
-    anthropic_type: str = "invalid_request_error",
-    code: str | None = None,
-    param: str | None = None,
-) -> bytes:
-    """The JSON error body of a protocol."""
+def _success(request: ServedRequest, reply: ServedReply) -> HttpAnswer:
+    fault = reply.fault
+    if fault in TEXT_FAULTS:
+        reply = mangled(reply, fault)
+    if reply.body is not None:
+        body = reply.body
+    elif reply.status != 200:
+        body = error_body(request.protocol, reply.text or "")
+    else:
+        body = write_reply(request, reply)
+    if fault is Fault.HTML_PAGE:
+        return HttpAnswer(200, {"content-type": "text/html; charset=utf-8"}, _HTML_PAGE)
+    if fault is Fault.WRONG_CONTENT_TYPE:
+        return HttpAnswer(reply.status, {"content-type": "text/plain; charset=utf-8"}, body)
+    if fault is Fault.TRUNCATED_BODY:
+        body = body[: len(body) // 2]
+    return HttpAnswer(reply.status, JSON_HEADERS, body)
+
+
+_REJECTED = _Error(400, _INVALID, _INVALID, "")
+
+
+def error_body(protocol: WireProtocol, message: str, error: _Error = _REJECTED) -> bytes:
+    """The JSON error body of a protocol: the message, and what is told beside it."""
+    body: dict[str, Any] = {"error": message}
     if protocol == "openai":
-        error = {"message": message, "type": openai_type, "param": param, "code": code}
-        return json.dumps({"error": error}).encode()
-    if protocol == "anthropic":
-        return json.dumps(
-            {"type": "error", "error": {"type": anthropic_type, "message": message}}
-        ).encode()
-    return json.dumps({"error": message}).encode()
+        named = {"type": error.openai_type, "param": error.param, "code": error.code}
+        body = {"error": {"message": message, **named}}
+    elif protocol == "anthropic":
+        body = {"type": "error", "error": {"type": error.anthropic_type, "message": message}}
+    return json.dumps(body).encode()
 
 
 HUGE_BYTES = 6 * 1024 * 1024
@@ -233,7 +227,7 @@ def mangled(reply: ServedReply, fault: Fault) -> ServedReply:
 
 def _in_score(reply: ServedReply, fault: Fault) -> str:
     vote = _vote(reply)
-    name = _first_score(vote)
+    name = next(name for name, value in vote.items() if type(value) is int)
     score = vote[name]
     if fault is Fault.DUPLICATE_KEYS:
         # The first value is the honest one; most readers keep the last.
@@ -260,12 +254,9 @@ def _vote(reply: ServedReply) -> dict[str, Any]:
     return {"overall": 7}
 
 
-def _first_score(vote: dict[str, Any]) -> str:
-    return next(name for name, value in vote.items() if type(value) is int)
-
-
-def _halved(text: str) -> str:
-    return text[: max(1, len(text) // 2)]
+def _cut(reply: ServedReply) -> ServedReply:
+    vote = json.dumps(_vote(reply))
+    return replace(reply, text=vote[: len(vote) // 2], finish_reason="length")
 
 
 _WRONG_SCORE: dict[Fault, Callable[[int], Any]] = {
@@ -281,9 +272,7 @@ _WRONG_SCORE: dict[Fault, Callable[[int], Any]] = {
 _WHOLE: dict[Fault, Callable[[ServedReply], ServedReply]] = {
     Fault.CONTENT_NULL: lambda reply: replace(reply, text=None),
     Fault.REFUSAL: lambda reply: replace(reply, text=None, refusal=reply.refusal or _REFUSAL),
-    Fault.CUT_BY_LENGTH: lambda reply: replace(
-        reply, text=_halved(json.dumps(_vote(reply))), finish_reason="length"
-    ),
+    Fault.CUT_BY_LENGTH: _cut,
     Fault.CONTENT_FILTER: lambda reply: replace(reply, text="", finish_reason="content_filter"),
     Fault.HUGE: lambda reply: replace(reply, text="x" * HUGE_BYTES + (reply.text or "")),
     Fault.FENCED: lambda reply: replace(reply, text=f"```json\n{reply.text or ''}\n```"),
@@ -292,50 +281,3 @@ _WHOLE: dict[Fault, Callable[[ServedReply], ServedReply]] = {
     ),
     Fault.OTHER_LANGUAGE: lambda reply: replace(reply, text=_GREEK),
 }
-
-
-_REQUEST_ID: dict[WireProtocol, str] = {"openai": "x-request-id", "anthropic": "request-id"}
-
-
-def http_answer(
-    request: ServedRequest, reply: ServedReply, *, api_key: str, retry_after_s: float
-) -> HttpAnswer:
-    """The HTTP answer of a reply; faults of the connection are left to the connection.
-
-    Args:
-        request: what was asked.
-        reply: what the judge decided.
-        api_key: the key that was sent, for the fault that echoes it.
-        retry_after_s: for the faults with a Retry-After header.
-    """
-    fault = reply.fault
-    if fault is not None and fault in HTTP_FAULTS:
-        answer = fault_answer(
-            fault, request.protocol, request.model, api_key=api_key, retry_after_s=retry_after_s
-        )
-    else:
-        answer = _answer_200(request, reply, fault)
-    name = _REQUEST_ID.get(request.protocol)
-    identity = {name: f"req_{request.n}"} if name else {}
-    return replace(answer, headers={**answer.headers, **identity, **reply.headers})
-
-
-def _answer_200(request: ServedRequest, reply: ServedReply, fault: Fault | None) -> HttpAnswer:
-    if fault is not None and fault in TEXT_FAULTS:
-        reply = mangled(reply, fault)
-    if reply.body is not None:
-        body = reply.body
-    elif reply.status != 200:
-        body = error_body(request.protocol, reply.text or "")
-    else:
-        body = write_reply(request, reply)
-    answer = HttpAnswer(reply.status, JSON_HEADERS, body)
-    if fault not in ENVELOPE_FAULTS:
-        return answer
-    if fault is Fault.TRUNCATED_BODY:
-        return replace(answer, body=body[: len(body) // 2])
-    if fault is Fault.WRONG_CONTENT_TYPE:
-        return replace(answer, headers={"content-type": "text/plain; charset=utf-8"})
-    if fault is Fault.HTML_PAGE:
-        return HttpAnswer(200, {"content-type": "text/html; charset=utf-8"}, HTML_PAGE)
-    return answer

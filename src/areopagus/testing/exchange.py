@@ -20,12 +20,12 @@ class Fault(StrEnum):
     RATE_LIMIT = "rate_limit"
     RATE_LIMIT_RETRY_AFTER = "rate_limit_retry_after"
     RATE_LIMIT_RETRY_AFTER_DATE = "rate_limit_retry_after_date"
-    QUOTA = "quota"
     OVERLOADED = "overloaded"
     SERVER_ERROR = "server_error"
     BAD_GATEWAY = "bad_gateway"
     UNAVAILABLE = "unavailable"
     GATEWAY_TIMEOUT = "gateway_timeout"
+    QUOTA = "quota"
     UNAUTHORIZED_ECHOING_KEY = "unauthorized_echoing_key"
     FORBIDDEN = "forbidden"
     MODEL_NOT_FOUND = "model_not_found"
@@ -71,72 +71,22 @@ class Fault(StrEnum):
     OTHER_LANGUAGE = "other_language"
 
 
-HTTP_FAULTS: frozenset[Fault] = frozenset(
-    {
-        Fault.RATE_LIMIT,
-        Fault.RATE_LIMIT_RETRY_AFTER,
-        Fault.RATE_LIMIT_RETRY_AFTER_DATE,
-        Fault.QUOTA,
-        Fault.OVERLOADED,
-        Fault.SERVER_ERROR,
-        Fault.BAD_GATEWAY,
-        Fault.UNAVAILABLE,
-        Fault.GATEWAY_TIMEOUT,
-        Fault.UNAUTHORIZED_ECHOING_KEY,
-        Fault.FORBIDDEN,
-        Fault.MODEL_NOT_FOUND,
-        Fault.CONTEXT_LENGTH,
-        Fault.CONTENT_POLICY,
-        Fault.RESPONSE_FORMAT_UNSUPPORTED,
-        Fault.TEMPERATURE_UNSUPPORTED,
-    }
-)
+def _from(first: Fault, last: Fault) -> frozenset[Fault]:
+    """The faults from one to another, both included, as they stand above."""
+    faults = list(Fault)
+    return frozenset(faults[faults.index(first) : faults.index(last) + 1])
+
+
+HTTP_FAULTS = _from(Fault.RATE_LIMIT, Fault.TEMPERATURE_UNSUPPORTED)
 """Answered with a status other than 200."""
-
-TRANSPORT_FAULTS: frozenset[Fault] = frozenset(
-    {
-        Fault.RESET_BEFORE_ANSWER,
-        Fault.RESET_MID_BODY,
-        Fault.CLOSE_BEFORE_ANSWER,
-        Fault.CLOSE_MID_BODY,
-        Fault.HANG,
-        Fault.TRICKLE,
-    }
-)
+TRANSPORT_FAULTS = _from(Fault.RESET_BEFORE_ANSWER, Fault.TRICKLE)
 """The connection breaks, stalls or crawls."""
-
-ENVELOPE_FAULTS: frozenset[Fault] = frozenset(
-    {
-        Fault.TRUNCATED_BODY,
-        Fault.WRONG_CONTENT_TYPE,
-        Fault.HTML_PAGE,
-        Fault.EMPTY_CHOICES,
-        Fault.TOOL_CALL,
-    }
-)
+ENVELOPE_FAULTS = _from(Fault.TRUNCATED_BODY, Fault.TOOL_CALL)
 """Status 200 around something that is not the answer asked for."""
-
-TEXT_FAULTS: frozenset[Fault] = frozenset(Fault) - HTTP_FAULTS - TRANSPORT_FAULTS - ENVELOPE_FAULTS
+TEXT_FAULTS = _from(Fault.CONTENT_NULL, Fault.OTHER_LANGUAGE)
 """The protocol is kept; what the model says is wrong."""
-
-TRANSIENT_FAULTS: frozenset[Fault] = frozenset(
-    {
-        Fault.RATE_LIMIT,
-        Fault.RATE_LIMIT_RETRY_AFTER,
-        Fault.RATE_LIMIT_RETRY_AFTER_DATE,
-        Fault.OVERLOADED,
-        Fault.SERVER_ERROR,
-        Fault.BAD_GATEWAY,
-        Fault.UNAVAILABLE,
-        Fault.GATEWAY_TIMEOUT,
-        Fault.RESET_BEFORE_ANSWER,
-        Fault.RESET_MID_BODY,
-        Fault.CLOSE_BEFORE_ANSWER,
-        Fault.CLOSE_MID_BODY,
-        Fault.HANG,
-        Fault.TRICKLE,
-        Fault.TRUNCATED_BODY,
-    }
+TRANSIENT_FAULTS = (
+    _from(Fault.RATE_LIMIT, Fault.GATEWAY_TIMEOUT) | TRANSPORT_FAULTS | {Fault.TRUNCATED_BODY}
 )
 """Those after which the same call may well succeed."""
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import time
+from types import MappingProxyType
 from typing import Any
 
-from .exchange import Fault, ServedReply, ServedRequest, Structured, WireProtocol
+from .exchange import (
+    Fault,
+    ServedReply,
+    ServedRequest,
+    Structured,
+    WireProtocol,
+    request_key,
+)
 
 PATHS: dict[str, WireProtocol] = {
     "/v1/chat/completions": "openai",
@@ -28,19 +35,13 @@ _ANTHROPIC_STOP = {
 _OTHER_TOOL = "look_something_up"
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a request body asks for, in words that all protocols share."""
-
-    model: str
-    messages: tuple[dict[str, str], ...]
-    schema: Mapping[str, Any] | None
-    structured: Structured | None
-    forced_tool: str | None
-
-
-def read_body(protocol: WireProtocol, path: str, body: Mapping[str, Any]) -> Asked:
-    """What a request body asks for.
+def read_request(
+    protocol: WireProtocol,
+    path: str,
+    body: Mapping[str, Any],
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> ServedRequest:
+    """The request that a body makes, as the first one of its key.
 
     Raises:
         ValueError: where the body lacks what the protocol demands; the text says what.
@@ -60,7 +61,21 @@ def read_body(protocol: WireProtocol, path: str, body: Mapping[str, Any]) -> Ask
     if body.get("system"):  # Anthropic's, and that of Ollama's /api/generate
         messages.insert(0, {"role": "system", "content": _text(body["system"])})
     structured, schema, tool = _asked_form(protocol, body)
-    return Asked(model, tuple(messages), schema, structured, tool)
+    return ServedRequest(
+        protocol=protocol,
+        path=path,
+        model=model,
+        messages=tuple(messages),
+        params=body,
+        headers=headers,
+        schema=schema,
+        structured=structured,
+        forced_tool=tool,
+        n=1,
+        attempt=1,
+        key=request_key(model, messages),
+        time=time(),
+    )
 
 
 def _message(message: Any) -> dict[str, str]:

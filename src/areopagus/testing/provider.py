@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from http import HTTPStatus
 from math import ceil
-from time import monotonic, time
+from time import monotonic
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -30,47 +30,30 @@ from .exchange import (
     ServedRequest,
     Structured,
     WireProtocol,
-    request_key,
 )
-from .protocols import PATHS, read_body
+from .protocols import PATHS, read_request
 from .scripted import by_hash
 
 
-class RateAllowance:
-    """A token bucket: so many requests a minute, so many of them at once.
+class _RateAllowance:
+    """A token bucket: so many requests a minute, so many of them at once."""
 
-    Args:
-        requests_per_minute: the long-run rate; positive.
-        burst: how many may come at once after a rest; None: a second's worth, at least one.
-        clock: seconds, never going back.
-
-    Raises:
-        ValueError: for a rate that is not positive or a burst below 1.
-    """
-
-    def __init__(
-        self,
-        requests_per_minute: float,
-        burst: int | None = None,
-        *,
-        clock: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, requests_per_minute: float, burst: int | None) -> None:
         if requests_per_minute <= 0:
             raise ValueError(f"requests_per_minute must be positive, got {requests_per_minute}")
         if burst is not None and burst < 1:
             raise ValueError(f"burst must be at least 1, got {burst}")
         self._per_second = requests_per_minute / 60.0
-        self._size = float(burst) if burst is not None else max(1.0, self._per_second)
-        self._clock = clock
+        self._size = float(burst or max(1.0, self._per_second))
         self.refill()
 
     def refill(self) -> None:
         """Forgets what was used."""
-        self._left, self._as_of = self._size, self._clock()
+        self._left, self._as_of = self._size, monotonic()
 
     def wait_s(self) -> float:
         """0.0 where a request is admitted (and used up); else the seconds until one would be."""
-        now = self._clock()
+        now = monotonic()
         self._left = min(self._size, self._left + (now - self._as_of) * self._per_second)
         self._as_of = now
         if self._left >= 1.0:
@@ -234,7 +217,7 @@ class ProviderServer:
         self.tls = tls
         self.errors: list[BaseException] = []
         self._allowance = (
-            None if requests_per_minute is None else RateAllowance(requests_per_minute, burst)
+            None if requests_per_minute is None else _RateAllowance(requests_per_minute, burst)
         )
         self._lock = threading.Lock()
         self._counts = Counts()
@@ -415,30 +398,15 @@ class ProviderServer:
             raise ValueError("the body must be a JSON object")
         if params.get("stream") is True:
             raise ValueError("stream: this server does not stream")
-        asked = read_body(protocol, path, params)
-        key = request_key(asked.model, asked.messages)
+        served = read_request(protocol, path, params, masked(headers))
         with self._lock:
             self._n += 1
-            self._attempts[key] += 1
-            served = ServedRequest(
-                protocol=protocol,
-                path=path,
-                model=asked.model,
-                messages=asked.messages,
-                params=params,
-                headers=masked(headers),
-                schema=asked.schema,
-                structured=asked.structured,
-                forced_tool=asked.forced_tool,
-                n=self._n,
-                attempt=self._attempts[key],
-                key=key,
-                time=time(),
-            )
+            self._attempts[served.key] += 1
+            served = replace(served, n=self._n, attempt=self._attempts[served.key])
             self._open.add(id(served))
             counts = self._counts
             counts.total += 1
-            counts.by_model[asked.model] += 1
+            counts.by_model[served.model] += 1
             counts.in_flight += 1
             counts.peak_in_flight = max(counts.peak_in_flight, counts.in_flight)
             if self.record:

@@ -52,12 +52,10 @@ def by_hash(
     def judge(request: ServedRequest) -> ServedReply:
         schema = fallback if request.schema is None else request.schema
 
-        def score(name: str, minimum: int, maximum: int) -> int:
-            return minimum + draw(request.key, name) % (maximum - minimum + 1)
-
         def integer(name: str, part: Mapping[str, Any]) -> int:
-            least, most = max(low, _bound(part, low, upper=False)), _bound(part, high, upper=True)
-            return score(name, least, max(least, min(high, most)))
+            least = max(low, _bound(part, low, upper=False))
+            most = max(least, min(high, _bound(part, high, upper=True)))
+            return least + draw(request.key, name) % (most - least + 1)
 
         return ServedReply(json.dumps(_filled(schema, "", schema, integer)))
 

@@ -15,8 +15,6 @@ from .exchange import Fault
 from .provider import ProviderServer
 from .scripted import by_hash, constant, flaky, prefix_cached, respondent
 
-__all__ = ["ProviderServer", "main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serves until SIGINT or SIGTERM; 0.
