@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import pytest
 
 from areopagus import Panel
 from areopagus.async_runner import run_sync
-from areopagus.engines.coordinator import REFUSED, SILENCE_S, STOPPED, Coordinator, Limits
-from areopagus.engines.worker import Worker, cut, limits_of, plan_of, shard_size
-from areopagus.engines.worker_client import SharedLimiter, WorkerClient, in_touch
+from areopagus.engines.coordinator import REFUSED, SILENCE_S, STOPPED, Coordinator
+from areopagus.engines.worker import RunSpec, Worker, cut, shard_size
+from areopagus.engines.worker_client import SharedLimiter, WorkerClient
 from areopagus.experiment.engine import Scored, score_rows
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.rate_limit import StoppedError
 from areopagus.judges.models.request import Request
@@ -38,16 +38,12 @@ def row(number: int, text: str | None = None) -> Sample:
 
 
 async def all_scored(panel: Panel, rows: list[Sample], client: WorkerClient) -> list[Scored]:
-    async def score() -> list[Scored]:
+    async with client.in_touch():
         return [item async for item in score_rows(rows, panel=panel.spec, client=client)]
 
-    found: list[Scored] = await in_touch(client, score())
-    return found
 
-
-def limited(**changes: float | None) -> dict[str, Limits]:
-    values = {"concurrency": 4, "rpm": None, "tpm": None, **changes}
-    return {"scripted/judge": Limits(**values)}  # type: ignore[arg-type]
+def limited(**limits: float) -> list[BackendSpec]:
+    return [BackendSpec(**{"model": "scripted/judge", "concurrency": 4, **limits})]
 
 
 async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path) -> None:
@@ -80,7 +76,6 @@ async def test_two_nodes_share_the_calls_in_flight_and_the_counts(tmp_path: Path
     assert totals.spent_usd == pytest.approx(60.0)
     usage = totals.usage
     assert (usage.online.replies, usage.online.cost_usd) == (120, pytest.approx(60.0))
-    assert coordinator.given_up == 0
 
 
 async def test_a_rate_holds_over_nodes(tmp_path: Path) -> None:
@@ -154,7 +149,6 @@ async def test_places_and_money_of_a_node_that_fell_silent_go_back() -> None:
     totals = await coordinator.totals()
     # 0.1 is certain; what is left of 0.4 + 0.2 may have been spent by calls in flight.
     assert (totals.spent_usd, totals.possibly_spent_usd) == (0.1, pytest.approx(0.5))
-    assert coordinator.given_up == 1
     assert await coordinator.reserve("alive", [0.39]) == 1
     assert await asyncio.wait_for(_answer_to_too_much(coordinator), 1) == REFUSED
     # What it says when it comes back takes nothing from the others.
@@ -359,10 +353,8 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         driver = Client(panel.ledger)
         for key, reply in panel.ledger.lookup([key for key in keys if key]).items():
             driver.brought(key, reply, None, None)
-        worker = Worker(
-            replace(plan_of(panel.spec, cap=None), unclaimed=frozenset(driver.unclaimed)),
-            coordinator,
-        )
+        run = RunSpec.of(panel.spec, cap=None, unclaimed=driver.unclaimed)
+        worker = Worker(run, coordinator)
         (shard,) = cut(rows, size=3, is_repeated=lambda item: False)
         await worker.score(shard)
         once = worker.client.counts.from_ledger
@@ -375,7 +367,7 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
         settings = {"model": "openai/x", "api_base": provider.openai_base}
         with Panel(settings, mode="holistic", ledger=tmp_path / "l.sqlite") as panel:
             # On the package's loop: litellm keeps connections that outlive a test's own.
-            found = run_sync(on_a_node(panel, Coordinator(limits_of(panel.spec), cap=None)))
+            found = run_sync(on_a_node(panel, Coordinator([panel.backends[0].spec], cap=None)))
         assert provider.counts.total == 30
     assert found == (0, 30)
 
@@ -390,11 +382,11 @@ async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
     async def answer(asked: Any, loss: str) -> Any:
         return await asked
 
-    monkeypatch.setattr(ray_engine, "_answer", answer)
+    monkeypatch.setattr(ray_engine, "answer", answer)
     told: list[int] = []
     store: Any = None
     client = Client(store, on_change=lambda: told.append(client.counts.answered))
-    coordinator = Coordinator({}, None)
+    coordinator = Coordinator([], None)
     run: Any = SimpleNamespace(
         coordinator=SimpleNamespace(totals=SimpleNamespace(remote=coordinator.totals)),
         seen=UsageSnapshot(),

@@ -18,11 +18,12 @@ from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
 from areopagus.engines.cluster import demand_token
-from areopagus.engines.worker import check_node, plan_of
+from areopagus.engines.worker import RunSpec, check_node
 from areopagus.errors import InputError, StoreError
 from areopagus.experiment.config import ScoreConfig
 from areopagus.experiment.job import run_job
 from areopagus.experiment.score import ScoreJob
+from areopagus.graphs.panel_spec import PanelSpec
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger.address import without_password
 from areopagus.records.ledger.admin import ledger_stats
@@ -331,25 +332,26 @@ def test_a_plan_travels_without_keys_and_comes_back_the_same(
     }
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(settings, mode="holistic", repeats=2, ledger=ledger)
-        plan = plan_of(panel.spec, cap=1.0)
+        plan = RunSpec.of(panel.spec, cap=1.0)
         packed = pickle.dumps(plan)
         assert KEY.encode() not in packed
-        again: Panel = pickle.loads(packed).panel()
-        assert again.identity() == panel.identity()
+        again: PanelSpec = pickle.loads(packed).panel()
+        assert again.identity() == panel.spec.identity()
+        assert list(again.judges) == list(panel.spec.judges)
         assert again.backends[0].spec == panel.backends[0].spec
-        again.close()
+        again.ledger.close()
 
 
 def test_a_backend_that_is_an_object_does_not_travel(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
         panel = Panel(ScriptedBackend({"overall": 7}), ledger=ledger)
         with pytest.raises(InputError, match="object of this process"):
-            plan_of(panel.spec, cap=None)
+            RunSpec.of(panel.spec, cap=None)
 
 
 def test_a_node_with_other_versions_refuses(tmp_path: Path) -> None:
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
+        plan = RunSpec.of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
     plan.versions["litellm"] = "0.0.1"
     with pytest.raises(InputError, match=r"litellm: is version .* here and 0\.0\.1"):
         plan.panel()
@@ -358,7 +360,7 @@ def test_a_node_with_other_versions_refuses(tmp_path: Path) -> None:
 def test_a_node_without_tokens_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_AUTH_MODE", raising=False)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
+        plan = RunSpec.of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
     with pytest.raises(InputError, match="started without tokens"):
         check_node(plan, None).get()
 

@@ -20,7 +20,7 @@ from areopagus import Panel, Run
 from areopagus.engines import RayEngine
 from areopagus.engines import ray as ray_engine
 from areopagus.engines.cluster import demand_token
-from areopagus.engines.worker import Worker, cut, plan_of, score_shard
+from areopagus.engines.worker import RunSpec, Worker, cut, score_shard
 from areopagus.errors import InputError
 from areopagus.experiment.config import ScoreConfig
 from areopagus.experiment.job import run_job
@@ -170,7 +170,7 @@ def test_a_node_tells_of_a_defect_without_its_keys(
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     monkeypatch.setattr(Worker, "score", broken)
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
-        plan = plan_of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
+        plan = RunSpec.of(Panel("offline/lexical", ledger=ledger).spec, cap=None)
     source = ResponseSource(rows(1))
     (shard,) = cut(source.rows(), size=1, is_repeated=lambda row: False)
     outcome = score_shard(plan, None, shard)

@@ -17,7 +17,7 @@ from areopagus.batch.eligible import planned_judgments
 from areopagus.calibration.panel_scores import panel_of_run
 from areopagus.cli.main import main
 from areopagus.cli.progress import ProgressLine
-from areopagus.engines.worker import plan_of
+from areopagus.engines.worker import RunSpec
 from areopagus.experiment.job import Progress
 from areopagus.graphs.stopping import StoppingRule
 from areopagus.precision import (
@@ -186,13 +186,13 @@ def test_calls_of_later_blocks_share_the_prefix_of_the_first(tmp_path: Path) -> 
 def test_a_rule_travels_with_the_panel_to_other_machines(tmp_path: Path) -> None:
     with Panel("offline/lexical", ledger=tmp_path / "ledger.sqlite") as panel:
         ruled, _ = panel_with_rule(panel.spec, StoppingRule(0.5, 9, seed=4))
-        plan = plan_of(ruled, cap=None)
+        plan = RunSpec.of(ruled, cap=None)
         there = plan.panel()
         try:
-            assert there.spec.rule == StoppingRule(0.5, 9, seed=4)
-            assert there.spec.order("r1") == ruled.order("r1")
+            assert there.rule == StoppingRule(0.5, 9, seed=4)
+            assert there.order("r1") == ruled.order("r1")
         finally:
-            there.close()
+            there.ledger.close()
 
 
 def test_a_calibration_does_not_miss_whom_the_rule_did_not_want(tmp_path: Path) -> None:

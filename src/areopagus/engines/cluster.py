@@ -1,4 +1,4 @@
-"""Joining a Ray cluster, or starting one on this machine.
+"""Ray: joining a cluster, or starting one on this machine, and what comes of asking it.
 
 Whoever reaches an open Ray cluster runs code on it. So tokens are demanded: a cluster started here
 gets one of its own, and one elsewhere must have been started with tokens. Ray's usage statistics
@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError, InputFault
+from ..errors import InputError, InputFault, StoreError
+from ..judges.models.credentials import redact
 
 _WHERE = "ray"
 
@@ -177,3 +178,41 @@ class Cluster:
             # taken down itself: what the collector would find then, in whatever thread, goes now.
             gc.collect()
             self.ray.shutdown()
+
+
+async def answer(asked: Any, loss: str) -> Any:
+    """What came of something that Ray was asked for.
+
+    Args:
+        asked: Ray's reference to it.
+        loss: what it means that Ray could not have it done.
+
+    Raises:
+        StoreError: it is lost with the cluster.
+        RuntimeError: a defect of what was asked.
+    """
+    from ray.exceptions import (  # pyright: ignore[reportMissingImports]
+        RayError,
+        RayTaskError,
+    )
+
+    try:
+        return await asked
+    except RayError as error:
+        # Ray's own errors come as a cause too: of a plan that was lost on its way to the task, say.
+        cause: Exception | None = getattr(error, "cause", None)
+        if isinstance(error, RayTaskError) and not isinstance(cause, RayError | None):
+            # Redacted and without the original: that holds everything that the other side said.
+            what = redact(f"{type(cause).__name__}: {cause}")
+            raise defect(what, *map(redact, str(error).splitlines())) from None
+        reason = redact(str(error).strip().split("\n")[-1])
+        raise StoreError(
+            f"{loss} ({reason}); what was paid is in the ledger: give the same command again"
+        ) from error
+
+
+def defect(what: str, *where: str) -> RuntimeError:
+    """The error that tells of a defect in another process."""
+    error = RuntimeError(what)
+    error.add_note("\n".join(where))
+    return error

@@ -11,11 +11,12 @@ asks again for what it was waiting for.
 from __future__ import annotations
 
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ..judges.models.backend import BackendSpec
 from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.rate_limit import Limiter, StoppedError
 from ..judges.models.usage import UsageSnapshot
@@ -30,21 +31,12 @@ REFUSED = -1
 Report = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one backend takes, over all nodes; see `BackendSpec`."""
-
-    concurrency: int
-    rpm: float | None
-    tpm: float | None
-
-
 @dataclass(slots=True)
 class _Node:
     """What is known of one worker process."""
 
     seen: float
-    in_flight: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    in_flight: Counter[str] = field(default_factory=Counter)
     reserved: float = 0.0
     reservations: int = 0
 
@@ -54,20 +46,25 @@ class Coordinator:
 
     def __init__(
         self,
-        limits: Mapping[str, Limits],
+        backends: Iterable[BackendSpec],
         cap: float | None,
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Lets nobody through yet.
+
+        Args:
+            backends: what each takes, over all nodes together.
+            cap: US dollars for all nodes together; None = no cap.
+            clock: seconds, never going back.
+        """
         self._limiters = {
-            name: Limiter(concurrency=item.concurrency, rpm=item.rpm, tpm=item.tpm)
-            for name, item in limits.items()
+            spec.name: Limiter(concurrency=spec.concurrency, rpm=spec.rpm, tpm=spec.tpm)
+            for spec in backends
         }
         self._budget = Budget(cap=cap)
         self._told = UsageSnapshot()
         self._nodes: dict[str, _Node] = {}
-        self.given_up = 0
-        """Nodes that fell silent."""
         self._stopped = False
         self._clock = clock
 
@@ -134,8 +131,8 @@ class Coordinator:
         ("release", amount, last), ("usage", what was sent since the last one).
         """
         known = self._hear(node)
-        for kind, *values in reports:
-            self._take(known, kind, values)
+        for report in reports:
+            self._take(known, report)
         self._give_up_silent()
         return self._stopped
 
@@ -151,31 +148,29 @@ class Coordinator:
         for limiter in self._limiters.values():
             limiter.stop()
 
-    def _take(self, known: _Node, kind: str, values: list[Any]) -> None:
-        if kind == "leave":
-            (backend,) = values
-            if known.in_flight[backend]:  # else the node was given up, and the place with it
-                known.in_flight[backend] -= 1
-                self._limiters[backend].release()
-        elif kind == "ok":
-            backend, estimated, used = values
-            self._limiters[backend].succeeded(estimated_tokens=estimated, used_tokens=used)
-        elif kind == "throttled":
-            self._limiters[values[0]].throttled(values[1])
-        elif kind == "server_error":
-            self._limiters[values[0]].server_error()
-        elif kind == "book":
-            self._budget.book(values[0], certain=values[1])
-        elif kind == "release":
-            amount, last = values
-            if known.reservations:
-                known.reserved -= amount
-                known.reservations -= 1 if last else 0
-                self._budget.release(amount, last=last)
-        elif kind == "usage":
-            self._told = self._told.plus(values[0])
-        else:
-            raise ValueError(f"no such report: {kind}")
+    def _take(self, known: _Node, report: Report) -> None:
+        match report:
+            case "leave", backend:
+                if known.in_flight[backend]:  # else the node was given up, and the place with it
+                    known.in_flight[backend] -= 1
+                    self._limiters[backend].release()
+            case "ok", backend, estimated, used:
+                self._limiters[backend].succeeded(estimated_tokens=estimated, used_tokens=used)
+            case "throttled", backend, seconds:
+                self._limiters[backend].throttled(seconds)
+            case "server_error", backend:
+                self._limiters[backend].server_error()
+            case "book", amount, certain:
+                self._budget.book(amount, certain=certain)
+            case "release", amount, last:
+                if known.reservations:
+                    known.reserved -= amount
+                    known.reservations -= 1 if last else 0
+                    self._budget.release(amount, last=last)
+            case "usage", added:
+                self._told = self._told.plus(added)
+            case _:
+                raise ValueError(f"no such report: {report[0]}")
 
     def _hear(self, node: str) -> _Node:
         known = self._nodes.setdefault(node, _Node(self._clock()))
@@ -188,8 +183,6 @@ class Coordinator:
             if now - known.seen <= SILENCE_S:
                 continue
             del self._nodes[name]
-            held = any(known.in_flight.values()) or known.reservations
-            self.given_up += 1 if held else 0
             for backend, number in known.in_flight.items():
                 for _ in range(number):
                     self._limiters[backend].release()

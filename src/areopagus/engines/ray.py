@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +23,9 @@ from ..judges.models.client import Client
 from ..judges.models.credentials import redact
 from ..judges.models.usage import UsageSnapshot
 from ..records.types import Sample, Verdict
-from .cluster import Cluster
+from .cluster import Cluster, answer
 from .coordinator import Coordinator
-from .worker import (
-    PanelPlan,
-    Shard,
-    check_node,
-    cut,
-    defect,
-    limits_of,
-    plan_of,
-    raised_there,
-    score_shard,
-    shard_size,
-)
+from .worker import RunSpec, Shard, check_node, cut, score_shard, shard_size
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -52,6 +41,7 @@ _FINISHED_AHEAD = 64
 """How many finished shards may wait for one slow one."""
 
 
+_COORDINATOR_LOST = "the run's coordinator is lost"
 _Sent = tuple[Shard, "asyncio.Future[Any] | None"]
 """A shard, and its verdicts to come; None where the run was stopping, so that it was not sent."""
 
@@ -60,8 +50,7 @@ _Sent = tuple[Shard, "asyncio.Future[Any] | None"]
 class _Run:
     """What was set up for one run."""
 
-    plan: PanelPlan
-    sent_plan: Any
+    sent: Any
     coordinator: Any
     seen: UsageSnapshot = field(default_factory=UsageSnapshot)
 
@@ -108,32 +97,42 @@ class RayEngine:
         self._refuse_file_elsewhere(panel)
         cluster = await self._join()
         # The cap itself is known when the run begins; for prices it is enough that there is one.
-        plan = plan_of(panel, cap=None)
-        if not cluster.nodes():
+        run = RunSpec.of(panel, cap=None)
+        nodes = cluster.nodes()
+        if not nodes:
             raise InputError([InputFault("ray", "the cluster has no processors to give")])
-        coordinator = self._new_coordinator(cluster, panel, plan)
+        coordinator = self._new_coordinator(cluster, panel, run)
+        faults: list[InputFault] = []
+        access: dict[str, list[InputFault]] = {}
+        unheard: dict[str, InputFault] = {}
         try:
             asked = {
-                (node, address): cluster.ray.remote(check_node)
+                node: cluster.ray.remote(check_node)
                 .options(num_cpus=1, scheduling_strategy=cluster.on_node(node), max_retries=1)
-                .remote(plan, coordinator)
-                for node, address in cluster.nodes()
+                .remote(run, coordinator)
+                for node, _ in nodes
             }
-            faults: list[InputFault] = []
-            closed_to: dict[str, list[InputFault]] = {}
-            unheard: dict[str, InputFault] = {}
-            for (node, address), answer in asked.items():
-                fault = await _sort_faults(f"node {address}", answer, faults, closed_to)
-                if fault is not None:
-                    unheard[node] = fault
+            for node, address in nodes:
+                name = f"node {address}"
+                try:
+                    found, closed_to = (await asked[node]).get()
+                except InputError as error:
+                    faults += _at(name, error.faults)
+                except StoreError as error:
+                    faults.append(InputFault(name, str(error)))
+                except (cluster.ray.exceptions.RayError, RuntimeError) as error:
+                    reason = redact(str(error).strip().split("\n")[-1])
+                    unheard[node] = InputFault(name, f"cannot work for this run: {reason}")
+                else:
+                    faults += _at(name, found)
+                    for backend_name, closed in closed_to.items():
+                        access.setdefault(backend_name, []).extend(_at(name, closed))
         finally:
             cluster.ray.kill(coordinator)
         living = {node for node, _ in cluster.nodes()}
-        if living:
-            unheard = {node: fault for node, fault in unheard.items() if node in living}
-        faults.extend(unheard.values())
+        faults += [fault for node, fault in unheard.items() if node in living or not living]
         for backend in panel.backends:
-            found = closed_to.get(backend.spec.name, [])
+            found = access.get(backend.spec.name, [])
             if capped and backend.worst_cost(1, 1) is None:
                 found.append(price_fault(backend))
             if found and not is_paid(backend):
@@ -157,29 +156,26 @@ class RayEngine:
         self._refuse_file_elsewhere(panel)
         cluster = await self._join()
         # What the client spent before, in batches say, is no longer there for the nodes.
-        plan = plan_of(panel, cap=client.budget.left)
-        plan = replace(plan, unclaimed=frozenset(client.unclaimed))
-        coordinator = self._new_coordinator(cluster, panel, plan)
-        run = _Run(plan, cluster.ray.put(plan), coordinator)
+        spec = RunSpec.of(panel, cap=client.budget.left, unclaimed=client.unclaimed)
+        coordinator = self._new_coordinator(cluster, panel, spec)
+        run = _Run(cluster.ray.put(spec), coordinator)
         watching = asyncio.create_task(self._watch(cluster, run, client))
         size = self._size or shard_size(panel, cluster.processors())
         shards = cut(rows, size=size, is_repeated=is_repeated)
         queue: deque[_Sent] = deque()
         try:
-            for shard in shards:
-                while self._is_full(cluster, queue):
-                    if _is_done(queue[0][1]):
-                        async for scored in self._verdicts(panel, *queue.popleft()):
-                            yield scored
-                    else:
-                        await _until_one(queue, watching)
-                queue.append((shard, None if client.stopped else self._send(cluster, run, shard)))
-                while queue and _is_done(queue[0][1]):
-                    async for scored in self._verdicts(panel, *queue.popleft()):
-                        yield scored
-            while queue:
-                while not _is_done(queue[0][1]):
+            while True:
+                while not (queue and _is_done(queue[0])) and not self._is_full(cluster, queue):
+                    shard = next(shards, None)
+                    if shard is None:
+                        break
+                    work = None if client.stopped else self._send(cluster, run, shard)
+                    queue.append((shard, work))
+                if not queue:
+                    break
+                if not _is_done(queue[0]):
                     await _until_one(queue, watching)
+                    continue
                 async for scored in self._verdicts(panel, *queue.popleft()):
                     yield scored
             await self._book(run, client)
@@ -217,29 +213,29 @@ class RayEngine:
                 ]
             )
 
-    def _new_coordinator(self, cluster: Cluster, panel: PanelSpec, plan: PanelPlan) -> Any:
+    def _new_coordinator(self, cluster: Cluster, panel: PanelSpec, run: RunSpec) -> Any:
         # On the driver's own node: the run ends with it in any case.
         here = cluster.on_node(cluster.ray.get_runtime_context().get_node_id())
         return (
             cluster.ray.remote(Coordinator)
             .options(
-                name=f"areopagus-coordinator-{plan.run}",
+                name=f"areopagus-coordinator-{run.id}",
                 num_cpus=0,
                 max_concurrency=10_000,
                 scheduling_strategy=here,
             )
-            .remote(limits_of(panel), plan.cap)
+            .remote([backend.spec for backend in panel.backends], run.cap)
         )
 
     def _send(self, cluster: Cluster, run: _Run, shard: Shard) -> asyncio.Future[Any]:
         task = cluster.ray.remote(score_shard).options(num_cpus=1, max_retries=_RETRIES)
-        asked = task.remote(run.sent_plan, run.coordinator, shard)
+        asked = task.remote(run.sent, run.coordinator, shard)
         loss = f"the cluster is gone, or lost one shard of responses {_RETRIES + 1} times"
-        return asyncio.ensure_future(_answer(asked, loss))
+        return asyncio.ensure_future(answer(asked, loss))
 
     def _is_full(self, cluster: Cluster, queue: deque[_Sent]) -> bool:
         """Whether every processor has a shard and another waits for it."""
-        under_way = sum(not _is_done(work) for _, work in queue)
+        under_way = sum(not _is_done(sent) for sent in queue)
         return under_way >= 2 * cluster.processors() or len(queue) >= _FINISHED_AHEAD
 
     async def _verdicts(
@@ -266,7 +262,7 @@ class RayEngine:
             await asyncio.sleep(_POLL_S)
             if client.stopped and not told:
                 told = True
-                await _answer(run.coordinator.stop.remote(), "the run's coordinator is lost")
+                await answer(run.coordinator.stop.remote(), _COORDINATOR_LOST)
             await self._book(run, client)
             if cluster.nodes():
                 peopled = clock()
@@ -277,18 +273,12 @@ class RayEngine:
                 )
 
     async def _book(self, run: _Run, client: Client) -> None:
-        now: UsageSnapshot = await _answer(
-            run.coordinator.totals.remote(), "the run's coordinator is lost"
-        )
+        now: UsageSnapshot = await answer(run.coordinator.totals.remote(), _COORDINATOR_LOST)
         added, run.seen = now.since(run.seen), now
         if added.to_json() == UsageSnapshot().to_json():
             return
-        for item in fields(added.calls):
-            number = getattr(client.counts, item.name) + getattr(added.calls, item.name)
-            setattr(client.counts, item.name, number)
-        client.usage = client.usage.plus(added.usage)
-        client.faults.take(added.faults.to_json())
-        budget = client.budget
+        total, budget = client.spending().plus(added), client.budget
+        client.counts, client.usage, client.faults = total.calls, total.usage, total.faults
         if added.spent_usd:
             budget.book(added.spent_usd)
         if added.possibly_spent_usd:
@@ -297,61 +287,18 @@ class RayEngine:
         client.changed()
 
 
-async def _sort_faults(
-    node: str, answer: Any, faults: list[InputFault], closed_to: dict[str, list[InputFault]]
-) -> InputFault | None:
-    """Adds what a node found wrong, for all or for one backend; what kept it from saying so."""
-    from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
-
-    try:
-        settings, access = (await answer).get()
-    except RayError as error:
-        reason = redact(str(error).strip().split("\n")[-1])
-        return InputFault(node, f"cannot work for this run: {reason}")
-    except StoreError as error:
-        faults.append(InputFault(node, str(error)))
-    except InputError as error:
-        faults.extend(_at(node, error.faults))
-    else:
-        faults.extend(_at(node, settings))
-        for backend, found in access.items():
-            closed_to.setdefault(backend, []).extend(_at(node, found))
-    return None
-
-
 def _at(node: str, faults: Iterable[InputFault]) -> list[InputFault]:
     return [InputFault(f"{node}: {item.where}", item.message, item.field) for item in faults]
 
 
-async def _answer(asked: Any, loss: str) -> Any:
-    """What came of it.
-
-    Raises:
-        StoreError: it is lost with the cluster.
-        RuntimeError: a defect of what was asked.
-    """
-    from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
-
-    try:
-        return await asked
-    except RayError as error:
-        if (cause := raised_there(error)) is not None:
-            # Redacted and without the original: that holds everything that the other side said.
-            what = redact(f"{type(cause).__name__}: {cause}")
-            raise defect(what, *map(redact, str(error).splitlines())) from None
-        reason = redact(str(error).strip().split("\n")[-1])
-        raise StoreError(
-            f"{loss} ({reason}); what was paid is in the ledger: give the same command again"
-        ) from error
-
-
-def _is_done(work: asyncio.Future[Any] | None) -> bool:
+def _is_done(sent: _Sent) -> bool:
+    work = sent[1]
     return work is None or work.done()
 
 
-async def _until_one(sent: Iterable[_Sent], watching: asyncio.Task[None]) -> None:
+async def _until_one(queue: Iterable[_Sent], watching: asyncio.Task[None]) -> None:
     """Waits until one shard that is under way is done, or the watch has ended with an error."""
-    running = [work for _, work in sent if work is not None and not work.done()]
+    running = [work for _, work in queue if work is not None and not work.done()]
     await asyncio.wait([*running, watching], return_when=asyncio.FIRST_COMPLETED)
     if watching.done():
         await watching

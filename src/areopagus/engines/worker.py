@@ -1,36 +1,38 @@
 """Runs on the nodes of a cluster: checks a node, and scores a shard of the responses.
 
-The panel is sent to the nodes as a `PanelPlan`, which holds no key: settings name the variables,
-and every node reads its own environment. A ledger's address travels without its password, for which
-the nodes have PGPASSWORD.
+What travels to the nodes holds no key: settings name the variables, and every node reads its own
+environment. A ledger's address travels without its password, for which the nodes have PGPASSWORD.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import traceback
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..async_runner import run_sync
 from ..errors import AreopagusError, InputError, InputFault, StoreError
 from ..experiment.backends import access_faults
 from ..experiment.engine import score_rows, window_for
-from ..graphs.panel_spec import PanelSpec
-from ..graphs.stopping import StoppingRule
-from ..judges.factory import is_made_of_settings
+from ..experiment.run_record import versions
+from ..graphs.panel_spec import PanelSpec, judge_id
+from ..judges.factory import backend_of, is_made_of_settings
+from ..judges.judge import Judge
+from ..judges.models.backend import BackendSpec
 from ..judges.models.credentials import redact
-from ..records.types import Sample
-from .coordinator import Limits, Report
-from .worker_client import CoordinatorCalls, WorkerClient, in_touch
-
-if TYPE_CHECKING:
-    from ..panel import Panel
-
+from ..judges.prompt import JudgePrompt
+from ..personas import Persona
+from ..records.ledger import Ledger
+from ..records.types import Sample, ScoreMode
+from .cluster import answer, defect
+from .coordinator import Report
+from .worker_client import CoordinatorCalls, WorkerClient
 
 LARGEST = 256
 
@@ -68,44 +70,76 @@ def cut(
 
 
 @dataclass(frozen=True, slots=True)
-class PanelPlan:
-    """A panel as it travels.
+class RunSpec:
+    """A run as it travels to the nodes.
 
     Attributes:
-        run: names this run of a job; a node that works for another one closes what it had.
-        models: fields of each `BackendSpec`.
-        personas, rubric, template: as loaded by the driver: nodes need none of its files.
-        settings: the other arguments of `Panel`.
+        id: names it; a node that works for another one closes what it had.
+        judges: persona, settings of the backend and score mode of each, in the panel's order;
+            personas, rubric and template travel as loaded: nodes need none of the driver's files.
+        wording: the fields of `JudgePrompt`.
+        settings: the other fields of `PanelSpec`.
         ledger: file or address, without a password.
-        identity: `PanelSpec.identity` of the driver, which a node's must equal.
         versions: of what shapes the numbers; the nodes' must be equal.
         cap: US dollars for all nodes together; None = no cap.
-        rule: when fewer judgments are enough; None = all are asked.
         unclaimed: what batches have brought for this run; see `Client.unclaimed`.
     """
 
-    run: str
-    models: tuple[dict[str, Any], ...]
-    personas: tuple[Any, ...]
-    rubric: Any
-    template: Any
+    id: str
+    judges: tuple[tuple[Persona, BackendSpec, ScoreMode], ...]
+    wording: dict[str, Any]
     settings: dict[str, Any]
     ledger: str
-    identity: dict[str, Any]
     versions: dict[str, str]
     cap: float | None
-    rule: StoppingRule | None = None
-    unclaimed: frozenset[int] = frozenset()
+    unclaimed: frozenset[int]
 
-    def panel(self) -> Panel:
-        """The panel, put together in this process.
+    @classmethod
+    def of(cls, panel: PanelSpec, *, cap: float | None, unclaimed: Iterable[int] = ()) -> RunSpec:
+        """A run of a panel; a password in the ledger's address stays behind.
 
         Raises:
-            InputError: this process would ask something else than the driver.
+            InputError: a backend is an object of this process.
         """
-        from ..experiment.run_record import versions
-        from ..panel import Panel
+        objects = [
+            InputFault(
+                backend.spec.name,
+                "is an object of this process, which other machines do not have: name the model as "
+                "provider/model",
+            )
+            for backend in panel.backends
+            if not is_made_of_settings(backend)
+        ]
+        if objects:
+            raise InputError(objects)
+        prompt = panel.judge_prompt
+        wording = {item.name: getattr(prompt, item.name) for item in fields(prompt) if item.init}
+        return cls(
+            id=uuid.uuid4().hex,
+            judges=tuple(
+                (judge.persona, judge.backend.spec, judge.score_mode)
+                for judge in panel.judges.values()
+            ),
+            wording=wording,
+            settings={
+                "repeats": panel.repeats,
+                "quorum": panel.quorum,
+                "most_characters": panel.most_characters,
+                "rule": panel.rule,
+            },
+            ledger=panel.ledger.place,
+            versions=versions(),
+            cap=cap,
+            unclaimed=frozenset(unclaimed),
+        )
 
+    def panel(self) -> PanelSpec:
+        """The panel, put together in this process, with a ledger of its own.
+
+        Raises:
+            InputError: other versions are installed here, which may ask something else.
+            StoreError: the ledger cannot be opened.
+        """
         mine = versions()
         faults = [
             InputFault(name, f"is version {mine.get(name)} here and {version} at the driver")
@@ -114,90 +148,29 @@ class PanelPlan:
         ]
         if faults:
             raise InputError(faults, hint="Install the same versions on every node.")
-        panel = Panel(
-            [dict(model) for model in self.models],
-            personas=self.personas,
-            rubric=self.rubric,
-            template=self.template,
-            ledger=self.ledger,
+        backends = {spec.name: backend_of(spec) for _, spec, _ in self.judges}
+        judges = [Judge(persona, backends[spec.name], mode) for persona, spec, mode in self.judges]
+        ledger = Ledger.open(self.ledger)
+        return PanelSpec(
+            judges={judge_id(judge): judge for judge in judges},
+            judge_prompt=JudgePrompt(**self.wording),
+            open_ledger=lambda: ledger,
             **self.settings,
         )
-        if panel.spec.identity() != self.identity:
-            raise InputError("this node would ask another panel than the driver's")
-        panel.spec = replace(panel.spec, rule=self.rule)
-        return panel
-
-
-def plan_of(panel: PanelSpec, *, cap: float | None) -> PanelPlan:
-    """The plan of a panel for one run; a password in the ledger's address stays behind.
-
-    Args:
-        panel: whose plan.
-        cap: US dollars for all nodes together; None = no cap.
-
-    Raises:
-        InputError: a backend is an object of this process.
-    """
-    from ..experiment.run_record import versions
-
-    objects = [
-        InputFault(
-            backend.spec.name,
-            "is an object of this process, which other machines do not have: name the model as "
-            "provider/model",
-        )
-        for backend in panel.backends
-        if not is_made_of_settings(backend)
-    ]
-    if objects:
-        raise InputError(objects)
-    return PanelPlan(
-        run=uuid.uuid4().hex,
-        models=tuple(
-            backend.spec.model_dump(exclude_unset=True) | {"name": backend.spec.name}
-            for backend in panel.backends
-        ),
-        personas=panel.personas,
-        rubric=panel.rubric,
-        template=panel.judge_prompt.template,
-        settings={
-            "mode": panel.judge_prompt.mode,
-            "order": panel.judge_prompt.order,
-            "rationale": panel.judge_prompt.rationale,
-            "anchors": panel.judge_prompt.anchors,
-            "repeats": panel.repeats,
-            "quorum": panel.quorum,
-        },
-        ledger=panel.ledger.place,
-        identity=panel.identity(),
-        versions=versions(),
-        cap=cap,
-        rule=panel.rule,
-    )
-
-
-def limits_of(panel: PanelSpec) -> dict[str, Limits]:
-    """What each backend takes, over all nodes together."""
-    return {
-        backend.spec.name: Limits(backend.spec.concurrency, backend.spec.rpm, backend.spec.tpm)
-        for backend in panel.backends
-    }
 
 
 class Worker:
     """The panel in one worker process, kept from shard to shard."""
 
-    def __init__(self, plan: PanelPlan, coordinator: CoordinatorCalls) -> None:
-        self.plan = plan
-        self._whole = plan.panel()
-        self.panel = self._whole.spec
+    def __init__(self, run: RunSpec, coordinator: CoordinatorCalls) -> None:
+        self.panel = run.panel()
         self.client = WorkerClient(
             self.panel.ledger,
             coordinator=coordinator,
-            node=f"{os.uname().nodename if hasattr(os, 'uname') else 'node'}-{uuid.uuid4().hex}",
-            cap=plan.cap,
+            node=f"{platform.node() or 'node'}-{uuid.uuid4().hex}",
+            cap=run.cap,
         )
-        self.client.unclaimed.update(plan.unclaimed)
+        self.client.unclaimed.update(run.unclaimed)
 
     async def faults(self) -> tuple[list[InputFault], dict[str, list[InputFault]]]:
         """What is wrong with the settings, and by backend what keeps it from being asked here."""
@@ -217,36 +190,34 @@ class Worker:
         What was sent and spent has reached the coordinator when this returns.
         """
         repeated = dict(zip(map(id, shard.rows), shard.repeated, strict=True))
-
-        def is_repeated(row: Sample) -> bool:
-            return repeated[id(row)]
-
-        async def all_of_them() -> list[dict[str, Any]]:
+        async with self.client.in_touch():
             return [
                 scored.verdict.to_json()
                 async for scored in score_rows(
-                    shard.rows, panel=self.panel, client=self.client, is_repeated=is_repeated
+                    shard.rows,
+                    panel=self.panel,
+                    client=self.client,
+                    is_repeated=lambda row: repeated[id(row)],
                 )
             ]
 
-        verdicts: list[dict[str, Any]] = await in_touch(self.client, all_of_them())
-        return verdicts
-
     async def close(self) -> None:
         """Closes connections and the ledger."""
-        await self._whole._close()
+        for backend in self.panel.backends:
+            await backend.close()
+        self.panel.ledger.close()
 
 
 _workers: dict[str, Worker] = {}
 
 
-async def worker_for(plan: PanelPlan, coordinator: CoordinatorCalls) -> Worker:
+async def worker_for(run: RunSpec, coordinator: CoordinatorCalls) -> Worker:
     """This process's worker for a run, made when first needed."""
-    if plan.run not in _workers:
-        for run in list(_workers):
-            await _workers.pop(run).close()
-        _workers[plan.run] = Worker(plan, coordinator)
-    return _workers[plan.run]
+    if run.id not in _workers:
+        for other in list(_workers):
+            await _workers.pop(other).close()
+        _workers[run.id] = Worker(run, coordinator)
+    return _workers[run.id]
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,92 +250,62 @@ class Outcome:
 
 
 class RemoteCoordinator:
-    """The coordinator's actor, as a node speaks to it."""
+    """The coordinator's actor, as a node speaks to it.
+
+    Without the coordinator nobody keeps the limits and the cap: where it is lost, nothing more may
+    be sent, and each method raises a StoreError.
+    """
+
+    _LOSS = "the run's coordinator cannot be reached"
 
     def __init__(self, actor: Any) -> None:
         self._actor = actor
 
     async def enter(self, node: str, backend: str, tokens: Sequence[float]) -> int:
         """See `Coordinator.enter`."""
-        return int(await self._answer(self._actor.enter.remote(node, backend, list(tokens))))
+        granted: int = await answer(self._actor.enter.remote(node, backend, tokens), self._LOSS)
+        return granted
 
     async def reserve(self, node: str, worst_usd: Sequence[float]) -> int:
         """See `Coordinator.reserve`."""
-        return int(await self._answer(self._actor.reserve.remote(node, list(worst_usd))))
+        granted: int = await answer(self._actor.reserve.remote(node, worst_usd), self._LOSS)
+        return granted
 
     async def report(self, node: str, reports: Sequence[Report]) -> bool:
         """See `Coordinator.report`."""
-        return bool(await self._answer(self._actor.report.remote(node, list(reports))))
-
-    async def _answer(self, asked: Any) -> Any:
-        from ray.exceptions import RayError  # pyright: ignore[reportMissingImports]
-
-        try:
-            return await asked
-        except RayError as error:
-            if raised_there(error) is not None:
-                raise
-            # Without the coordinator nobody keeps the limits and the cap: nothing more may be sent.
-            raise StoreError(
-                f"the run's coordinator cannot be reached ({type(error).__name__}); what was paid "
-                "is in the ledger"
-            ) from error
+        stopping: bool = await answer(self._actor.report.remote(node, reports), self._LOSS)
+        return stopping
 
 
-def check_node(plan: PanelPlan, actor: Any) -> Outcome:
+def check_node(run: RunSpec, actor: Any) -> Outcome:
     """What keeps this node from working for the run; the value is that of `Worker.faults`."""
     if os.environ.get("RAY_AUTH_MODE") != "token":
         unguarded = "was started without tokens (RAY_AUTH_MODE=token): who reaches it runs code"
         return Outcome(faults=(InputFault("ray", unguarded),))
 
     async def check() -> tuple[list[InputFault], dict[str, list[InputFault]]]:
-        worker = await worker_for(plan, RemoteCoordinator(actor))
-        return await worker.faults()
+        return await (await worker_for(run, RemoteCoordinator(actor))).faults()
 
-    try:
-        return Outcome(value=run_sync(check()))
-    except AreopagusError as error:
-        return _failed(error)
+    return _outcome(check())
 
 
-def score_shard(plan: PanelPlan, actor: Any, shard: Shard) -> Outcome:
+def score_shard(run: RunSpec, actor: Any, shard: Shard) -> Outcome:
     """The verdicts on a shard, as JSON."""
 
     async def score() -> list[dict[str, Any]]:
-        worker: Worker = await worker_for(plan, RemoteCoordinator(actor))
-        return await worker.score(shard)
+        return await (await worker_for(run, RemoteCoordinator(actor))).score(shard)
 
+    return _outcome(score())
+
+
+def _outcome(work: Coroutine[Any, Any, Any]) -> Outcome:
     try:
-        return Outcome(value=run_sync(score()))
+        return Outcome(value=run_sync(work))
+    except InputError as error:
+        return Outcome(faults=error.faults)
     except AreopagusError as error:
-        return _failed(error)
+        return Outcome(store_error=str(error))
     except Exception as error:
         # Made free of keys here, where they are: the driver may have others.
         where = "".join(traceback.format_exception(error)).splitlines()
         return Outcome(defect=tuple(map(redact, (f"{type(error).__name__}: {error}", *where))))
-
-
-def raised_there(error: Exception) -> Exception | None:
-    """What was asked of Ray raised this; None where Ray could not have it done."""
-    from ray.exceptions import (  # pyright: ignore[reportMissingImports]
-        RayError,
-        RayTaskError,
-    )
-
-    # Ray's own errors come so too: of a plan that was lost on its way to the task, say.
-    cause: Exception | None = getattr(error, "cause", None)
-    is_of_task = isinstance(error, RayTaskError) and not isinstance(cause, RayError)
-    return cause if is_of_task else None
-
-
-def defect(what: str, *where: str) -> RuntimeError:
-    """The error that tells of a defect elsewhere."""
-    error = RuntimeError(what)
-    error.add_note("\n".join(where))
-    return error
-
-
-def _failed(error: AreopagusError) -> Outcome:
-    if isinstance(error, InputError):
-        return Outcome(faults=error.faults)
-    return Outcome(store_error=str(error))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from ..judges.models.backend import Backend
@@ -40,9 +40,7 @@ class WorkerClient(Client):
         self, ledger: Ledger, *, coordinator: CoordinatorCalls, node: str, cap: float | None
     ) -> None:
         self._reporter = _Reporter(coordinator, node)
-        budget = SharedBudget(cap=cap)
-        budget.attach(self._reporter)
-        super().__init__(ledger, budget=budget)
+        super().__init__(ledger, budget=SharedBudget(cap, self._reporter))
         self._told = UsageSnapshot()
 
     def limiter(self, backend: Backend) -> Limiter:
@@ -54,8 +52,22 @@ class WorkerClient(Client):
                 limiter.stop()
         return self._limiters[spec.name]
 
-    async def keep_in_touch(self) -> None:
-        """Reports every few seconds until it is cancelled, and stops when the run does."""
+    @asynccontextmanager
+    async def in_touch(self) -> AsyncIterator[None]:
+        """Meanwhile reports every few seconds, and stops when the run does; tells all at the end.
+
+        Raises:
+            StoreError, or what else keeps the coordinator from hearing.
+        """
+        pinging = asyncio.create_task(self._keep_telling())
+        try:
+            yield
+        finally:
+            pinging.cancel()
+            await asyncio.gather(pinging, return_exceptions=True)
+            await self.tell()
+
+    async def _keep_telling(self) -> None:
         while True:
             await self.tell()
             await asyncio.sleep(PING_S)
@@ -175,11 +187,6 @@ class SharedLimiter(Limiter):
         self._line = _Line(self._places_granted, lambda _: self.release())
 
     @property
-    def is_full_handed(self) -> bool:
-        """Not known here: answers are stored with the next note, which no call goes without."""
-        return False
-
-    @property
     def is_short(self) -> bool:
         """Nothing is noted ahead here that could be sent."""
         return False
@@ -225,15 +232,11 @@ class SharedLimiter(Limiter):
         return granted
 
 
-@dataclass(slots=True)
 class SharedBudget(Budget):
     """Stands in for the coordinator's budget."""
 
-    _reporter: _Reporter | None = None
-    _line: _Line | None = None
-
-    def attach(self, reporter: _Reporter) -> None:
-        """Says where the money is."""
+    def __init__(self, cap: float | None, reporter: _Reporter) -> None:
+        super().__init__(cap=cap)
         self._reporter = reporter
         self._line = _Line(self._reserve_there, self.release)
 
@@ -241,41 +244,21 @@ class SharedBudget(Budget):
         """Sets the worst case aside at the coordinator; see `Budget.reserve`."""
         if self.cap is None or worst_usd <= 0:
             return 0.0
-        assert self._line is not None  # noqa: S101 - attached before it is used
         await self._line.wait(worst_usd)
         return worst_usd
 
     def book(self, amount: float, *, certain: bool = True) -> None:
         """Adds what a call cost, or what it may have cost."""
-        if certain:
-            self.spent += amount
-        else:
-            self.possibly_spent += amount
-        self._at_coordinator().add("book", amount, certain)
+        super().book(amount, certain=certain)
+        self._reporter.add("book", amount, certain)
 
     def release(self, reserved: float, *, last: bool = True) -> None:
         """Gives a reservation back."""
-        self._at_coordinator().add("release", reserved, last)
+        self._reporter.add("release", reserved, last)
 
     async def _reserve_there(self, worst_usd: list[float]) -> int:
-        reporter = self._at_coordinator()
-        granted = await reporter.coordinator.reserve(reporter.node, worst_usd)
+        granted = await self._reporter.coordinator.reserve(self._reporter.node, worst_usd)
         if granted == REFUSED:
             self.closed = True
             raise BudgetSpentError("the cost cap would be passed")
         return granted
-
-    def _at_coordinator(self) -> _Reporter:
-        assert self._reporter is not None  # noqa: S101 - attached before it is used
-        return self._reporter
-
-
-async def in_touch(client: WorkerClient, work: Coroutine[Any, Any, Any]) -> Any:
-    """What the work returns; the client reports meanwhile, and once more at the end."""
-    pinging = asyncio.create_task(client.keep_in_touch())
-    try:
-        return await work
-    finally:
-        pinging.cancel()
-        await asyncio.gather(pinging, return_exceptions=True)
-        await client.tell()
