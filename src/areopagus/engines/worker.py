@@ -149,11 +149,14 @@ class RunSpec:
         if faults:
             raise InputError(faults, hint="Install the same versions on every node.")
         backends = {spec.name: backend_of(spec) for _, spec, _ in self.judges}
-        judges = [Judge(persona, backends[spec.name], mode) for persona, spec, mode in self.judges]
+        wording = JudgePrompt(**self.wording)
+        judges = [
+            Judge(persona, backends[spec.name], wording, mode)
+            for persona, spec, mode in self.judges
+        ]
         ledger = Ledger.open(self.ledger)
         return PanelSpec(
             judges={judge_id(judge): judge for judge in judges},
-            judge_prompt=JudgePrompt(**self.wording),
             open_ledger=lambda: ledger,
             **self.settings,
         )
