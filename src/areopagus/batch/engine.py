@@ -13,7 +13,6 @@ from ..judges.models.backend import Backend
 from ..judges.models.budget import BudgetReservation, BudgetSpentError
 from ..judges.models.client import Answer, Client
 from ..judges.models.request import Request
-from ..records.readers.responses import ResponseSource
 from ..records.types import Sample
 from .providers import provider_kind
 from .runner import BatchRunner, Leftovers
@@ -39,7 +38,7 @@ class BatchEngine:
         on_progress: Callable[[BatchProgress], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
     ) -> None:
-        """Takes the settings; `bind` says where the work is.
+        """Takes the settings.
 
         Args:
             settings: how.
@@ -52,13 +51,6 @@ class BatchEngine:
         self._inner: Engine = inner or LocalEngine()
         self._on_progress = on_progress
         self._on_notice = on_notice
-        self._source: ResponseSource | None = None
-        self._folder: Path | None = None
-
-    def bind(self, source: ResponseSource, folder: Path) -> None:
-        """See `Engine.bind`."""
-        self._source, self._folder = source, folder
-        self._inner.bind(source, folder)
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
@@ -85,27 +77,28 @@ class BatchEngine:
 
     async def score(
         self,
-        rows: Iterable[Sample],
+        rows: Callable[[], Iterable[Sample]],
         *,
         panel: PanelSpec,
         client: Client,
         is_repeated: Callable[[Sample], bool],
+        folder: Path,
     ) -> AsyncGenerator[Scored, None]:
         """See `Engine.score`."""
-        if self._source is None or self._folder is None:
-            raise RuntimeError("the engine was not told whose responses these are")
         stage = BatchRunner(
             panel,
-            self._source.rows,
+            rows,
             client,
-            self._folder,
+            folder,
             self._settings,
             on_progress=self._on_progress,
             on_notice=self._take_notice,
         )
         await stage.run()
         asked = _LedgerOnlyClient(client, stage.leftovers) if self._settings.only else client
-        verdicts = self._inner.score(rows, panel=panel, client=asked, is_repeated=is_repeated)
+        verdicts = self._inner.score(
+            rows, panel=panel, client=asked, is_repeated=is_repeated, folder=folder
+        )
         async with aclosing(verdicts):
             async for scored in verdicts:
                 yield scored

@@ -29,7 +29,6 @@ from .worker import RunSpec, Shard, check_node, cut, score_shard, shard_size
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
-    from ..records.readers.responses import ResponseSource
 
 
 _POLL_S = 0.25
@@ -79,9 +78,6 @@ class RayEngine:
         self._size = responses_per_shard
         self._driver_ip = driver_ip
         self._cluster: Cluster | None = None
-
-    def bind(self, source: ResponseSource, folder: Path) -> None:
-        """Nothing has to be known beforehand."""
 
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
@@ -142,11 +138,12 @@ class RayEngine:
 
     async def score(
         self,
-        rows: Iterable[Sample],
+        rows: Callable[[], Iterable[Sample]],
         *,
         panel: PanelSpec,
         client: Client,
         is_repeated: Callable[[Sample], bool],
+        folder: Path,
     ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 
@@ -161,7 +158,7 @@ class RayEngine:
         run = _Run(cluster.ray.put(spec), coordinator)
         watching = asyncio.create_task(self._watch(cluster, run, client))
         size = self._size or shard_size(panel, cluster.processors())
-        shards = cut(rows, size=size, is_repeated=is_repeated)
+        shards = cut(rows(), size=size, is_repeated=is_repeated)
         queue: deque[_Sent] = deque()
         try:
             while True:

@@ -20,7 +20,6 @@ from .backends import require_access
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
-    from ..records.readers.responses import ResponseSource
 
 
 class Scored(NamedTuple):
@@ -151,10 +150,6 @@ def closed(sample: Sample, *, panel: PanelSpec, repeated: bool) -> Verdict:
 class Engine(Protocol):
     """Puts responses before a panel and hands back the verdicts."""
 
-    def bind(self, source: ResponseSource, folder: Path) -> None:
-        """Says whose responses these are, and where the run's records lie."""
-        ...
-
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
@@ -172,16 +167,24 @@ class Engine(Protocol):
 
     def score(
         self,
-        rows: Iterable[Sample],
+        rows: Callable[[], Iterable[Sample]],
         *,
         panel: PanelSpec,
         client: Client,
         is_repeated: Callable[[Sample], bool],
+        folder: Path,
     ) -> AsyncGenerator[Scored, None]:
         """Verdicts on the rows, in their order.
 
         Calls and money are counted at the client, wherever they were made; a client that is stopped
         lets what is in flight end.
+
+        Args:
+            rows: gives the responses, each time from the first.
+            panel: who judges.
+            client: through which it asks.
+            is_repeated: whether a response's writer gives its text to another prompt too.
+            folder: of the run.
         """
         ...
 
@@ -193,9 +196,6 @@ class Engine(Protocol):
 class LocalEngine:
     """All responses through the panel graph of this process, some dozens at once."""
 
-    def bind(self, source: ResponseSource, folder: Path) -> None:
-        """Nothing has to be known beforehand."""
-
     async def require_access(
         self, panel: PanelSpec, is_paid: Callable[[Backend], bool], *, capped: bool
     ) -> None:
@@ -204,14 +204,15 @@ class LocalEngine:
 
     def score(
         self,
-        rows: Iterable[Sample],
+        rows: Callable[[], Iterable[Sample]],
         *,
         panel: PanelSpec,
         client: Client,
         is_repeated: Callable[[Sample], bool],
+        folder: Path,
     ) -> AsyncGenerator[Scored, None]:
         """See `score_rows`."""
-        return score_rows(rows, panel=panel, client=client, is_repeated=is_repeated)
+        return score_rows(rows(), panel=panel, client=client, is_repeated=is_repeated)
 
     async def close(self) -> None:
         """Nothing was started."""

@@ -172,7 +172,6 @@ class ScoreJob(Job[Run]):
         def is_paid(backend: Backend) -> bool:
             return all_paid(self.panel, source.rows(), backend)
 
-        self.engine.bind(source, self.path)
         try:
             await self.engine.require_access(self.panel, is_paid, capped=capped)
         except InputError:
@@ -234,7 +233,11 @@ class ScoreJob(Job[Run]):
         self.progress.counts = dict.fromkeys(STATUSES, 0)
         with RunWriter(panel, self.path, carried=self.summary.columns_carried) as writer:
             verdicts = self.engine.score(
-                source.rows(), panel=panel, client=client, is_repeated=is_repeated
+                source.rows,
+                panel=panel,
+                client=client,
+                is_repeated=is_repeated,
+                folder=self.path,
             )
             # Closed here and now when writing fails: what is in flight must not linger.
             async with aclosing(verdicts):
