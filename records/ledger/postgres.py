@@ -30,7 +30,7 @@ from typing import Any
 from ...errors import StoreError
 from .address import PostgresAddress
 from .session import this_process
-from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Row, Store
+from .store import NEW_SESSION, SCHEMA_VERSION, SESSION_SHIFT, Outcome, Row, Store
 
 OPERATION_TIMEOUT_S = 60.0
 """After this silence a server counts as gone."""
@@ -38,14 +38,13 @@ _LOCK_TIMEOUT = "45s"
 _MOST_ROWS = 32
 # 57014: a statement that was cancelled, a COMMIT perhaps. In what state that leaves the transaction
 # need not be known: as after 25P03 and 25P04 (its time was over), a new connection does it again.
-_GONE = ("08", "25P03", "25P04", "53300", "57014", "57P")
-_TRY_AGAIN = ("40001", "40P01")
+# So it is after a deadlock (40001, 40P01), which the server ends by undoing one transaction.
+_GONE = ("08", "25P03", "25P04", "40001", "40P01", "53300", "57014", "57P")
 APPLICATION = b"areopagus ledger"
 RECONNECT_S = 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 2.0
-_TURNS = 20
 _CLAIM = (
-    "UPDATE sessions SET batch = :batch, heartbeat_at = extract(epoch FROM clock_timestamp())"
+    "UPDATE sessions SET batch = :batch, heartbeat_at = :now"
     " WHERE id = :session AND batch < :batch RETURNING id"
 )
 # Whoever notes calls of the same keys waits in line, so that one of them sees the other's notes. A
@@ -61,16 +60,18 @@ _HOLDERS = (
 )
 
 
-class ServerGoneError(Exception):
-    """The connection broke or is given up, or none can be had just now."""
-
-
-class TryAgainError(Exception):
-    """The server undid a transaction because two got into each other's way."""
+class ServerGoneError(StoreError):
+    """The connection broke or is given up, or none can be had just now: a new one may do better."""
 
 
 class Link:
-    """A connection, with the statements it has prepared."""
+    """A connection, with the statements it has prepared.
+
+    Attributes:
+        is_closed: whether it is of no more use.
+    """
+
+    is_closed = False
 
     def __init__(self, address: PostgresAddress, *, read_only: bool) -> None:
         """Connects.
@@ -122,7 +123,7 @@ class Link:
             )
         except self._refused as error:
             line.close() if line else None
-            raise self._told(error) from None
+            raise told(error, address) from None
         except self._broken as error:
             line.close() if line else None
             reason = error.__cause__ or error
@@ -136,8 +137,7 @@ class Link:
 
         Raises:
             StoreError: the server refuses it.
-            ServerGoneError: the connection broke; whether the statement was done is unknown.
-            TryAgainError: its transaction was undone, and may be done again.
+            ServerGoneError: the connection is of no use; whether the statement was done is unknown.
         """
         try:
             if not values:
@@ -146,7 +146,7 @@ class Link:
                 self._prepared[statement] = self._connection.prepare(statement)
             return list(self._prepared[statement].run(**values) or ())
         except self._refused as error:
-            meaning = self._told(error)
+            meaning = told(error, self._address)
             if isinstance(meaning, ServerGoneError):
                 self.close()
             raise meaning from None
@@ -169,24 +169,17 @@ class Link:
 
     def close(self) -> None:
         """Closes the connection, whatever state it is in."""
-        try:
+        self.is_closed = True
+        with suppress(*self._broken, self._refused):  # it may be gone already
             self._connection.close()
-        except (*self._broken, self._refused):
-            pass  # it is gone already
-
-    def _told(self, error: BaseException) -> Exception:
-        return told(error, self._address)
 
 
-def told(error: BaseException, address: PostgresAddress) -> Exception:
-    """The exception that says what a server's error (`DatabaseError`) means for this ledger."""
+def told(error: BaseException, address: PostgresAddress) -> StoreError:
+    """The StoreError that says what a server's error (`DatabaseError`) means for this ledger."""
     said = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
     code, message = str(said.get("C", "")), str(said.get("M", error))
     if code.startswith(_GONE):
         return ServerGoneError(message)
-    if code in _TRY_AGAIN:
-        return TryAgainError(message)
-    place = address.shown
     if code.startswith("28"):
         reason = (
             f"the server refuses the user {address.user} ({message}): give the password in the "
@@ -202,7 +195,7 @@ def told(error: BaseException, address: PostgresAddress) -> Exception:
         reason = "another connection has kept the ledger locked for too long: end it"
     else:
         reason = f"the ledger failed: {message} {code}".rstrip()
-    return StoreError(f"{place}: {reason}")
+    return StoreError(f"{address.shown}: {reason}")
 
 
 def _line_to(address: PostgresAddress) -> socket.socket:
@@ -250,6 +243,12 @@ def _without_repeats(rows: Sequence[Row]) -> list[list[Row]]:
     return [list(group.values()) for group in groups]
 
 
+def _array(values: Sequence[Any]) -> str:
+    """The values as PostgreSQL writes an array; the driver's own looks at every character."""
+    quoted = (str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values)
+    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+
+
 def _plain(value: Any) -> Any:
     """The value as JSON has it and PostgreSQL takes it."""
     if isinstance(value, bytes):
@@ -272,7 +271,6 @@ class PostgresStore(Store):
         "real": "float8",
         "by_name": "",
     }
-    among = "= ANY(:chosen)"
     elsewhere = "name another schema with ?schema="
 
     def __init__(self, address: PostgresAddress, *, read_only: bool) -> None:
@@ -301,17 +299,29 @@ class PostgresStore(Store):
             return self._patiently(lambda: self._link.run(statement, **values))
         return self._link.run(statement, **values)  # it is the whole transaction that is redone
 
+    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
+        """See `Store.rows_among`."""
+        return self.rows(f"{statement} = ANY(:chosen)", chosen=_array(chosen)) if chosen else []
+
     def transaction(self, work: Callable[[], Outcome]) -> Outcome:
-        """See `Store.transaction`."""
+        """See `Store.transaction`.
+
+        Each takes its number first. It is refused where an earlier attempt was done after all: one
+        that the server is still at holds the row, and is waited for.
+        """
         self._batch += 1
         done: list[Outcome] = []
 
         def commit() -> Outcome:
+            run, session = self._link.run, self.session
             with self._link.transaction():
-                if self._claim():
+                if run(_CLAIM, batch=self._batch, session=session, now=time.time()):
                     done[:] = [work()]
-                elif not done:
-                    raise StoreError(f"{self.place}: the ledger lost this session")
+                elif not (done and run("SELECT id FROM sessions WHERE id = :id", id=session)):
+                    raise StoreError(
+                        f"{self.place}: the ledger no longer knows this session: it was put back "
+                        "to an earlier state, and may lack replies that were stored"
+                    )
             return done[0]
 
         return self._patiently(commit)
@@ -327,14 +337,29 @@ class PostgresStore(Store):
             )
             self._link.run(_insertion(table, tuple(group[0]), tail), documents=documents)
 
-    def array(self, values: Sequence[Any]) -> str:
-        """The values as PostgreSQL writes an array; the driver's own looks at every character."""
-        quoted = (str(v).replace("\\", "\\\\").replace('"', '\\"') for v in values)
-        return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+    def marks(self) -> tuple[bool, int, Collection[str]] | None:
+        """See `Store.marks`."""
+        found = self._link.run(
+            "SELECT tablename FROM pg_tables WHERE schemaname = :name", name=self._address.schema
+        )
+        tables = {name for (name,) in found}
+        if not tables:
+            return None
+        meta = dict(self._link.run("SELECT name, value FROM meta")) if "meta" in tables else {}
+        return meta.get("application") == APPLICATION, int(meta.get("version", b"0")), tables
+
+    def set_marks(self) -> None:
+        """See `Store.set_marks`."""
+        marks = {"application": APPLICATION, "version": str(SCHEMA_VERSION).encode()}
+        self.insert(
+            "meta",
+            [{"name": name, "value": value} for name, value in marks.items()],
+            tail="ON CONFLICT(name) DO UPDATE SET value = excluded.value",
+        )
 
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
         """See `Store.notes_of_others`."""
-        self.rows(_LOCK_KEYS, space=~self._space, keys=self.array(keys))
+        self.rows(_LOCK_KEYS, space=~self._space, keys=_array(keys))
         found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
         return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
 
@@ -359,62 +384,43 @@ class PostgresStore(Store):
     def beat(self) -> None:
         """See `Store.beat`; it keeps the session's lock while nothing is written."""
         try:
-            self._link.run(
-                "UPDATE sessions SET heartbeat_at = extract(epoch FROM clock_timestamp())"
-                " WHERE id = :session",
-                session=self.session,
-            )
-        except (ServerGoneError, TryAgainError):
-            with suppress(ServerGoneError, TryAgainError, StoreError):
+            super().beat()
+        except ServerGoneError:
+            with suppress(StoreError):
                 # Else the next write connects, and waits for the server if it must.
                 self._connect()
 
-    def close(self, *, end_session: bool = True) -> None:
-        """See `Store.close`."""
-        if self.session and end_session:
-            with suppress(ServerGoneError, TryAgainError, StoreError):
-                self._link.run(
-                    "UPDATE sessions SET ended_at = extract(epoch FROM clock_timestamp())"
-                    " WHERE id = :session",
-                    session=self.session,
-                )
-                # The server would let the lock go by itself, a moment after the connection is
-                # closed: whoever looks within that moment would take this session for a living one.
-                self._link.run("SELECT pg_advisory_unlock_all()")
+    def end_session(self) -> None:
+        """See `Store.end_session`."""
+        super().end_session()
+        # The server would let the lock go by itself, a moment after the connection is closed:
+        # whoever looks within that moment would take this session for a living one.
+        self._link.run("SELECT pg_advisory_unlock_all()")
+
+    def disconnect(self) -> None:
+        """See `Store.disconnect`."""
         self._link.close()
 
     def _connect(self) -> None:
         self._link = Link(self._address, read_only=self._read_only)
         try:
-            self.version = self._found_version()
+            self.version = self.found_version(may_be_empty=not self._read_only)
             if not self._read_only:
                 self._get_ready_to_write()
-            elif not self.version:
-                raise StoreError(
-                    f"{self.place}: there is no ledger here; the first run that makes a call "
-                    "makes it"
-                )
         except BaseException:
             self._link.close()
             raise
 
     def _patiently(self, work: Callable[[], Outcome]) -> Outcome:
         """What the work returns; connects again for as long as `RECONNECT_S`."""
-        pause, turns = _FIRST_PAUSE_S, 0
+        pause = _FIRST_PAUSE_S
         given_up_at: float | None = None
-        connected = True
         while True:
             try:
-                if not connected:
+                if self._link.is_closed:
                     self._connect()
-                    connected = True
                 return work()
-            except TryAgainError as error:
-                turns += 1
-                if turns >= _TURNS:
-                    raise StoreError(f"{self.place}: {error}") from None
             except ServerGoneError as error:
-                connected = False
                 now = time.monotonic()
                 given_up_at = given_up_at or now + RECONNECT_S
                 if now >= given_up_at:
@@ -426,58 +432,15 @@ class PostgresStore(Store):
                 time.sleep(pause)
                 pause = min(_LONGEST_PAUSE_S, 2 * pause)
 
-    def _claim(self) -> bool:
-        """Takes this commit's number; False where an earlier attempt was done after all.
-
-        An earlier attempt that the server is still at holds the row, and is waited for.
-        """
-        if self._link.run(_CLAIM, batch=self._batch, session=self.session):
-            return True
-        known = self._link.run("SELECT batch FROM sessions WHERE id = :id", id=self.session)
-        if not known:
-            raise StoreError(
-                f"{self.place}: the ledger no longer knows this session: it was put back "
-                "to an earlier state, and may lack replies that were stored"
-            )
-        return False
-
-    def _found_version(self) -> int:
-        """The version of the schema's ledger; 0 where it is empty or missing.
-
-        Raises:
-            StoreError: it holds something else, or a ledger that cannot be used.
-        """
-        run, schema = self._link.run, self._address.schema
-        found = run("SELECT tablename FROM pg_tables WHERE schemaname = :name", name=schema)
-        tables = {name for (name,) in found}
-        if not tables:
-            return 0
-        if "meta" not in tables:
-            raise StoreError(
-                f"{self.place}: the schema {schema} holds tables that are no ledger, and was left "
-                f"as it is: {self.elsewhere}"
-            )
-        meta = dict(run("SELECT name, value FROM meta"))
-        if meta.get("application") != APPLICATION:
-            raise StoreError(
-                f"{self.place}: the schema {schema} is not a ledger and was left as it is: "
-                f"{self.elsewhere}"
-            )
-        version = int(meta.get("version", b"0"))
-        self.check_version(version, tables)
-        return version
-
     def _get_ready_to_write(self) -> None:
         """Makes or upgrades the tables, and takes the lock of this session."""
         run = self._link.run
         if self.version < SCHEMA_VERSION:
-            self._bring_up_to_date()
+            with self._link.transaction():
+                self.bring_up_to_date()
         if not self.session:
             ((self.session,),) = run(
-                "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
-                " SELECT :host, CAST(:pid AS bigint), :started, t, t"
-                " FROM (SELECT extract(epoch FROM clock_timestamp())) AS now(t) RETURNING id",
-                **this_process()._asdict(),
+                f"{NEW_SESSION} RETURNING id", **this_process()._asdict(), now=time.time()
             )
         else:
             # The server may not have noticed yet that this session's old connection is gone.
@@ -493,43 +456,24 @@ class PostgresStore(Store):
             session=self.session,
         )
 
-    def _bring_up_to_date(self) -> None:
-        """Makes schema and tables that are missing, once, whoever else is about to.
+    def bring_up_to_date(self) -> None:
+        """See `Store.bring_up_to_date`; makes the schema too where it is missing.
 
         Raises:
-            StoreError: as `_found_version`, or the database's encoding cannot hold every reply.
+            StoreError: as `found_version`, or the database's encoding cannot hold every reply.
         """
-        run, address = self._link.run, self._address
+        run, schema = self._link.run, self._address.schema_quoted
         ((encoding,),) = run("SELECT current_setting('server_encoding')")
         if encoding != "UTF8":
             raise StoreError(
                 f"{self.place}: the database's encoding is {encoding}, which cannot hold every "
                 "reply: make one with createdb --encoding=UTF8 --template=template0"
             )
-        with self._link.transaction():
-            run("SELECT pg_advisory_xact_lock(hashtext('areopagus ledger'))")
-            version = self._found_version()  # another process may have been first
-            if version == 0:
-                known = run("SELECT 1 FROM pg_namespace WHERE nspname = :name", name=address.schema)
-                if not known:
-                    run(f"CREATE SCHEMA {address.schema_quoted}")
-                    # Replies and the secret are nobody's business but the owner's.
-                    run(f"REVOKE ALL ON SCHEMA {address.schema_quoted} FROM PUBLIC")
-                self.make_tables()
-                run("ALTER TABLE sessions ADD COLUMN batch bigint NOT NULL DEFAULT 0")
-                run("CREATE INDEX intents_by_key ON intents(key)")
-            else:
-                self.upgrade_tables(version)
-            run(
-                "UPDATE meta SET value = :value WHERE name = 'version'",
-                value=str(SCHEMA_VERSION).encode(),
-            )
-        self.version = SCHEMA_VERSION
-
-    def first_meta(self) -> dict[str, Any]:
-        """See `Store.first_meta`."""
-        return {
-            "application": APPLICATION,
-            "version": str(SCHEMA_VERSION).encode(),
-            **super().first_meta(),
-        }
+        run("SELECT pg_advisory_xact_lock(hashtext('areopagus ledger'))")
+        if not run("SELECT 1 FROM pg_namespace WHERE nspname = :name", name=self._address.schema):
+            run(f"CREATE SCHEMA {schema}")
+            # Replies and the secret are nobody's business but the owner's.
+            run(f"REVOKE ALL ON SCHEMA {schema} FROM PUBLIC")
+        super().bring_up_to_date()
+        run("ALTER TABLE sessions ADD COLUMN IF NOT EXISTS batch bigint NOT NULL DEFAULT 0")
+        run("CREATE INDEX IF NOT EXISTS intents_by_key ON intents(key)")

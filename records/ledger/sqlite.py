@@ -13,7 +13,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,21 @@ from weakref import WeakSet
 
 from ...errors import StoreError
 from .session import Process, is_dead, this_process
-from .store import SCHEMA_VERSION, SESSION_SHIFT, Outcome, Row, Store, opened_before_fork
+from .store import (
+    NEW_SESSION,
+    SCHEMA_VERSION,
+    SESSION_SHIFT,
+    Outcome,
+    Row,
+    Store,
+    opened_before_fork,
+)
 
 APPLICATION_ID = 0x41524550  # "AREP"
 LOCK_TIMEOUT_S = 60.0
 SYNCHRONOUS = "FULL"
 PAGE_BYTES = 2048
 """Each call writes a page of its own of the index, since keys are hashes: small ones cost less."""
-
-_ELSEWHERE = "name another ledger with --ledger"
 
 
 class SqliteStore(Store):
@@ -45,8 +51,7 @@ class SqliteStore(Store):
         "real": "REAL",
         "by_name": " WITHOUT ROWID",
     }
-    among = "IN (SELECT value FROM json_each(:chosen))"
-    elsewhere = _ELSEWHERE
+    elsewhere = "name another file with --ledger"
     path: Path
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
@@ -77,13 +82,11 @@ class SqliteStore(Store):
         with self._told():
             self._connection = _look_only(path) if read_only else _connect(path, "mode=rw")
             try:
-                self.version = self._found_version()
+                self.version = self.found_version(may_be_empty=not read_only)
                 if not read_only:
                     self._get_ready_to_write()
-                elif not self.version:
-                    raise StoreError(f"{path}: this file is empty and holds no ledger yet")
             except BaseException:
-                self._connection.close()
+                self.disconnect()
                 raise
 
     def rows(self, statement: str, **values: Any) -> list[Any]:
@@ -91,19 +94,20 @@ class SqliteStore(Store):
         with self._told():
             return self._connection.execute(statement, values).fetchall()
 
+    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
+        """See `Store.rows_among`."""
+        if not chosen:
+            return []
+        return self.rows(
+            f"{statement} IN (SELECT value FROM json_each(:chosen))",  # noqa: S608
+            chosen=json.dumps(list(chosen)),
+        )
+
     def transaction(self, work: Callable[[], Outcome]) -> Outcome:
         """See `Store.transaction`."""
-        connection = self._connection
-        with self._told():
+        with self._told(), self._connection as connection:  # which commits, or rolls back
             connection.execute("BEGIN IMMEDIATE")
-            try:
-                outcome = work()
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-        return outcome
+            return work()
 
     def insert(self, table: str, rows: Sequence[Row], *, tail: str = "") -> None:
         """Inserts the rows in as few statements as possible.
@@ -112,20 +116,33 @@ class SqliteStore(Store):
         a busy event loop it waits up to a switch interval (5 ms) to get it back. One row a
         statement would make a batch of thirty take a tenth of a second there.
         """
-        start = 0
         with self._told():
-            while start < len(rows):
-                size = min(64, 1 << ((len(rows) - start).bit_length() - 1))
-                part = rows[start : start + size]
+            while rows:
+                size = min(64, 1 << (len(rows).bit_length() - 1))
+                part, rows = rows[:size], rows[size:]
                 self._connection.execute(
                     _insertion(table, tuple(part[0]), size, tail),
                     [value for row in part for value in row.values()],
                 )
-                start += size
 
-    def array(self, values: Sequence[Any]) -> str:
-        """See `Store.array`."""
-        return json.dumps(list(values))
+    def marks(self) -> tuple[bool, int, Collection[str]] | None:
+        """See `Store.marks`.
+
+        In one statement, since another process may be making the ledger: its tables could else be
+        seen after the marks that come with them were missed.
+        """
+        ((application, version, names),) = self.rows(
+            "SELECT application_id, user_version, (SELECT group_concat(name) FROM sqlite_master)"
+            " FROM pragma_application_id, pragma_user_version"
+        )
+        if not (application or version or names):
+            return None
+        return application == APPLICATION_ID, version, (names or "").split(",")
+
+    def set_marks(self) -> None:
+        """See `Store.set_marks`."""
+        self.rows(f"PRAGMA application_id={APPLICATION_ID}")
+        self.rows(f"PRAGMA user_version={SCHEMA_VERSION}")
 
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
         """See `Store.notes_of_others`; a transaction that writes is the only one.
@@ -163,66 +180,20 @@ class SqliteStore(Store):
         """See `Store.give_back_space`."""
         self.rows("VACUUM")
 
-    def beat(self) -> None:
-        """See `Store.beat`."""
-        self.rows(
-            "UPDATE sessions SET heartbeat_at = :now WHERE id = :id",
-            now=time.time(),
-            id=self.session,
-        )
-
-    def close(self, *, end_session: bool = True) -> None:
-        """See `Store.close`; without the mark, the session is told by its process."""
-        if self.session and end_session:
-            with suppress(sqlite3.Error):
-                self._connection.execute(
-                    "UPDATE sessions SET ended_at = ? WHERE id = ?", (time.time(), self.session)
-                )
+    def disconnect(self) -> None:
+        """See `Store.disconnect`."""
         self._connection.close()
 
     def _get_ready_to_write(self) -> None:
         """Sets the file up, makes or upgrades the tables, and begins the session."""
-        connection = self._connection
-        connection.execute(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
-        _use_write_ahead_log(connection, self.path)
-        connection.execute(f"PRAGMA synchronous={SYNCHRONOUS}")
-        connection.execute("PRAGMA wal_autocheckpoint=4000")
+        self.rows(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
+        _use_write_ahead_log(self._connection, self.path)
+        self.rows(f"PRAGMA synchronous={SYNCHRONOUS}")
+        self.rows("PRAGMA wal_autocheckpoint=4000")
         if self.version < SCHEMA_VERSION:
-            self.transaction(self._bring_up_to_date)
-        me, now = this_process(), time.time()
-        cursor = connection.execute(
-            "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
-            " VALUES (?, ?, ?, ?, ?)",
-            (*me, now, now),
-        )
-        self.session = int(cursor.lastrowid or 0)
-
-    def _bring_up_to_date(self) -> None:
-        version = self._found_version()  # another process may have been first
-        if version == 0:
-            self.make_tables()
-            self.rows(f"PRAGMA application_id={APPLICATION_ID}")
-        else:
-            self.upgrade_tables(version)
-        self.rows(f"PRAGMA user_version={SCHEMA_VERSION}")
-        self.version = SCHEMA_VERSION
-
-    def _found_version(self) -> int:
-        """The ledger's version, 0 while it is empty.
-
-        Raises:
-            StoreError: the file holds something else, or a ledger that cannot be used.
-        """
-        application, version, tables = _marks(self._connection)
-        if not tables and not application and not version:
-            return 0
-        if application != APPLICATION_ID:
-            raise StoreError(
-                f"{self.path}: this SQLite database is not a ledger and was left as it is: "
-                "name another file with --ledger"
-            )
-        self.check_version(version, tables)
-        return version
+            self.transaction(self.bring_up_to_date)
+        self.rows(NEW_SESSION, **this_process()._asdict(), now=time.time())
+        ((self.session,),) = self.rows("SELECT last_insert_rowid()")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
@@ -334,25 +305,6 @@ def _create_file(path: Path) -> None:
         ) from error
 
 
-def _marks(connection: sqlite3.Connection) -> tuple[int, int, set[str]]:
-    """Whose database it is, its version and its tables, all of one moment.
-
-    Another process may be making the ledger: without a transaction its tables could be seen after
-    the marks that come with them were missed.
-    """
-    is_ours = not connection.in_transaction
-    if is_ours:
-        connection.execute("BEGIN")
-    try:
-        (application,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-    finally:
-        if is_ours and connection.in_transaction:
-            connection.execute("ROLLBACK")
-    return application, version, tables
-
-
 def _use_write_ahead_log(connection: sqlite3.Connection, path: Path) -> None:
     """Sets the journal mode; SQLite does not wait for the lock of that by itself."""
     deadline = time.monotonic() + LOCK_TIMEOUT_S
@@ -379,14 +331,10 @@ def _code(error: sqlite3.Error) -> str:
     return getattr(error, "sqlite_errorname", None) or ""
 
 
-def _repair(path: Path) -> str:
-    save = f'save what can be read with `sqlite3 "{path}" .recover`'
-    return f"put back a copy, {save}, or {_ELSEWHERE}"
-
-
 def store_error(error: sqlite3.Error, path: Path) -> StoreError:
     """The StoreError that says in one sentence what an SQLite error means for this ledger."""
-    code = _code(error)
+    code, elsewhere = _code(error), SqliteStore.elsewhere
+    restore = f'put back a copy, save what can be read with `sqlite3 "{path}" .recover`, '
     if _is_lock(error):
         return StoreError(
             f"{path}: another process has kept the ledger locked for more than "
@@ -396,23 +344,23 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError:
         reason = "the disk is full; what was stored before is safe: free some space and go on"
     elif code.startswith(("SQLITE_READONLY", "SQLITE_PERM", "SQLITE_AUTH")):
         reason = (
-            f"the ledger or its folder cannot be written: change its permissions, or {_ELSEWHERE}"
+            f"the ledger or its folder cannot be written: change its permissions, or {elsewhere}"
         )
     elif code.startswith("SQLITE_NOTADB"):
         reason = (
             "this file is no ledger (it is not an SQLite database, or its beginning is damaged) "
-            f"and was left as it is: {_repair(path)}"
+            f"and was left as it is: {restore}or {elsewhere}"
         )
     elif code.startswith("SQLITE_CORRUPT"):
-        reason = f"the ledger is damaged ({error}) and was left as it is: {_repair(path)}"
+        reason = f"the ledger is damaged ({error}) and was left as it is: {restore}or {elsewhere}"
     elif code.startswith("SQLITE_CANTOPEN"):
         reason = (
-            f"the ledger cannot be opened: see to the permissions of its folder, or {_ELSEWHERE}"
+            f"the ledger cannot be opened: see to the permissions of its folder, or {elsewhere}"
         )
     elif code.startswith("SQLITE_IOERR"):
         reason = (
             "the ledger could not be written or read (a quota, a limit on file size or a failing "
-            f"disk: {code}); what was stored before is safe: see to the disk, or {_ELSEWHERE}"
+            f"disk: {code}); what was stored before is safe: see to the disk, or {elsewhere}"
         )
     else:
         reason = f"the ledger failed: {error} {code}".rstrip()

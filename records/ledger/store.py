@@ -34,6 +34,7 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -49,6 +50,11 @@ SCHEMA_VERSION = 3
 """Of the tables. Since version 2 what requests have in common has a table of its own; since version
 3 each reply has a checksum. Older ledgers are read as they are and brought up to date when they are
 opened for writing; the replies that they hold have no checksum."""
+
+NEW_SESSION = (
+    "INSERT INTO sessions(host, pid, process_started, started_at, heartbeat_at)"
+    " VALUES (:host, :pid, :started, :now, :now)"
+)
 
 SESSION_SHIFT = 32
 """A note's number holds the session that made it in its upper half. The note of a call that was
@@ -109,8 +115,6 @@ class Store(ABC):
 
     types: ClassVar[Mapping[str, str]]
     """What the columns of the tables are called in this kind of database."""
-    among: ClassVar[str]
-    """The condition that a column is one of `:chosen`."""
     elsewhere: ClassVar[str]
     """How a user names another ledger."""
 
@@ -126,6 +130,10 @@ class Store(ABC):
         """The rows of a statement; none where it has none."""
 
     @abstractmethod
+    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
+        """The rows of a statement that ends with the column that must be among the chosen."""
+
+    @abstractmethod
     def transaction(self, work: Callable[[], Outcome]) -> Outcome:
         """What the work returns, when all that it wrote is durable.
 
@@ -138,8 +146,15 @@ class Store(ABC):
         """Inserts rows of the same columns; `tail` is the conflict clause, on the first one."""
 
     @abstractmethod
-    def array(self, values: Sequence[Any]) -> str:
-        """Values as `:chosen` takes them."""
+    def marks(self) -> tuple[bool, int, Collection[str]] | None:
+        """Whether the place is marked as a ledger, of what version, and its tables.
+
+        None where it holds nothing.
+        """
+
+    @abstractmethod
+    def set_marks(self) -> None:
+        """Marks the place as a ledger of this version."""
 
     @abstractmethod
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
@@ -161,20 +176,10 @@ class Store(ABC):
         """Gives back to the system what rows took that are gone."""
 
     @abstractmethod
-    def beat(self) -> None:
-        """Says that the session is alive."""
-
-    @abstractmethod
-    def close(self, *, end_session: bool = True) -> None:
-        """Closes the connection, and marks the session as ended where that is possible."""
+    def disconnect(self) -> None:
+        """Closes the connection."""
 
     # What is the same in all of them
-
-    def rows_among(self, statement: str, chosen: Sequence[Any]) -> list[Any]:
-        """The rows of a statement that ends with the column that must be among the chosen."""
-        if not chosen:
-            return []
-        return self.rows(f"{statement} {self.among}", chosen=self.array(chosen))
 
     def replies(self, keys: Sequence[str]) -> tuple[dict[str, Reply], dict[str, str]]:
         """The stored replies of these calls, and why others that are stored cannot be read."""
@@ -217,25 +222,47 @@ class Store(ABC):
             lambda: {kind: KINDS[kind](self, batch[kind]) for kind in KINDS if kind in batch}
         )
 
-    def make_tables(self) -> None:
-        """Makes the tables, within a transaction."""
-        for statement in _SCHEMA.split(";\n"):
-            self.rows(statement.format(**self.types))
-        for name, value in self.first_meta().items():
-            self.rows("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
+    def beat(self) -> None:
+        """Says that the session is alive."""
+        self.rows(
+            "UPDATE sessions SET heartbeat_at = :now WHERE id = :id",
+            now=time.time(),
+            id=self.session,
+        )
 
-    def first_meta(self) -> dict[str, Any]:
-        """What `meta` holds in a new ledger."""
-        return {"secret": secrets.token_bytes(32), "created_at": str(time.time()).encode()}
+    def end_session(self) -> None:
+        """Says that the session is over: nobody will bring the outcomes of its calls."""
+        self.rows(
+            "UPDATE sessions SET ended_at = :now WHERE id = :id", now=time.time(), id=self.session
+        )
 
-    def upgrade_tables(self, version: int) -> None:
-        """Brings tables of an earlier version up to date, within a transaction."""
-        for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
-            if version < number:
-                self.rows(statement.format(**self.types))
+    def close(self, *, end_session: bool = True) -> None:
+        """Closes the connection, and marks the session as ended where that is possible."""
+        if self.session and end_session:
+            with suppress(StoreError):
+                self.end_session()
+        self.disconnect()
 
-    def check_version(self, version: int, tables: Collection[str]) -> None:
-        """Raises StoreError for a ledger of a newer version, and one that lacks tables."""
+    def found_version(self, *, may_be_empty: bool) -> int:
+        """The version of the ledger; 0 where nothing is there yet.
+
+        Raises:
+            StoreError: nothing is there and something should be; the place holds something else;
+                or a ledger that is damaged, or of a newer version.
+        """
+        marks = self.marks()
+        if marks is None:
+            if may_be_empty:
+                return 0
+            raise StoreError(
+                f"{self.place}: there is no ledger here; the first run that makes a call makes it"
+            )
+        is_ledger, version, tables = marks
+        if not is_ledger:
+            raise StoreError(
+                f"{self.place}: what is here is not a ledger and was left as it is: "
+                f"{self.elsewhere}"
+            )
         if version > SCHEMA_VERSION:
             raise StoreError(
                 f"{self.place}: this ledger was written by a newer version of areopagus (ledger "
@@ -248,6 +275,23 @@ class Store(ABC):
                 f"{self.place}: this ledger is damaged (tables are missing): put back a copy, or "
                 f"{self.elsewhere}"
             )
+        return version
+
+    def bring_up_to_date(self) -> None:
+        """Makes what the tables lack, all of them perhaps, where nobody else can at the time."""
+        version = self.found_version(may_be_empty=True)  # another process may have been first
+        if version == 0:
+            for statement in _SCHEMA.split(";\n"):
+                self.rows(statement.format(**self.types))
+            first = {"secret": secrets.token_bytes(32), "created_at": str(time.time()).encode()}
+            for name, value in first.items():
+                self.rows("INSERT INTO meta VALUES (:name, :value)", name=name, value=value)
+        else:
+            for number, statement in ((2, _SINCE_2), (3, _SINCE_3)):
+                if version < number:
+                    self.rows(statement.format(**self.types))
+        self.set_marks()
+        self.version = SCHEMA_VERSION
 
 
 def _forget_unreadable(store: Store, keys: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import os
 import random
@@ -12,7 +11,6 @@ import threading
 import time
 from collections.abc import Awaitable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,8 +20,6 @@ from areopagus.errors import InputError, ProviderError, StoreError
 from areopagus.records.ledger import Ledger, PendingCall, default_path
 from areopagus.records.ledger.admin import ledger_stats, prune, recent_calls, whole_call
 from areopagus.records.ledger.ledger import open_store
-from areopagus.records.ledger.sqlite import _marks
-from areopagus.records.ledger.store import SCHEMA_VERSION
 from areopagus.records.types import Reply, Usage
 
 Place = Path | str
@@ -457,33 +453,21 @@ def test_four_processes_write_one_ledger_at_once(place: Place, tmp_path: Path) -
     assert ledger_stats(place).backends[0].calls == 4 * 40 * 8
 
 
-def test_a_ledger_that_another_process_is_making_is_no_strangers_database(path: Path) -> None:
-    path.parent.mkdir()
-    path.touch()
-    maker = threading.Thread(target=lambda: Ledger.open(path).close())
+def test_many_that_open_a_new_ledger_at_once_make_one(place: Place) -> None:
+    secrets: list[bytes] = []
 
-    class Slow:
-        """A connection between whose looks the other makes the ledger, if it can."""
+    def open_it() -> None:
+        with Ledger.open(place) as ledger:
+            secrets.append(ledger.secret)
 
-        def __init__(self, inner: sqlite3.Connection) -> None:
-            self._inner = inner
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._inner, name)
-
-        def execute(self, statement: str) -> sqlite3.Cursor:
-            found = self._inner.execute(statement)
-            if statement == "PRAGMA application_id":
-                found = [found.fetchone()]  # type: ignore[assignment]
-                maker.start()
-                maker.join(0.5)
-                return SimpleNamespace(fetchone=lambda: found[0])  # type: ignore[index,return-value]
-            return found
-
-    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as inner:
-        assert _marks(Slow(inner)) == (0, 0, set())  # type: ignore[arg-type]
-        maker.join()
-        assert _marks(inner)[1] == SCHEMA_VERSION
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(secrets) == 8
+    assert len(set(secrets)) == 1
+    assert len(secrets[0]) == 32
 
 
 def _rows(place: Place, statement: str) -> list[Any]:
