@@ -256,6 +256,21 @@ class QualityVote:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptQuality:
+    """What the votes on one prompt come to.
+
+    Attributes:
+        outcome: see `QualityOutcome`.
+        passes, fails, missing: votes; together the planned ones.
+    """
+
+    outcome: QualityOutcome
+    passes: int
+    fails: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
 class PairVote:
     """One judge's word on one pair."""
 
@@ -286,6 +301,10 @@ class Constructed:
     votes: tuple[QualityVote, ...] = ()
     pairs: tuple[PairVote, ...] = ()
     unjudged_pairs: tuple[Pair, ...] = ()
+
+    def qualities(self) -> dict[PromptRef, PromptQuality]:
+        """Prompt to what its votes come to, for every usable prompt."""
+        return qualities(self.bundles, self.votes)
 
 
 def bundle_of(generator: str, made: Generated, task: PromptTask) -> Bundle:
@@ -318,12 +337,6 @@ def _reason(whole: Sequence[Fault]) -> str:
     if last.code in ("budget", "interrupted"):
         return last.code
     return f"repair: {last.detail}" if last.code == "repair_failed" else last.detail
-
-
-def usable_numbers(bundles: Sequence[Bundle]) -> dict[str, list[int]]:
-    """Generator to the numbers of its usable prompts; generators without one are left out."""
-    found = {bundle.generator: [block.number for block in bundle.usable] for bundle in bundles}
-    return {name: numbers for name, numbers in found.items() if numbers}
 
 
 class PairPlan(NamedTuple):
@@ -395,13 +408,13 @@ def pairs_to_ask(
     design, scenario_id = work.design, work.material.scenario_id
     if design.diversity_of == "none":
         return PairPlan()
-    usable = usable_numbers(bundles)
+    usable = {bundle.generator: [block.number for block in bundle.usable] for bundle in bundles}
     if design.diversity_of == "passed":
-        outcomes = quality_outcomes(work, bundles, votes)
+        known = qualities(bundles, votes)
         # What was not asked yet may pass; whoever estimates plans for it.
         in_set = ("passed", "not_checked", "not_asked")
         usable = {
-            name: [n for n in numbers if outcomes[PromptRef(name, n)] in in_set]
+            name: [n for n in numbers if known[PromptRef(name, n)].outcome in in_set]
             for name, numbers in usable.items()
         }
     pairs: list[tuple[Pair, Backend]] = []
@@ -421,25 +434,20 @@ def pairs_to_ask(
     return PairPlan(tuple(pairs), tuple(unjudged))
 
 
-def quality_outcomes(
-    work: Construction, bundles: Sequence[Bundle], votes: Sequence[QualityVote]
-) -> dict[PromptRef, str]:
-    """Prompt to what its votes come to, for every usable prompt."""
-    cast: dict[PromptRef, list[QualityVote]] = {}
+def qualities(
+    bundles: Sequence[Bundle], votes: Sequence[QualityVote]
+) -> dict[PromptRef, PromptQuality]:
+    """Prompt to what its votes come to, for every usable prompt of a scenario."""
+    cast: dict[PromptRef, list[CallOutcome]] = {ref: [] for ref in prompt_texts(bundles)}
     for vote in votes:
-        cast.setdefault(vote.prompt, []).append(vote)
-    found: dict[PromptRef, str] = {}
-    for bundle in bundles:
-        for block in bundle.usable:
-            ref = PromptRef(bundle.generator, block.number)
-            mine = cast.get(ref, [])
-            read = [vote_passes(vote.asked.value) for vote in mine if vote.asked.status == "read"]
-            found[ref] = quality_outcome(
-                sum(read),
-                len(read) - sum(read),
-                len(mine) - len(read),
-                is_unasked=any(vote.asked.status == "not_asked" for vote in mine),
-            )
+        cast.setdefault(vote.prompt, []).append(vote.asked)
+    found: dict[PromptRef, PromptQuality] = {}
+    for ref in prompt_texts(bundles):
+        read = [vote_passes(asked.value) for asked in cast[ref] if asked.status == "read"]
+        passes, fails, missing = sum(read), read.count(False), len(cast[ref]) - len(read)
+        is_unasked = any(asked.status == "not_asked" for asked in cast[ref])
+        outcome = quality_outcome(passes, fails, missing, is_unasked=is_unasked)
+        found[ref] = PromptQuality(outcome, passes, fails, missing)
     return found
 
 

@@ -15,7 +15,6 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Final
 
 DETECTORS: Final[dict[str, str]] = {
@@ -56,6 +55,13 @@ _LOOKALIKE: Final = re.compile(
     "[A-Za-z][аеорсухіјѕԁһАВЕКМНОРСТХІЈЅ]|[аеорсухіјѕԁһАВЕКМНОРСТХІЈЅ][A-Za-z]"
     "|[\uff21-\uff3a\uff41-\uff5a](?:[\uff21-\uff3a\uff41-\uff5a\u3000 ]){11}"
     "|[\U0001d400-\U0001d7ff]{4}"
+)
+_CHARACTERS: Final = (
+    ("control_characters", CONTROLS),
+    ("invisible_characters", INVISIBLE),
+    ("bidi_controls", BIDI),
+    ("tag_characters", TAGS),
+    ("lookalike_letters", _LOOKALIKE),
 )
 # Patterns in lower case, each with pieces of text of which one must be there for it to match: they
 # are found much faster. Every quantifier is bounded, or matches characters that end at the next
@@ -172,16 +178,11 @@ class Hit:
 
 def flags_of(text: str) -> tuple[str, ...]:
     """The flags that a text gets, in the order of `DETECTORS`."""
-    found = set()
-    for name, pattern in _unseen_patterns(text):
-        if pattern.search(text):
-            found.add(name)
+    found = {name for name, pattern in _patterns_for(text) if pattern.search(text)}
     plain, _ = unveiled(text)
     found |= _worded_flags(_lowered(plain))
     if not text.isascii():
         found |= _worded_flags(_lowered(text))
-    if not text.isascii() and _LOOKALIKE.search(text):
-        found.add("lookalike_letters")
     for _, _, hidden in _payloads(plain):
         found.add("encoded_payload")
         found |= _worded_flags(hidden.lower())
@@ -194,7 +195,7 @@ def find_hits(text: str) -> tuple[Hit, ...]:
     """Every place that a flag is about, in the order of the text; they may overlap."""
     hits = [
         Hit(name, match.start(), match.end())
-        for name, pattern in _unseen_patterns(text)
+        for name, pattern in _patterns_for(text)
         for match in pattern.finditer(text)
     ]
     plain, places = unveiled(text)
@@ -211,11 +212,6 @@ def find_hits(text: str) -> tuple[Hit, ...]:
         hits += [Hit(name, m.start(), m.end()) for m in pattern.finditer(as_written)]
     for start, end, _ in _payloads(plain):
         add("encoded_payload", start, end)
-    if not text.isascii():
-        hits += [
-            Hit("lookalike_letters", match.start(), match.end())
-            for match in _LOOKALIKE.finditer(text)
-        ]
     return tuple(sorted(hits, key=lambda hit: (hit.start, hit.end, hit.flag)))
 
 
@@ -257,18 +253,9 @@ class _Folds(dict[int, str]):
 _FOLDS: Final = _Folds()
 
 
-@cache
-def _unseen() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return (
-        ("invisible_characters", INVISIBLE),
-        ("bidi_controls", BIDI),
-        ("tag_characters", TAGS),
-        ("control_characters", CONTROLS),
-    )
-
-
-def _unseen_patterns(text: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
-    return _unseen()[3:] if text.isascii() else _unseen()
+def _patterns_for(text: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """The patterns of characters; in ASCII there is only the first to be found."""
+    return _CHARACTERS[:1] if text.isascii() else _CHARACTERS
 
 
 def _worded_flags(text: str) -> set[str]:

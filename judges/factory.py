@@ -12,7 +12,7 @@ from .models.backend import Backend, BackendSpec
 from .models.litellm_backend import LitellmBackend
 from .models.pricing import FREE
 from .models.request import Request
-from .offline.models import OFFLINE_MODELS, OFFLINE_VERSIONS, PROVIDER, offline_reply, usage_counts
+from .offline.models import PROVIDER, STAND_INS, offline_reply, usage_counts
 
 
 class EmbeddedBackend:
@@ -32,7 +32,7 @@ class EmbeddedBackend:
         # What a stand-in does is arithmetic: others get their turn between two answers.
         await asyncio.sleep(0)
         started = time.monotonic()
-        model = self.spec.model.removeprefix(f"{PROVIDER}/")
+        model = self.spec.model
         try:
             text = offline_reply(model, request.messages, request.params.get("offline"))
         except InputError as error:
@@ -41,7 +41,7 @@ class EmbeddedBackend:
         return Reply(
             text=text,
             finish_reason="stop",
-            answered_by=f"{model}-{OFFLINE_VERSIONS[model]}",
+            answered_by=f"{model.removeprefix(f'{PROVIDER}/')}-{STAND_INS[model].version}",
             usage=Usage(input_tokens=incoming, output_tokens=outgoing),
             cost_usd=0.0,
             latency_s=round(time.monotonic() - started, 4),
@@ -50,8 +50,8 @@ class EmbeddedBackend:
 
     def prepare(self) -> None:
         """Refuses a name that no stand-in has, and log-probabilities; see `Backend.prepare`."""
-        if self.spec.model not in OFFLINE_MODELS:
-            known = ", ".join(OFFLINE_MODELS)
+        if self.spec.model not in STAND_INS:
+            known = ", ".join(STAND_INS)
             raise InputError(
                 [InputFault(self.spec.model, f"no such embedded model; there is {known}")]
             )

@@ -16,7 +16,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ..errors import InputError, InputFault
 from ..records.types import Reply
 from .parse import locate, parse
 from .schema import OutputSchema, ParsedScore
@@ -91,17 +90,7 @@ def weighted_scores(
         schema: what the reply had to be.
         min_mass: least covered mass of each criterion, in (0, 1].
         max_unsettled: most unsettled mass of each criterion, in [0, 1).
-
-    Raises:
-        InputError: for limits outside those ranges.
     """
-    faults = []
-    if not 0 < min_mass <= 1:
-        faults.append(InputFault("", f"must be in (0, 1], got {min_mass}", "min_mass"))
-    if not 0 <= max_unsettled < 1:
-        faults.append(InputFault("", f"must be in [0, 1), got {max_unsettled}", "max_unsettled"))
-    if faults:
-        raise InputError(faults)
     parsed = parse(reply, schema)
     vote = parsed.value
     if vote is None or vote.abstained or reply.text is None:

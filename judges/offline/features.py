@@ -149,15 +149,6 @@ def lexicon_key(term: str) -> str:
     return f" {keys} " if keys else ""
 
 
-def measure(prompt: str, response: str) -> Features:
-    """The features of a response to a prompt; the same texts always give the same features.
-
-    The last texts are remembered, because all personas judge the same one. An empty response gives
-    zeros. Only the first `MEASURED_CHARACTERS` of each text are read.
-    """
-    return _measure(prompt[:MEASURED_CHARACTERS], response[:MEASURED_CHARACTERS], len(response))
-
-
 def _repeated_share(keys: list[str], run: int) -> float:
     total = len(keys) - run + 1
     if total <= 0:
@@ -203,8 +194,14 @@ def _reached(on_topic: list[bool]) -> list[bool]:
 
 
 @lru_cache(maxsize=CACHED_TEXTS)
-def _measure(prompt: str, response: str, characters: int) -> Features:
-    prompt_entries = [_entry(word) for word in WORD.findall(prompt)]
+def measure(prompt: str, response: str) -> Features:
+    """The features of a response to a prompt; the same texts always give the same features.
+
+    The last texts are remembered, because all personas judge the same one. An empty response gives
+    zeros. Only the first `MEASURED_CHARACTERS` of each text are read.
+    """
+    characters, response = len(response), response[:MEASURED_CHARACTERS]
+    prompt_entries = [_entry(word) for word in WORD.findall(prompt[:MEASURED_CHARACTERS])]
     prompt_keys = [entry[0] for entry in prompt_entries]
     subject = {entry[1] for entry in prompt_entries if entry[1] and not entry[1][0].isdigit()}
 

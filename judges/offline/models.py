@@ -13,8 +13,8 @@ messages (scale, dimensions, persona lexicon; templates) comes beside them, as t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Final, Literal, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -45,34 +45,10 @@ from .writers import (
 )
 
 PROVIDER: Final = "offline"
-LEXICAL: Final = "lexical"
-REWRITER: Final = "rewriter"
-RESPONDENT: Final = "respondent"
-GENERATOR: Final = "generator"
 
 Role = Literal["judge", "rewriter", "respondent", "generator"]
 
-OFFLINE_ROLES: Final[dict[str, Role]] = {
-    f"{PROVIDER}/{LEXICAL}": "judge",
-    f"{PROVIDER}/{REWRITER}": "rewriter",
-    f"{PROVIDER}/{RESPONDENT}": "respondent",
-    f"{PROVIDER}/{GENERATOR}": "generator",
-}
-OFFLINE_MODELS: Final = tuple(OFFLINE_ROLES)
-"""Names of the embedded models, as they are written where a model is named."""
-
-_DOES: Final[dict[Role, str]] = {
-    "judge": "an embedded judge",
-    "rewriter": "an embedded rewriter of prompts",
-    "respondent": "an embedded writer of responses",
-    "generator": "an embedded writer of prompts",
-}
-_CANNOT: Final[dict[Role, str]] = {
-    "judge": "judges nothing",
-    "rewriter": "rewrites no prompts",
-    "respondent": "writes no responses",
-    "generator": "writes no prompts",
-}
+Messages = Sequence[Mapping[str, Any]]
 
 
 def require_role(backends: Iterable[Backend], role: Role) -> None:
@@ -81,17 +57,18 @@ def require_role(backends: Iterable[Backend], role: Role) -> None:
     Raises:
         InputError: with every backend of another role, or of a name that no embedded model has.
     """
-    able = next(name for name, own in OFFLINE_ROLES.items() if own == role)
+    able, wanted = next((name, one) for name, one in STAND_INS.items() if one.role == role)
     faults: list[InputFault] = []
     for backend in backends:
-        if not backend.spec.is_offline or OFFLINE_ROLES.get(backend.spec.model) == role:
+        if not backend.spec.is_offline:
             continue
-        own = OFFLINE_ROLES.get(backend.spec.model)
+        own = STAND_INS.get(backend.spec.model)
         if own is None:
-            known = ", ".join(OFFLINE_MODELS)
-            rule = f"no such embedded model; there is {known}"
+            rule = f"no such embedded model; there is {', '.join(STAND_INS)}"
+        elif own is not wanted:
+            rule = f"is {own.what} and {wanted.others}; {able} does"
         else:
-            rule = f"is {_DOES[own]} and {_CANNOT[role]}; {able} does"
+            continue
         faults.append(InputFault(backend.spec.name, rule))
     if faults:
         raise InputError(faults)
@@ -115,9 +92,7 @@ def text_of(message: Mapping[str, Any]) -> str:
     )
 
 
-def marked_texts(
-    messages: Sequence[Mapping[str, Any]], names: Sequence[str], *, reader: str
-) -> tuple[str, ...]:
+def marked_texts(messages: Messages, names: Sequence[str], *, reader: str) -> tuple[str, ...]:
     """The marked blocks of these names in the last user message that opens with the marker line.
 
     Args:
@@ -142,7 +117,7 @@ def marked_texts(
     )
 
 
-def last_user_text(messages: Sequence[Mapping[str, Any]]) -> str:
+def last_user_text(messages: Messages) -> str:
     """The last user message's text.
 
     Raises:
@@ -154,7 +129,7 @@ def last_user_text(messages: Sequence[Mapping[str, Any]]) -> str:
     return texts[-1]
 
 
-def usage_counts(messages: Sequence[Mapping[str, Any]], reply: str) -> tuple[int, int]:
+def usage_counts(messages: Messages, reply: str) -> tuple[int, int]:
     """Estimated tokens in and out, at four characters each, rounded up."""
     characters = sum(len(text_of(message)) for message in messages)
     return -(-characters // CHARACTERS_PER_TOKEN), -(-len(reply) // CHARACTERS_PER_TOKEN)
@@ -176,14 +151,6 @@ def _block(text: str, name: str, nonce: str) -> str:
     end = text.index(closing)
     # An empty text leaves the two markers on neighbouring lines, or with one empty line between.
     return text[start:end] if end >= start else ""
-
-
-OFFLINE_VERSIONS: Final = {
-    LEXICAL: LEXICAL_VERSION,
-    REWRITER: REWRITER_VERSION,
-    RESPONDENT: RESPONDENT_VERSION,
-    GENERATOR: GENERATOR_VERSION,
-}
 
 
 class _Parameters(BaseModel):
@@ -274,47 +241,11 @@ def _read(parameters: object, model: type[ParametersT]) -> ParametersT:
         ) from error
 
 
-def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], parameters: object) -> str:
-    """The reply of an embedded model, as text; the same arguments always give the same reply.
-
-    Of `lexical`, in mode `dimensions`, an object with one integer a dimension, in the order given,
-    and `abstained`; in the single-integer modes an object with `overall`. A rationale, where asked
-    for, comes first. Of `rewriter` an object with one text a framing; of `respondent` an essay, or
-    what a set form asks for; of `generator` an object with the blocks of its prompts.
-
-    Args:
-        model: the name without provider.
-        messages: chat messages; judge and rewriter read the last one of the user that opens with
-            the marker line, so that a request to repair a reply may follow it; the respondent
-            reads the last one of the user.
-        parameters: see `JudgeParameters`, `RewriterParameters` and `GeneratorParameters`; the
-            respondent takes none.
-
-    Raises:
-        InputError: for another model, for parameters of another form (all faults at once), or
-            for messages without the marked texts.
-    """
-    if model == RESPONDENT:
-        if parameters is not None:
-            raise InputError([InputFault("offline", f"{model} takes no parameters")])
-        return offline_answer(last_user_text(messages))
-    if model == REWRITER:
-        framings = _read(parameters, RewriterParameters).framings
-        (baseline,) = marked_texts(messages, ["PROMPT"], reader=f"{PROVIDER}/{model} rewrites")
-        return json.dumps(offline_variants(baseline, framings), ensure_ascii=False)
-    if model == GENERATOR:
-        wanted = _read(parameters, GeneratorParameters)
-        (material,) = marked_texts(messages, ["MATERIAL"], reader=f"{PROVIDER}/{model} writes")
-        prompts = offline_prompts(
-            material, wanted.numbers, topic=wanted.topic, technology=wanted.technology
-        )
-        return json.dumps(prompts, ensure_ascii=False)
-    if model != LEXICAL:
-        names = " or ".join(OFFLINE_VERSIONS)
-        raise InputError([InputFault("offline", f"must be {names}, got {model!r}", "model")])
+def _judged(messages: Messages, parameters: object) -> str:
+    """Scores by text features, in the form of a judge's reply; a rationale comes first."""
     known = _read(parameters, JudgeParameters)
     prompt, response = marked_texts(
-        messages, ["PROMPT", "RESPONSE"], reader=f"{PROVIDER}/{model} judges responses"
+        messages, ["PROMPT", "RESPONSE"], reader="offline/lexical judges responses"
     )
     scores = score(
         measure(prompt, response),
@@ -331,3 +262,87 @@ def offline_reply(model: str, messages: Sequence[Mapping[str, Any]], parameters:
     else:
         reply[OVERALL] = scores.overall
     return json.dumps(reply, ensure_ascii=False)
+
+
+def _rewritten(messages: Messages, parameters: object) -> str:
+    """One text a framing."""
+    framings = _read(parameters, RewriterParameters).framings
+    (baseline,) = marked_texts(messages, ["PROMPT"], reader="offline/rewriter rewrites")
+    return json.dumps(offline_variants(baseline, framings), ensure_ascii=False)
+
+
+def _answered(messages: Messages, parameters: object) -> str:
+    """An essay, or what a set form asks for."""
+    if parameters is not None:
+        raise InputError([InputFault("offline", "respondent takes no parameters")])
+    return offline_answer(last_user_text(messages))
+
+
+def _generated(messages: Messages, parameters: object) -> str:
+    """The blocks of the prompts that are wanted."""
+    wanted = _read(parameters, GeneratorParameters)
+    (material,) = marked_texts(messages, ["MATERIAL"], reader="offline/generator writes")
+    prompts = offline_prompts(
+        material, wanted.numbers, topic=wanted.topic, technology=wanted.technology
+    )
+    return json.dumps(prompts, ensure_ascii=False)
+
+
+class StandIn(NamedTuple):
+    """An embedded model.
+
+    Attributes:
+        role: its own work.
+        version: belongs to the identity of a stored reply.
+        what: it is, in words; `others` is what the others do not do.
+        reply: from messages and the parameter `offline` to the reply's text.
+    """
+
+    role: Role
+    version: str
+    what: str
+    others: str
+    reply: Callable[[Messages, object], str]
+
+
+STAND_INS: Final = {
+    "offline/lexical": StandIn(
+        "judge", LEXICAL_VERSION, "an embedded judge", "judges nothing", _judged
+    ),
+    "offline/rewriter": StandIn(
+        "rewriter", REWRITER_VERSION, "an embedded rewriter of prompts", "rewrites no prompts",
+        _rewritten,
+    ),
+    "offline/respondent": StandIn(
+        "respondent", RESPONDENT_VERSION, "an embedded writer of responses", "writes no responses",
+        _answered,
+    ),
+    "offline/generator": StandIn(
+        "generator", GENERATOR_VERSION, "an embedded writer of prompts", "writes no prompts",
+        _generated,
+    ),
+}  # fmt: skip
+"""The embedded models by their names, as they are written where a model is named."""
+
+
+def offline_reply(model: str, messages: Messages, parameters: object) -> str:
+    """The reply of an embedded model, as text; the same arguments always give the same reply.
+
+    Args:
+        model: its name, with or without the provider.
+        messages: chat messages; the respondent reads the last one of the user, the others the last
+            one of the user that opens with the marker line, so that a request to repair a reply may
+            follow it.
+        parameters: see `JudgeParameters`, `RewriterParameters` and `GeneratorParameters`; the
+            respondent takes none.
+
+    Raises:
+        InputError: for another model, for parameters of another form (all faults at once), or
+            for messages without the marked texts.
+    """
+    name = model.removeprefix(f"{PROVIDER}/")
+    stand_in = STAND_INS.get(f"{PROVIDER}/{name}")
+    if stand_in is None:
+        names = " or ".join(known.removeprefix(f"{PROVIDER}/") for known in STAND_INS)
+        raise InputError([InputFault("offline", f"must be {names}, got {name!r}", "model")])
+    return stand_in.reply(messages, parameters)

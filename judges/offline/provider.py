@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ...errors import InputError
-from .models import OFFLINE_MODELS, OFFLINE_VERSIONS, PROVIDER, offline_reply, usage_counts
+from .models import PROVIDER, STAND_INS, offline_reply, usage_counts
 
 
 def register_offline() -> None:
@@ -35,7 +35,7 @@ def register_offline() -> None:
     cache_prices = ("cache_creation_input_token_cost", "cache_read_input_token_cost")
     free = dict.fromkeys(prices + cache_prices, 0.0)
     litellm.register_model(
-        {name: {"litellm_provider": PROVIDER, "mode": "chat", **free} for name in OFFLINE_MODELS}
+        {name: {"litellm_provider": PROVIDER, "mode": "chat", **free} for name in STAND_INS}
     )
 
 
@@ -58,7 +58,7 @@ def _handler_class() -> type[Any]:
                 raise CustomLLMError(400, str(error)) from error  # type: ignore[no-untyped-call]
             incoming, outgoing = usage_counts(messages, reply)
             answer = call["model_response"]
-            answer.model = f"{model}-{OFFLINE_VERSIONS.get(model, '')}"
+            answer.model = f"{model}-{STAND_INS[f'{PROVIDER}/{model}'].version}"
             answer.choices[0].message.content = reply
             answer.choices[0].finish_reason = "stop"
             answer.usage = Usage(

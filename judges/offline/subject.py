@@ -169,12 +169,12 @@ def _loosened(question: str, prompt: str) -> str:
     """The question with asides, where it is all of a long prompt and would be its copy."""
     size = len(WORD.findall(prompt))
     if size < _SHORT_PROMPT_WORDS or size > 2 * _size(question):
-        return _capital(question)
+        return capital(question)
     words = question.split()
     paused = _with_asides(words, at_pauses=True)
     if paused.count(",") - question.count(",") < len(words) // 10:
         paused = _with_asides(words, at_pauses=False)
-    return _capital(paused)
+    return capital(paused)
 
 
 def _with_asides(words: list[str], *, at_pauses: bool) -> str:
@@ -201,5 +201,6 @@ def _lowered(text: str) -> str:
     return text[0].lower() + text[1:] if first in FUNCTION_WORDS | QUESTION_WORDS else text
 
 
-def _capital(text: str) -> str:
+def capital(text: str) -> str:
+    """The text with a capital letter first."""
     return text[:1].upper() + text[1:]

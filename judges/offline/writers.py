@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 
 import yaml
 
-from .subject import chosen, question_of, subject_words, topic_of
+from .subject import capital, chosen, question_of, subject_words, topic_of
 
 REWRITER_VERSION: Final = "1"
 
@@ -121,7 +121,7 @@ def offline_essay(prompt: str) -> str:
     # Each paragraph has some fifty words; the opening and the conclusion always stay.
     most = max(1, room // 50 - 1)
     ending = filled("short_conclusions" if kind == "approving" else "conclusions")
-    return "\n\n".join(_capital(paragraph) for paragraph in [*paragraphs[:most], ending])
+    return "\n\n".join(capital(paragraph) for paragraph in [*paragraphs[:most], ending])
 
 
 def tone_of(prompt: str) -> Tone:
@@ -130,10 +130,6 @@ def tone_of(prompt: str) -> Tone:
     if _STRONG.search(said):
         return "rejecting" if _REJECTING.search(said) else "approving"
     return "mild" if _MILD.search(said) or _REJECTING.search(said) else "neutral"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 GENERATOR_VERSION: Final = "1"

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.errors import InputError
 from areopagus.judges.logprobs import WeightedScores, weighted_scores
 from areopagus.judges.schema import OutputSchema, ParsedScore, judgment_schema
 from areopagus.records.types import Reply
@@ -341,15 +340,6 @@ def test_impossible_log_probabilities_of_some_endpoints_count_as_none() -> None:
         {"token": "6", "logprob": -(10**400)},
     ]
     assert value_of(weighted_scores(answer, BARE)) == pytest.approx(7.0)
-
-
-@pytest.mark.parametrize(
-    "limits",
-    [{"min_mass": 0.0}, {"min_mass": 1.1}, {"max_unsettled": -0.1}, {"min_mass": math.nan}],
-)
-def test_limits_out_of_range_are_bad_input(limits: dict[str, float]) -> None:
-    with pytest.raises(InputError):
-        weighted_scores(reply([sure("7")]), BARE, **limits)
 
 
 @settings(max_examples=200, deadline=None)

@@ -14,7 +14,6 @@ from .job import material_of
 from .material import Models, models_from
 from .plan import PromptPlan
 from .scenarios import Scenario
-from .statistics import qualities
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
@@ -67,7 +66,7 @@ async def _close(models: Models, panel: PanelSpec) -> None:
 
 
 def _plain(outcome: Constructed) -> dict[str, Any]:
-    known = qualities(outcome)
+    known = outcome.qualities()
     return {
         "scenario_id": outcome.scenario_id,
         "bundles": [

@@ -15,10 +15,8 @@ from ..graphs.prompt_construction import (
     QUALITY_OUTCOMES,
     Bundle,
     Constructed,
+    PromptQuality,
     PromptRef,
-    QualityOutcome,
-    quality_outcome,
-    vote_passes,
 )
 from ..graphs.prompt_writing import CRITERIA, FLAWS
 from .bounded_means import BoundedMean, clustered_rate
@@ -27,21 +25,6 @@ from .plan import PromptPlan
 
 ENDED = ("complete", "partial", "refused", "unreadable")
 """Bundles that say something of the model: the others failed on the way, or were not asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptQuality:
-    """What the votes on one prompt come to.
-
-    Attributes:
-        outcome: see `QualityOutcome`.
-        passes, fails, missing: votes; together the planned ones.
-    """
-
-    outcome: QualityOutcome
-    passes: int
-    fails: int
-    missing: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +98,6 @@ class Placed:
     outcome: Constructed
 
 
-def qualities(outcome: Constructed) -> dict[PromptRef, PromptQuality]:
-    """Prompt to what its votes come to, for every usable prompt of a scenario."""
-    votes: dict[PromptRef, list[bool | None]] = {}
-    unasked: set[PromptRef] = set()
-    for vote in outcome.votes:
-        is_read = vote.asked.status == "read"
-        votes.setdefault(vote.prompt, []).append(vote_passes(vote.asked.value) if is_read else None)
-        if vote.asked.status == "not_asked":
-            unasked.add(vote.prompt)
-    found: dict[PromptRef, PromptQuality] = {}
-    for bundle in outcome.bundles:
-        for block in bundle.usable:
-            ref = PromptRef(bundle.generator, block.number)
-            mine = votes.get(ref, [])
-            passes, fails = mine.count(True), mine.count(False)
-            missing = mine.count(None)
-            decided = quality_outcome(passes, fails, missing, is_unasked=ref in unasked)
-            found[ref] = PromptQuality(decided, passes, fails, missing)
-    return found
-
-
 def measure(placed: Sequence[Placed], generators: Sequence[str], plan: PromptPlan) -> PromptFigures:
     """All figures.
 
@@ -150,7 +112,7 @@ def measure(placed: Sequence[Placed], generators: Sequence[str], plan: PromptPla
     ]
     if len(groups) != 1:
         groups.append((None, list(placed)))
-    known = {item.outcome.scenario_id: qualities(item.outcome) for item in placed}
+    known = {item.outcome.scenario_id: item.outcome.qualities() for item in placed}
     rows = [
         _generator_figures(source, name, items, known, plan)
         for source, items in groups

@@ -14,6 +14,7 @@ from ..graphs.prompt_construction import (
     EquivalenceRule,
     Pair,
     PairVote,
+    PromptQuality,
     PromptRef,
     is_equivalent,
     vote_passes,
@@ -22,7 +23,6 @@ from ..graphs.prompt_writing import CRITERIA
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
 from .scenarios import Scenario, provenance_columns
-from .statistics import PromptQuality, qualities
 
 PROMPTS_FILE = "prompts.csv"
 CANDIDATES_FILE = "candidates.csv"
@@ -149,7 +149,7 @@ def _candidates(
     short: Mapping[str, str],
     models: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
-    known = qualities(outcome)
+    known = outcome.qualities()
     nothing = PromptQuality("not_checked", 0, 0, 0)
     for bundle in outcome.bundles:
         for block in bundle.blocks:

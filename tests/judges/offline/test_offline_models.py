@@ -27,7 +27,7 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.reply import reply_of
 from areopagus.judges.models.request import Request
 from areopagus.judges.offline.lexical import LEXICAL_VERSION, measure, score
-from areopagus.judges.offline.models import OFFLINE_MODELS, offline_reply
+from areopagus.judges.offline.models import offline_reply
 from areopagus.judges.offline.provider import register_offline
 
 # pydantic says so of litellm's own types, when the first answer is built.
@@ -94,7 +94,7 @@ def litellm(imported_litellm: ModuleType) -> Iterator[ModuleType]:
 
 def call_arguments(**changes: Any) -> dict[str, Any]:
     return {
-        "model": OFFLINE_MODELS[0],
+        "model": "offline/lexical",
         "messages": [SYSTEM, message()],
         "max_tokens": 300,
         "num_retries": 0,
@@ -265,7 +265,7 @@ def test_a_call_through_litellm_gives_the_same_reply_with_usage_and_no_cost(
     characters = len(SYSTEM["content"]) + len(message()["content"])
     assert answer.usage.prompt_tokens == -(-characters // 4)
     assert answer.usage.completion_tokens == -(-len(answer.choices[0].message.content) // 4)
-    assert litellm.completion_cost(answer, model=OFFLINE_MODELS[0]) == 0.0
+    assert litellm.completion_cost(answer, model="offline/lexical") == 0.0
 
 
 async def test_the_asynchronous_call_gives_the_same_reply_with_any_structured_output(

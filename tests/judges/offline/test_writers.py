@@ -21,8 +21,7 @@ from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
 from areopagus.judges.models.client import Client
 from areopagus.judges.offline.lexical import measure
 from areopagus.judges.offline.models import (
-    OFFLINE_MODELS,
-    OFFLINE_ROLES,
+    STAND_INS,
     offline_reply,
     require_role,
 )
@@ -183,17 +182,18 @@ def test_the_topic_is_made_of_the_prompts_own_words() -> None:
 
 
 def test_each_embedded_model_has_its_own_work() -> None:
-    assert set(OFFLINE_MODELS) == set(OFFLINE_ROLES)
-    assert OFFLINE_ROLES[OFFLINE_MODEL] == "judge"
-    backends = [backend(model) for model in OFFLINE_MODELS] + [
-        ScriptedBackend("x", name="openai/x")
-    ]
+    assert STAND_INS[OFFLINE_MODEL].role == "judge"
+    backends = [backend(model) for model in STAND_INS] + [ScriptedBackend("x", name="openai/x")]
     for role in ("judge", "rewriter", "respondent"):
-        able = [one for one in backends if OFFLINE_ROLES.get(one.spec.model, role) == role]
+        able = [
+            one
+            for one in backends
+            if not one.spec.is_offline or STAND_INS[one.spec.model].role == role
+        ]
         require_role(able, role)  # type: ignore[arg-type]  # a loop variable is no literal
         with pytest.raises(InputError) as caught:
             require_role(backends, role)  # type: ignore[arg-type]
-        assert len(caught.value.faults) == len(OFFLINE_MODELS) - 1
+        assert len(caught.value.faults) == len(STAND_INS) - 1
     with pytest.raises(InputError, match="no such embedded model"):
         require_role([ScriptedBackend("x", name="offline/oracle")], "judge")
 
