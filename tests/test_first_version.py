@@ -205,7 +205,7 @@ def test_persona_rubric_and_panel_files_are_valid(folder: Path, command: Command
     command("personas", "check", "night_nurse.yaml")
     command("rubrics", "check", "two_questions.yaml")
     with Panel.from_file(folder / "panel.yaml", ledger=folder / "new.sqlite") as panel:
-        identity = panel.identity()
+        identity = panel.spec.identity()
     recorded = Run(folder / "two").record["identity"]
     assert identity["personas"] == recorded["personas"]
     assert identity["rubric"] == recorded["rubric"]

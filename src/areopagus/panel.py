@@ -136,10 +136,8 @@ class Panel:
             quorum=quorum,
             notices=_hidden_files(personas, rubric, template, persona_folders),
         )
-        is_open = ledger is not None and not isinstance(ledger, str | Path)
-        self._ledger_location: str | Path | None = None if is_open else ledger  # type: ignore[assignment]
-        self._ledger: Ledger | None = ledger if is_open else None  # type: ignore[assignment]
-        self._owns_ledger = not is_open
+        self._given_ledger = ledger
+        self._ledger: Ledger | None = None
         self._single = SingleScores(checkpointer)
 
     @classmethod
@@ -223,13 +221,9 @@ class Panel:
         if self._ledger is None:
             from .records.ledger import Ledger
 
-            self._ledger = Ledger.open(self._ledger_location)
+            given = self._given_ledger
+            self._ledger = given if isinstance(given, Ledger) else Ledger.open(given)
         return self._ledger
-
-    @property
-    def is_demonstration(self) -> bool:
-        """Whether an embedded stand-in is among the judges."""
-        return self.spec.is_demonstration
 
     def score(
         self,
@@ -404,14 +398,6 @@ class Panel:
         names = ", ".join(candidate.id for candidate in self.personas)
         raise InputError([InputFault(persona, f"is not in this panel; it has {names}")])
 
-    def identity(self) -> dict[str, Any]:
-        """What makes two runs runs of the same panel: a change here changes what is asked."""
-        return self.spec.identity()
-
-    def describe(self) -> dict[str, Any]:
-        """The panel as run.json records it beside its identity."""
-        return self.spec.describe()
-
     def prepare(self) -> None:
         """Checks the backends' settings offline; a job does it by itself, with the access to them.
 
@@ -450,9 +436,9 @@ class Panel:
     async def _close(self) -> None:
         for backend in self.backends:
             await backend.close()
-        if self._ledger is not None and self._owns_ledger:
+        if self._ledger is not None and self._ledger is not self._given_ledger:
             self._ledger.close()
-            self._ledger = None
+        self._ledger = None
         self._single.forget()
 
 

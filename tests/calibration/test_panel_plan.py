@@ -100,7 +100,7 @@ def test_a_design_worked_out_by_hand_is_seated_and_told(tmp_path: Path) -> None:
         assert "(D-study on 1,500 judgments)" in told
         assert "names 1 persona × 6 models × 1 repeat (reliability 0.81), for which" in told
         assert "only 3 models were calibrated" in told
-        described = seated.describe()
+        described = seated.spec.describe()
     assert described["plan"]["calls"] == 6
     assert "panel" not in described["plan"]
 
@@ -139,7 +139,7 @@ def test_personas_are_spread_over_the_axes_and_follow_the_seed(tmp_path: Path) -
 def test_a_calibration_of_another_panel_is_told(tmp_path: Path) -> None:
     path = numbers(tmp_path, COMPONENTS)
     with panel(tmp_path) as calibrated:
-        identity = calibrated.identity()
+        identity = calibrated.spec.identity()
     identity["mode"] = "dimensions"
     del identity["models"]["scripted/m2"]
     saved = {"format": 1, "kind": "saved calibration", "panel": identity}

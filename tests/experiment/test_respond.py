@@ -95,9 +95,9 @@ def test_the_table_is_what_score_reads_and_a_rerun_gives_the_identical_file(
     respond(PROMPTS, ScriptedBackend(ESSAY, name="scripted/target"), out)
     before = out.read_bytes()
     again = ScriptedBackend("never asked", name="scripted/target")
-    result = respond(PROMPTS, again, out)
+    calls = respond(PROMPTS, again, out).spending.calls
     assert again.requests == []
-    assert (result.sent, result.from_ledger) == (0, 2)
+    assert (calls.sent, calls.from_ledger) == (0, 2)
     assert out.read_bytes() == before
     with ResponseSource(out) as source:
         source.check()

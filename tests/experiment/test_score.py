@@ -258,7 +258,7 @@ def test_resume_demands_a_run(tmp_path: Path) -> None:
 
 def test_two_processes_do_not_work_in_one_folder(tmp_path: Path) -> None:
     with Panel(ScriptedBackend(GOOD)) as panel:
-        with closing(RunFolder.open(tmp_path / "run", panel.identity())):
+        with closing(RunFolder.open(tmp_path / "run", panel.spec.identity())):
             with pytest.raises(InputError, match="another process"):
                 panel.score_many(rows(), tmp_path / "run")
 

@@ -51,7 +51,7 @@ with Panel(models, personas=["historian", "ethicist"], ledger="ledger.sqlite") a
     print(run.counts)
     print(panel, panel.settings, [backend.spec for backend in panel.backends])
     try:
-        raise RuntimeError(panel.describe())
+        raise RuntimeError(panel.spec.describe())
     except RuntimeError:
         traceback.print_exc()
     attack(rows, panel=panel, families=["authority"], limit=1, out="attack")

@@ -76,7 +76,7 @@ def test_the_default_wording_asks_something_else_and_is_another_panel() -> None:
         for judge in judges
     }
     assert len(keys) == 2
-    assert Panel().identity() != Panel(template=FIRST).identity()
+    assert Panel().spec.identity() != Panel(template=FIRST).spec.identity()
 
 
 def test_a_folder_of_the_first_version_is_continued_under_its_wording_and_the_refusal_says_so(
@@ -148,7 +148,7 @@ def test_a_template_of_ones_own_is_what_judges_read(tmp_path: Path) -> None:
     panel = Panel(template=path, personas=["historian"])
     user = panel.messages("historian", "Why?", "Because.")[1]["content"]
     assert f"You are {panel.personas[0].label}." in user
-    assert panel.identity()["template"]["version"] == "mine-3"
+    assert panel.spec.identity()["template"]["version"] == "mine-3"
 
 
 def test_all_faults_of_a_template_come_together(tmp_path: Path) -> None:

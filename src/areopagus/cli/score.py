@@ -115,8 +115,11 @@ def score(
     With --target, RESPONSES is a file of prompts (prompt_text, optional prompt_id), such as a
     prompt set: each target answers each prompt, and the panel scores the answers.
     """
+    from ..batch import batch_sentence
     from ..scoring import prompt_score_job, score_job
+    from .display import show_notices
     from .jobs import Manner, carry_out
+    from .results import show_run
 
     asking = chosen(given, _ASKING)
     named = models_from(targets, targets_file)
@@ -136,11 +139,17 @@ def score(
     with _planned(plan_file, wish, given["repeats"], panel_from(given), seed) as panel:
 
         def prepare(line: ProgressLine) -> ScoreJob:
-            listeners = _listeners(line, options)
+            listening: dict[str, Any] = {
+                "on_progress": line.update,
+                "on_batch": lambda progress: line.say(batch_sentence(progress)),
+                "on_notice": lambda notice: show_notices([notice]),
+            }
             if named:
-                job = prompt_score_job(panel.spec, responses, named, **asking, **listeners)
+                job = prompt_score_job(
+                    panel.spec, responses, named, **asking, **options, **listening
+                )
             else:
-                job = score_job(panel.spec, responses, **listeners)
+                job = score_job(panel.spec, responses, **options, **listening)
             if not quiet:
                 _tell(job, in_batches=batches is not None)
             return job
@@ -149,23 +158,11 @@ def score(
             dry_run,
             quiet,
             name_with="--models" if not named else "--target and --models",
-            show=_show,
+            show=show_run,
             after_estimate=partial(_show_batch_costs, panel.spec, batches),
             stopped=_stopped,
         )
         return carry_out(prepare, manner)
-
-
-def _listeners(line: ProgressLine, options: dict[str, Any]) -> dict[str, Any]:
-    from ..batch import batch_sentence
-    from .display import show_notices
-
-    return {
-        **options,
-        "on_progress": line.update,
-        "on_batch": lambda progress: line.say(batch_sentence(progress)),
-        "on_notice": lambda notice: show_notices([notice]),
-    }
 
 
 def _planned(
@@ -262,12 +259,6 @@ def _show_batch_costs(panel: PanelSpec, batches: BatchSettings | None, found: Es
         out.print(f"In a batch, {visible(name)}: {said}")
     if not costs:
         out.print("No backend of this panel takes batches; all are asked online.")
-
-
-def _show(run: Run) -> None:
-    from .results import show_run
-
-    show_run(run)
 
 
 def _stopped(run: Run) -> str:

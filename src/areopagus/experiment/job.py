@@ -325,10 +325,6 @@ class Job(ABC, Generic[Result]):
             replaces_other=self._within is not None,
         )
 
-    def config_json(self) -> dict[str, Any]:
-        """What run.json says was chosen."""
-        return self.config.to_json()
-
     def write_record(self, state: RunState) -> None:
         """Writes run.json, where there is a folder."""
         if self._record is not None:
@@ -350,7 +346,7 @@ class Job(ABC, Generic[Result]):
         return {
             "kind": self.kind,
             "identity": self.identity,
-            "config": self.config_json(),
+            "config": self.config.to_json(),
             **self.describe(),
             "stages": self.outcome,
             "ledger": self.ledger.place,

@@ -83,24 +83,9 @@ class RespondResult:
     state: RunState
 
     @property
-    def sent(self) -> int:
-        """Calls sent in this session."""
-        return self.spending.calls.sent
-
-    @property
-    def from_ledger(self) -> int:
-        """Responses that the ledger held."""
-        return self.spending.calls.from_ledger
-
-    @property
     def spent_usd(self) -> float:
         """What calls with a known price have cost in this session."""
         return self.spending.spent_usd
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether a stop kept something from being asked."""
-        return self.state == "interrupted"
 
     @property
     def over_budget(self) -> bool:

@@ -277,14 +277,9 @@ class ScoreJob(Job[Run]):
         )
         if answering is not None:
             described["answers"] = {"file": ANSWERS_FILE, **answering.describe()}
+            chosen = {**self.config.to_json(), "answers": answering.config.to_json()}
+            described["config"] = chosen
         return described
-
-    def config_json(self) -> dict[str, Any]:
-        """What was chosen, of the answers too."""
-        chosen = super().config_json()
-        if self.answering is not None:
-            chosen["answers"] = self.answering.config_json()
-        return chosen
 
     def finished(self, result: None) -> Run:
         """Writes the report and returns the run."""

@@ -14,7 +14,7 @@ from ..errors import InputError, StoreError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..records.run_folder import RunFolder
-from ..records.types import Sample, Verdict
+from ..records.types import Verdict
 from ..run import Run
 from .run_record import RunRecord, RunState
 from .run_writer import RunningSummary, RunWriter, describe_run
@@ -114,7 +114,7 @@ class Session:
         Raises:
             StoreError: the folder cannot be written.
         """
-        return run_sync(self._save())
+        return run_sync(self._write_tables("running"))
 
     @property
     def spent_usd(self) -> float:
@@ -134,7 +134,7 @@ class Session:
             self._single = SingleScores(client=client)
             self._read_log()
             if self._lines:
-                self._write_tables("running")
+                await self._write_tables("running")
             else:
                 self._record.write("running")
         except BaseException:
@@ -174,7 +174,7 @@ class Session:
             raise RuntimeError("a session is used in a `with` block")
         name = response_id or self._new_id()
         sample = sample_from(prompt, response, name, prompt_id, respondent_id)
-        row = {**_texts_of(sample)}
+        row = {field: getattr(sample, field) for field in _ROW}
         digest = _digest(row)
         known = self._under_way.get(name) or self._lines.get(name, (digest, 0))[0]
         if known != digest:
@@ -212,10 +212,7 @@ class Session:
                 row = json.loads(log.readline())
                 yield row, Verdict.from_json(row.pop("verdict"))
 
-    async def _save(self) -> Run:
-        return self._write_tables("running")
-
-    def _write_tables(self, state: RunState) -> Run:
+    async def _write_tables(self, state: RunState) -> Run:
         from ..reports import write_report
 
         if self._record is None:
@@ -232,7 +229,7 @@ class Session:
 
     async def _finish(self, ending: RunState) -> None:
         try:
-            self._write_tables(ending)
+            await self._write_tables(ending)
         finally:
             self._end()
 
@@ -260,17 +257,10 @@ class Session:
         }
 
 
-def _texts_of(sample: Sample) -> dict[str, str]:
-    return {
-        "response_id": sample.response_id,
-        "prompt_id": sample.prompt_id,
-        "respondent_id": sample.respondent_id,
-        "prompt_text": sample.prompt_text,
-        "response_text": sample.response_text,
-    }
+_JUDGED = ("prompt_id", "respondent_id", "prompt_text", "response_text")
+_ROW = ("response_id", *_JUDGED)
 
 
 def _digest(row: Mapping[str, Any]) -> bytes:
     """A digest of what is judged; its ids apart from the response's belong to it."""
-    names = ("prompt_id", "respondent_id", "prompt_text", "response_text")
-    return hashlib.sha256(json.dumps([row[name] for name in names]).encode()).digest()
+    return hashlib.sha256(json.dumps([row[name] for name in _JUDGED]).encode()).digest()

@@ -434,7 +434,7 @@ def test_the_record_says_where_prices_come_from(tmp_path: Path) -> None:
         {"model": "openai/gpt-4o", "prices": {"input": 1, "output": 2}},
     ]
     with Panel(models, ledger=tmp_path / "ledger.sqlite") as panel:
-        described = panel.describe()["models"]
+        described = panel.spec.describe()["models"]
     assert [one["prices"] for one in described] == ["genai-prices", "litellm", None, "settings"]
 
 
