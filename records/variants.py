@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import InputError, InputFault
-from .readers.cells import ColumnMap, is_missing, read_id, read_text
-from .readers.dispatch import Table, open_table
+from .readers.cells import ColumnMap, RowFields
+from .readers.dispatch import open_table
 from .readers.responses import MAX_TEXT_CHARS
 from .run_folder import csv_table
 from .spreadsheets import writable
@@ -146,178 +146,132 @@ def read_variants(
         InputError: with every fault of every row.
     """
     names = ColumnMap(VARIANT_COLUMNS, columns)
-    wrong = names.faults()
-    if wrong:
-        raise InputError(wrong)
+    needed = _REQUIRED if prompts is not None else (*_REQUIRED, "baseline_text")
+    baselines = dict(prompts or {})
+    faults: list[InputFault] = []
+    rows: dict[tuple[str, str], VariantRow] = {}
     with open_table(source, format=format) as table:
-        return _Reading(table, names, prompts, conditions).all()
-
-
-class _Reading:
-    """One reading of one table."""
-
-    def __init__(
-        self,
-        table: Table,
-        names: ColumnMap,
-        prompts: Mapping[str, str] | None,
-        conditions: Sequence[str],
-    ) -> None:
-        self.table = table
-        self.names = names
-        self.prompts = prompts
-        self.conditions = conditions
-        self.baselines: dict[str, str] = dict(prompts or {})
-        self.faults: list[InputFault] = []
-
-    def all(self) -> VariantSet:
-        rows: dict[tuple[str, str], VariantRow] = {}
-        found: dict[str, None] = dict.fromkeys(self.conditions)
-        is_empty = True
-        for line, raw in self.table.rows(self.faults):
-            if is_empty and self._lacks_columns(raw):
-                raise InputError(self.faults)
-            is_empty = False
-            row = self._row(line, raw)
+        for n, (line, raw) in enumerate(table.rows(faults)):
+            if n == 0 and (absent := names.absent(raw, needed, table.description)):
+                raise InputError([*faults, *absent])
+            fields = RowFields(names, raw, table.where(line), faults)
+            row = _read_row(fields, line, baselines, is_known=prompts is not None)
             if row is None:
                 continue
             key = (row.prompt_id, row.condition)
             if key in rows:
-                first = self.table.where(rows[key].line)
-                self._fault(line, f"stands at {first} too: one row a condition", "condition")
-                continue
-            rows[key] = row
-            found.setdefault(row.condition)
-        if is_empty and not self.faults:
-            self.faults.append(InputFault(self.table.description, "holds no variants"))
+                first = table.where(rows[key].line)
+                fields.fault("condition", f"stands at {first} too: one row a condition")
+            else:
+                rows[key] = row
+        found = tuple(dict.fromkeys((*conditions, *(condition for _, condition in rows))))
         # With faulty rows left out, every one of them would be said to be missing as well.
-        if not self.faults:
-            self._missing(rows, list(found))
-        if self.faults:
-            raise InputError(self.faults)
-        return VariantSet(tuple(rows.values()), tuple(found), self.baselines)
+        if not faults:
+            faults += _missing(rows, found, baselines, table.description)
+    if faults:
+        raise InputError(faults)
+    return VariantSet(tuple(rows.values()), found, baselines)
 
-    def _lacks_columns(self, raw: Mapping[str, Any]) -> bool:
-        needed = [*_REQUIRED, *(() if self.prompts is not None else ("baseline_text",))]
-        for name in [*needed, *self.names.columns]:
-            theirs = self.names.theirs[name]
-            if theirs not in raw:
-                shown = ", ".join(list(raw)[:30])
-                rule = f"there is no such column; found: {shown}"
-                self.faults.append(InputFault(self.table.description, rule, theirs))
-        return bool(self.faults)
 
-    def _row(self, line: int, raw: Mapping[str, Any]) -> VariantRow | None:
-        ours, _ = self.names.split(raw)
-        before = len(self.faults)
-        prompt_id = self._id(line, ours, "prompt_id")
-        condition = self._id(line, ours, "condition")
-        text = self._text(line, ours, "prompt_text")
-        baseline = self._text(line, ours, "baseline_text")
-        status = self._status(line, ours)
-        sha256 = self._plain(ours, "generated_sha256")
-        if sha256 and not _SHA256.fullmatch(sha256):
-            rule = f"must be 64 hex digits or empty, got {sha256[:_SHOWN]!r}"
-            self._fault(line, rule, "generated_sha256")
-        if condition.casefold() == BASELINE:
-            self._fault(line, "must name a variant: the baseline is the prompt itself", "condition")
-        known = self._baseline(line, prompt_id, baseline) if prompt_id else None
-        origin: Origin = "supplied"
-        if sha256:
-            origin = "generated" if text_sha256(text) == sha256 else "edited by hand"
-        elif "generated_sha256" in ours and status != "accepted" and text.strip():
-            # No model brought a text, so a person did.
-            origin = "edited by hand"
-        if origin == "edited by hand" and text.strip():
-            status = "accepted"
-        if status == "accepted" and not text.strip() and len(self.faults) == before:
-            rule = "must not be empty; to leave a variant out, set its status to failed"
-            self._fault(line, rule, "prompt_text")
-        if status == "accepted" and known is not None and _comparable(text) == _comparable(known):
-            self._fault(line, "must not be the baseline itself", "prompt_text")
-        if len(self.faults) > before or known is None:
-            return None
-        return VariantRow(
-            prompt_id=prompt_id,
-            condition=condition,
-            prompt_text=text,
-            baseline_text=known,
-            rewriter=self._plain(ours, "rewriter"),
-            reviewer=self._plain(ours, "reviewer"),
-            status=status,
-            reasons=self._plain(ours, "reasons"),
-            checks=self._plain(ours, "checks"),
-            edited=origin,
-            generated_sha256=sha256,
-            line=line,
-        )
+def _read_row(
+    fields: RowFields, line: int, baselines: dict[str, str], *, is_known: bool
+) -> VariantRow | None:
+    """One row; None, with its faults, where something is wrong with it.
 
-    def _baseline(self, line: int, prompt_id: str, given: str) -> str | None:
-        """The prompt's text; None, with a fault, where it is unknown or another one stands here."""
-        known = self.baselines.get(prompt_id)
-        if known is None and self.prompts is not None:
-            self._fault(line, f"there is no prompt {prompt_id[:_SHOWN]!r}", "prompt_id")
-            return None
-        if known is None:
-            if not given.strip():
-                self._fault(line, "must not be empty", "baseline_text")
-                return None
-            self.baselines[prompt_id] = known = given
-        if given.strip() and _comparable(given) != _comparable(known):
-            rule = f"must be the text of prompt {prompt_id[:_SHOWN]!r} unchanged; edit prompt_text"
-            self._fault(line, rule, "baseline_text")
-        return known
+    Args:
+        fields: the row.
+        line: where it stands.
+        baselines: prompt id to text; takes those that are new.
+        is_known: whether the prompts are given, so that there are no others.
+    """
+    prompt_id = fields.id("prompt_id", required=True)
+    condition = (fields.id("condition", required=True) or "").strip()
+    text, given = (
+        fields.text(name, limit=MAX_TEXT_CHARS) or "" if fields.plain(name) else ""
+        for name in ("prompt_text", "baseline_text")
+    )
+    status, sha256 = fields.plain("status"), fields.plain("generated_sha256")
+    if status not in (*_STATUSES, ""):
+        allowed = ", ".join(_STATUSES)
+        fields.fault("status", f"must be one of {allowed}, got {status[:_SHOWN]!r}")
+    if sha256 and not _SHA256.fullmatch(sha256):
+        rule = f"must be 64 hex digits or empty, got {sha256[:_SHOWN]!r}"
+        fields.fault("generated_sha256", rule)
+    if condition.casefold() == BASELINE:
+        rule = "must name a variant: the baseline is the prompt itself"
+        fields.fault("condition", rule)
+    baseline = None
+    if prompt_id is not None:
+        baseline = _baseline(fields, prompt_id, given, baselines, is_known=is_known)
+    is_accepted = status in ("accepted", "")
+    origin: Origin = "supplied"
+    if sha256:
+        origin = "generated" if text_sha256(text) == sha256 else "edited by hand"
+    elif fields.is_given("generated_sha256") and not is_accepted and text.strip():
+        # No model brought a text, so a person did.
+        origin = "edited by hand"
+    if origin == "edited by hand" and text.strip():
+        is_accepted = True
+    if is_accepted and not text.strip() and fields.is_sound:
+        rule = "must not be empty; to leave a variant out, set its status to failed"
+        fields.fault("prompt_text", rule)
+    if is_accepted and baseline is not None and _comparable(text) == _comparable(baseline):
+        fields.fault("prompt_text", "must not be the baseline itself")
+    if prompt_id is None or baseline is None or not fields.is_sound:
+        return None
+    return VariantRow(
+        prompt_id=prompt_id,
+        condition=condition,
+        prompt_text=text,
+        baseline_text=baseline,
+        rewriter=fields.plain("rewriter"),
+        reviewer=fields.plain("reviewer"),
+        status="accepted" if is_accepted else "failed" if status == "failed" else "not_asked",
+        reasons=fields.plain("reasons"),
+        checks=fields.plain("checks"),
+        edited=origin,
+        generated_sha256=sha256,
+        line=line,
+    )
 
-    def _missing(self, rows: Mapping[tuple[str, str], VariantRow], conditions: list[str]) -> None:
-        if not conditions:
-            return
-        for prompt_id in self.baselines:
-            absent = [name for name in conditions if (prompt_id, name) not in rows]
-            if absent:
-                rule = (
-                    f"prompt {prompt_id[:_SHOWN]!r} has no row for {', '.join(absent)}; a variant "
-                    "to be left out keeps its row with status failed"
-                )
-                self.faults.append(InputFault(self.table.description, rule, "condition"))
 
-    def _id(self, line: int, ours: Mapping[str, Any], name: str) -> str:
-        try:
-            found = read_id(ours.get(name))
-        except ValueError as error:
-            self._fault(line, str(error), name)
-            return ""
-        if found is None:
-            self._fault(line, "must not be empty", name)
-            return ""
-        return found.strip() if name == "condition" else found
+def _baseline(
+    fields: RowFields, prompt_id: str, given: str, baselines: dict[str, str], *, is_known: bool
+) -> str | None:
+    """The prompt's text; None, with a fault, where it is unknown; another one here is a fault."""
+    known = baselines.get(prompt_id)
+    if known is None and is_known:
+        fields.fault("prompt_id", f"there is no prompt {prompt_id[:_SHOWN]!r}")
+        return None
+    if known is None and not given.strip():
+        fields.fault("baseline_text", "must not be empty")
+        return None
+    known = baselines.setdefault(prompt_id, given)
+    if given.strip() and _comparable(given) != _comparable(known):
+        rule = f"must be the text of prompt {prompt_id[:_SHOWN]!r} unchanged; edit prompt_text"
+        fields.fault("baseline_text", rule)
+    return known
 
-    def _text(self, line: int, ours: Mapping[str, Any], name: str) -> str:
-        value = ours.get(name)
-        if is_missing(value):
-            return ""
-        try:
-            return read_text(value, limit=MAX_TEXT_CHARS)
-        except ValueError as error:
-            self._fault(line, str(error), name)
-            return ""
 
-    def _status(self, line: int, ours: Mapping[str, Any]) -> VariantRowStatus:
-        value = self._plain(ours, "status")
-        for status in _STATUSES:
-            if value == status:
-                return status
-        if value:
-            allowed = ", ".join(_STATUSES)
-            self._fault(line, f"must be one of {allowed}, got {value[:_SHOWN]!r}", "status")
-        return "accepted"
-
-    def _plain(self, ours: Mapping[str, Any], name: str) -> str:
-        value = ours.get(name)
-        return "" if is_missing(value) else str(value).strip()
-
-    def _fault(self, line: int, message: str, name: str) -> None:
-        field = self.names.theirs[name]
-        self.faults.append(InputFault(self.table.where(line), message, field))
+def _missing(
+    rows: Mapping[tuple[str, str], VariantRow],
+    conditions: Sequence[str],
+    baselines: Mapping[str, str],
+    where: str,
+) -> list[InputFault]:
+    """Faults for a table without rows, and for each prompt that lacks conditions."""
+    if not rows:
+        return [InputFault(where, "holds no variants")]
+    faults: list[InputFault] = []
+    for prompt_id in baselines:
+        absent = [name for name in conditions if (prompt_id, name) not in rows]
+        if absent:
+            rule = (
+                f"prompt {prompt_id[:_SHOWN]!r} has no row for {', '.join(absent)}; a variant "
+                "to be left out keeps its row with status failed"
+            )
+            faults.append(InputFault(where, rule, "condition"))
+    return faults
 
 
 def as_generated(row: VariantRow) -> VariantRow:

@@ -1,13 +1,13 @@
-"""Reads cells (ids, texts, numbers, or nothing); `ColumnMap` maps other column names to ours."""
+"""Reads cells: ids, texts, numbers, or nothing; and rows whose columns have other names."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from ...errors import InputFault
+from ...errors import InputError, InputFault
 
 ID_LIMIT_CHARS = 1000
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -111,26 +111,39 @@ def json_kind(value: Any) -> str:
 
 
 class ColumnMap:
-    """Sorts the values of a row into our columns and those carried through.
-
-    Args:
-        own: our column names.
-        columns: our name to theirs, for the columns they call otherwise.
-    """
+    """Our column names and theirs."""
 
     def __init__(self, own: Sequence[str], columns: Mapping[str, str] | None = None) -> None:
+        """Takes both.
+
+        Args:
+            own: our column names.
+            columns: our name to theirs, for the columns they call otherwise.
+
+        Raises:
+            InputError: with every name on our side that does not exist.
+        """
         self.own = tuple(own)
         self.columns = dict(columns or {})
+        wrong = [name for name in self.columns if name not in self.own]
+        if wrong:
+            allowed = ", ".join(self.own)
+            raise InputError(
+                InputFault("column map", f"must name one of {allowed}, got {name!r}", field=name)
+                for name in wrong
+            )
         self.theirs = {name: self.columns.get(name, name) for name in self.own}
         self._taken = frozenset(self.theirs.values())
 
-    def faults(self) -> list[InputFault]:
-        """Returns a fault for every name on our side that does not exist."""
-        allowed = ", ".join(self.own)
+    def absent(
+        self, found: Collection[str], needed: Collection[str], where: str
+    ) -> list[InputFault]:
+        """Returns a fault for each column that a table needs, or the map names, and lacks."""
+        shown = ", ".join(list(found)[:30]) + (", …" if len(found) > 30 else "")
         return [
-            InputFault("column map", f"must name one of {allowed}, got {name!r}", field=name)
-            for name in self.columns
-            if name not in self.own
+            InputFault(where, f"there is no such column; found: {shown}", field=theirs)
+            for name, theirs in self.theirs.items()
+            if theirs not in found and (name in needed or name in self.columns)
         ]
 
     def split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -146,3 +159,64 @@ class ColumnMap:
             if name not in self._taken
         }
         return ours, carried
+
+
+class RowFields:
+    """One row by our names; what is wrong with a field is kept as a fault.
+
+    Attributes:
+        carried: the columns that are none of ours.
+    """
+
+    def __init__(
+        self, columns: ColumnMap, values: Mapping[str, Any], where: str, faults: list[InputFault]
+    ) -> None:
+        """Takes the row, its place in words, and the list that takes its faults."""
+        self._ours, self.carried = columns.split(values)
+        self._theirs = columns.theirs
+        self._where = where
+        self._faults = faults
+        self._n_before = len(faults)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether no fault was kept since the row was taken."""
+        return len(self._faults) == self._n_before
+
+    def fault(self, name: str, message: str) -> None:
+        """Keeps a fault of one of our fields, under the name that the table has for it."""
+        self._faults.append(InputFault(self._where, message, field=self._theirs[name]))
+
+    def is_given(self, name: str) -> bool:
+        """Whether the table has the column, be the cell empty or not."""
+        return name in self._ours
+
+    def id(self, name: str, *, required: bool = False) -> str | None:
+        """Returns an id as `read_id` does; None, with a fault, where it is none."""
+        try:
+            found = read_id(self._ours.get(name))
+        except ValueError as error:
+            self.fault(name, str(error))
+            return None
+        if found is None and required:
+            self.fault(name, "must not be empty")
+        return found
+
+    def text(self, name: str, *, limit: int, required: bool = False) -> str | None:
+        """Returns a text as `read_text` does; None, with a fault, where it is none, or blank
+        though one is required.
+        """
+        try:
+            found = read_text(self._ours.get(name), limit=limit)
+        except ValueError as error:
+            self.fault(name, str(error))
+            return None
+        if required and not found.strip():
+            self.fault(name, "must not be empty")
+            return None
+        return found
+
+    def plain(self, name: str) -> str:
+        """Returns what stands in a cell as text, without outer blanks; "" where it is missing."""
+        value = self._ours.get(name)
+        return "" if is_missing(value) else str(value).strip()

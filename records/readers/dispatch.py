@@ -6,52 +6,74 @@ import json
 import math
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NoReturn, get_args
+from typing import Any, NamedTuple
 
 from ...errors import InputError, InputFault
 from ..spreadsheets import writable
+from .parquet import read_parquet
 from .rows import Cells, FaultSink, Row, checked_header, named_rows, read_limits
 from .saved_dataset import is_saved_dataset, read_saved_dataset
+from .text import read_delimited, read_json, read_json_lines
+from .xlsx import read_sheet
 
-TableFormat = Literal["csv", "tsv", "jsonl", "json", "parquet", "xlsx"]
-TABLE_FORMATS: tuple[TableFormat, ...] = get_args(TableFormat)
 
-_SUFFIXES: dict[str, TableFormat] = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".json": "json",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".xlsx": "xlsx",
+class TableFormat(NamedTuple):
+    """How files of one format are read.
+
+    Attributes:
+        suffixes: what their names end in.
+        read: brings their rows as `Row`; or, where the first row names the columns, as `Cells`.
+        is_cells: whether it is the latter.
+        is_text: whether they may be gzipped as well (`.csv.gz`).
+    """
+
+    suffixes: tuple[str, ...]
+    read: Callable[[Path, FaultSink], Iterator[Any]]
+    is_cells: bool = False
+    is_text: bool = True
+
+
+_FORMATS: dict[str, TableFormat] = {
+    "csv": TableFormat((".csv",), read_delimited, is_cells=True),
+    "tsv": TableFormat((".tsv", ".tab"), partial(read_delimited, delimiter="\t"), is_cells=True),
+    "jsonl": TableFormat((".jsonl", ".ndjson"), read_json_lines),
+    "json": TableFormat((".json",), read_json),
+    "parquet": TableFormat((".parquet", ".pq"), read_parquet, is_text=False),
+    "xlsx": TableFormat((".xlsx",), read_sheet, is_cells=True, is_text=False),
 }
+"""A new format of files is a reader and a line here."""
+
+TABLE_FORMATS = tuple(_FORMATS)
 
 
-def table_format(path: str | Path, format: str | None = None) -> TableFormat:  # noqa: A002
+def table_format(path: Path, name: str | None = None) -> TableFormat:
     """Returns the format of a file: the one named, or the one its suffix says.
 
     Raises:
         InputError: for a name or suffix that is not one of the formats.
     """
-    if format is not None:
-        if format not in TABLE_FORMATS:
-            raise InputError(f"format: must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
-        return format
-    name = Path(path).name.lower()
-    packed = name.endswith(".gz")
-    suffix = Path(name.removesuffix(".gz")).suffix
-    found = _SUFFIXES.get(suffix)
-    if found is None or (packed and found in ("parquet", "xlsx")):
-        allowed = ".csv, .tsv, .jsonl, .ndjson, .json (each also with .gz), .parquet, .xlsx"
-        raise InputError(
-            [InputFault(str(path), f"must end in one of {allowed}; got {Path(path).name!r}")],
-            hint="name the format where the suffix does not say it",
-        )
-    return found
+    if name is not None:
+        if name not in _FORMATS:
+            raise InputError(f"format: must be one of {', '.join(TABLE_FORMATS)}, got {name!r}")
+        return _FORMATS[name]
+    file = path.name.lower()
+    suffix = Path(file.removesuffix(".gz")).suffix
+    for one in _FORMATS.values():
+        if suffix in one.suffixes and (one.is_text or not file.endswith(".gz")):
+            return one
+    text, other = (
+        ", ".join(end for one in _FORMATS.values() if one.is_text is kind for end in one.suffixes)
+        for kind in (True, False)
+    )
+    allowed = f"{text} (each also with .gz), {other}"
+    raise InputError(
+        [InputFault(str(path), f"must end in one of {allowed}; got {path.name!r}")],
+        hint="name the format where the suffix does not say it",
+    )
 
 
 def read_rows(
@@ -78,18 +100,11 @@ def read_rows(
     """
     source = Path(path)
     sink = FaultSink(source, faults)
-    if source.is_dir() and is_saved_dataset(source):
+    if is_saved_dataset(source):
         return _counted(read_saved_dataset(source, sink), sink)
-    kind = table_format(_existing(source), format)
-    if kind == "jsonl":
-        from .text import read_json_lines as reader
-    elif kind == "json":
-        from .text import read_json as reader
-    elif kind == "parquet":
-        from .parquet import read_parquet as reader
-    else:
-        return _counted(_named(_cells(source, kind, sink), sink), sink)
-    return _counted(reader(source, sink), sink)
+    chosen = table_format(_existing(source), format)
+    rows = chosen.read(source, sink)
+    return _counted(_named(rows, sink) if chosen.is_cells else rows, sink)
 
 
 def read_cells(
@@ -103,12 +118,11 @@ def read_cells(
     For files without a header, or with several. Raises as `read_rows`, and for other formats.
     """
     source = _existing(Path(path))
-    kind = table_format(source, format)
-    if kind not in ("csv", "tsv", "xlsx"):
-        raise InputError(
-            [InputFault(str(source), f"rows of cells need CSV, TSV or xlsx, not {kind}")]
-        )
-    return _cells(source, kind, FaultSink(source, faults))
+    chosen = table_format(source, format)
+    if not chosen.is_cells:
+        wanted = "rows of cells need CSV, TSV or xlsx"
+        raise InputError([InputFault(str(source), f"{wanted}, not {chosen.suffixes[0]}")])
+    return chosen.read(source, FaultSink(source, faults))
 
 
 def _counted(rows: Iterator[Row], sink: FaultSink) -> Iterator[Row]:
@@ -122,24 +136,11 @@ def _counted(rows: Iterator[Row], sink: FaultSink) -> Iterator[Row]:
 
 def _named(rows: Iterator[Cells], sink: FaultSink) -> Iterator[Row]:
     header = next(rows, None)
-    if header is None and sink.n_reported:
-        return
-    if header is None:
-        _no_header(sink.path)
-    names = checked_header(header, sink)
-    if names is None:
-        return
-    yield from named_rows(rows, names, sink)
-
-
-def _cells(source: Path, kind: TableFormat, sink: FaultSink) -> Iterator[Cells]:
-    if kind == "xlsx":
-        from .xlsx import read_sheet
-
-        return read_sheet(source, sink)
-    from .text import read_delimited
-
-    return read_delimited(source, sink, delimiter="\t" if kind == "tsv" else None)
+    if header is None and not sink.n_reported:
+        raise InputError([InputFault(str(sink.path), "the file holds no rows, not even a header")])
+    names = None if header is None else checked_header(header, sink)
+    if names is not None:
+        yield from named_rows(rows, names, sink)
 
 
 def _existing(path: Path) -> Path:
@@ -155,10 +156,6 @@ def _existing(path: Path) -> Path:
     if fault is not None:
         raise InputError([InputFault(str(path), fault)])
     return path
-
-
-def _no_header(path: Path) -> NoReturn:
-    raise InputError([InputFault(str(path), "the file holds no rows, not even a header")])
 
 
 _FRAME_ROWS = 1000
@@ -177,14 +174,17 @@ class Table:
         path: Path,
         description: str,
         *,
-        is_spooled: bool,
+        is_spooled: bool = False,
         format: str | None = None,  # noqa: A002
     ) -> None:
         self.path = path
         # A file's name may be bytes that no UTF-8 file can hold.
         self.description: str = writable(description)
-        self._is_spooled = is_spooled
         self._format = format
+        self._is_spooled = is_spooled
+        if is_spooled:
+            # A caller who forgets to close leaves no copies of texts behind.
+            self._delete = weakref.finalize(self, path.unlink, missing_ok=True)
 
     def where(self, line: int) -> str:
         """Returns the place of a row as messages name it."""
@@ -192,12 +192,10 @@ class Table:
 
     def rows(self, faults: list[InputFault] | None = None) -> Iterator[Row]:
         """Returns the rows from the first one on; as `read_rows`."""
-        if not self._is_spooled:
-            return read_rows(self.path, format=self._format, faults=faults)
         # No row at all is for the reader of the rows to judge, here as for a header alone.
-        if self.path.stat().st_size == 0:
+        if self._is_spooled and self.path.stat().st_size == 0:
             return iter(())
-        return read_rows(self.path, format="jsonl", faults=faults)
+        return read_rows(self.path, format=self._format, faults=faults)
 
     def stamp(self) -> tuple[int, int]:
         """Returns size and time of change, to notice a file that changes between two readings."""
@@ -207,18 +205,13 @@ class Table:
     def close(self) -> None:
         """Deletes the spooled copy, where there is one."""
         if self._is_spooled:
-            self.path.unlink(missing_ok=True)
+            self._delete()
 
     def __enter__(self) -> Table:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def __del__(self) -> None:
-        # A caller who forgets to close leaves no copies of texts behind.
-        if getattr(self, "_is_spooled", False):
-            self.path.unlink(missing_ok=True)
 
 
 def open_table(source: Any, *, format: str | None = None) -> Table:  # noqa: A002
@@ -234,7 +227,7 @@ def open_table(source: Any, *, format: str | None = None) -> Table:  # noqa: A00
     if isinstance(source, str | Path):
         path = Path(source)
         read_rows(path, format=format)  # a missing file is said now, not in the middle of things
-        return Table(path, str(path), is_spooled=False, format=format)
+        return Table(path, str(path), format=format)
     description, records = _records(source)
     limits = read_limits()
     with tempfile.NamedTemporaryFile(

@@ -6,14 +6,14 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from ...errors import InputError, InputFault
 from ..types import Sample
-from .cells import ColumnMap, is_missing, read_id, read_text
+from .cells import ColumnMap, RowFields
 from .dispatch import Table, open_table
 from .rows import FAULT_LIMIT
 
@@ -200,9 +200,6 @@ class RowSource(ABC, Generic[RowT]):
         if limit is not None and limit < 1:
             raise InputError(f"limit: must be at least 1, got {limit}")
         self._map = ColumnMap(self.own, columns)
-        wrong = self._map.faults()
-        if wrong:
-            raise InputError(wrong)
         self._limit = limit
         self._max_chars = max_chars
         self._stamp: tuple[int, int] | None = None
@@ -273,7 +270,7 @@ class RowSource(ABC, Generic[RowT]):
             digest.update(json.dumps(row, ensure_ascii=False).encode() + b"\n")
             text_chars += len(values["prompt_text"]) + len(values.get("response_text", ""))
             seen.add(line, values[self.unique], self._prompt_key(values), values)
-        absent = self._absent_columns(columns_found) if n_rows else []
+        absent = self._map.absent(columns_found, self.required, self.name) if n_rows else []
         if absent:
             # A column that is missing altogether is one fault, not one a row.
             names = {fault.field for fault in absent}
@@ -321,43 +318,17 @@ class RowSource(ABC, Generic[RowT]):
     def _checked(
         self, line: int, raw: Mapping[str, Any], faults: list[InputFault]
     ) -> tuple[dict[str, str] | None, dict[str, Any]]:
-        ours, extra = self._map.split(raw)
+        fields = RowFields(self._map, raw, self._table.where(line), faults)
         values: dict[str, str] = {}
-        is_sound = True
         for name in self.own:
-            try:
-                found = self._cell(name, ours.get(name))
-            except ValueError as error:
-                is_sound = False
-                theirs = self._map.theirs[name]
-                faults.append(InputFault(self._table.where(line), str(error), field=theirs))
-                continue
+            if name.endswith("_text"):
+                is_prompt = name == "prompt_text"
+                found = fields.text(name, limit=self._max_chars, required=is_prompt)
+            else:
+                found = fields.id(name, required=name in self.required)
             if found is not None:
                 values[name] = found
-        return (values if is_sound else None), extra
-
-    def _cell(self, name: str, value: Any) -> str | None:
-        if name.endswith("_text"):
-            text = read_text(value, limit=self._max_chars)
-            if name == "prompt_text" and is_missing(text):
-                raise ValueError("must not be empty")
-            return text
-        found = read_id(value)
-        if found is None and name in self.required:
-            raise ValueError("must not be empty")
-        return found
-
-    def _absent_columns(self, found: Collection[str]) -> list[InputFault]:
-        faults: list[InputFault] = []
-        for name in self.own:
-            theirs = self._map.theirs[name]
-            if theirs in found or not (name in self.required or name in self._map.columns):
-                continue
-            shown = ", ".join(list(found)[:30]) + (", …" if len(found) > 30 else "")
-            faults.append(
-                InputFault(self.name, f"there is no such column; found: {shown}", field=theirs)
-            )
-        return faults
+        return (values if fields.is_sound else None), fields.carried
 
     def _error(self, faults: list[InputFault]) -> InputError:
         hint = None

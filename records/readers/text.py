@@ -86,7 +86,7 @@ def _opened(path: Path) -> IO[bytes]:
 # CSV and TSV -------------------------------------------------------------------------------------
 
 
-def read_delimited(path: Path, sink: FaultSink, *, delimiter: str | None) -> Iterator[Cells]:
+def read_delimited(path: Path, sink: FaultSink, *, delimiter: str | None = None) -> Iterator[Cells]:
     """Returns the rows as lists of text, blank ones left out.
 
     Args:

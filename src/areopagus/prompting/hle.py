@@ -125,8 +125,6 @@ def read_hle(
     """
     rules = filters or load_hle_filters()
     names = ColumnMap(HLE_COLUMNS, columns)
-    if wrong := names.faults():
-        raise InputError(wrong)
     odd: list[InputFault] = []
     malformed: list[InputFault] = []
     counts: Counter[str] = Counter()
@@ -137,7 +135,9 @@ def read_hle(
     with open_table(source, format=format) as table:
         for line, raw in table.rows(malformed):
             if counts["read"] == 0:
-                _require_columns(raw, names, table.description)
+                needed = ("id", "question", "category")
+                if absent := names.absent(raw, needed, table.description):
+                    raise InputError(absent)
             counts["read"] += 1
             ours, _ = names.split(raw)
             row, faults = _checked(ours)
@@ -195,18 +195,6 @@ def _any_of(terms: Sequence[str]) -> re.Pattern[str]:
         for term in terms
     )
     return re.compile(rf"\b(?:{alternatives})\b", re.IGNORECASE)
-
-
-def _require_columns(raw: Mapping[str, Any], names: ColumnMap, where: str) -> None:
-    shown = ", ".join(list(raw)[:30])
-    needed = dict.fromkeys(("id", "question", "category", *names.columns))
-    faults = [
-        InputFault(where, f"there is no such column; found: {shown}", names.theirs[name])
-        for name in needed
-        if names.theirs[name] not in raw
-    ]
-    if faults:
-        raise InputError(faults)
 
 
 def _checked(ours: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:

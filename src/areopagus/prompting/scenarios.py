@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..records.readers.cells import ColumnMap, is_missing, read_id, read_text
+from ..records.readers.cells import ColumnMap, RowFields, is_missing
 from ..records.readers.dispatch import Table, open_table
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
@@ -109,12 +109,9 @@ def read_scenarios(
     Raises:
         InputError: with every fault of every row.
     """
-    names = ColumnMap(SCENARIO_COLUMNS, columns)
-    wrong = names.faults()
     if limit is not None and limit < 1:
-        wrong = [*wrong, InputFault("limit", f"must be at least 1, got {limit}")]
-    if wrong:
-        raise InputError(wrong)
+        raise InputError([InputFault("limit", f"must be at least 1, got {limit}")])
+    names = ColumnMap(SCENARIO_COLUMNS, columns)
     with open_table(source, format=format) as table:
         return _read(table, names, limit)
 
@@ -125,10 +122,10 @@ def _read(table: Table, names: ColumnMap, limit: int | None) -> ScenarioSet:
     lines: dict[str, int] = {}
     for line, raw in table.rows(faults):
         if not rows and not faults:
-            faults += _missing_columns(table, names, raw)
+            faults += names.absent(raw, _REQUIRED, table.description)
             if faults:
                 break
-        row = _scenario(table, names, line, raw, faults)
+        row = _scenario(RowFields(names, raw, table.where(line), faults))
         if row is not None and row.scenario_id in rows:
             first = table.where(lines[row.scenario_id])
             faults.append(InputFault(table.where(line), f"stands at {first} too", "scenario_id"))
@@ -145,47 +142,11 @@ def _read(table: Table, names: ColumnMap, limit: int | None) -> ScenarioSet:
     return ScenarioSet(found, table.description, provenance_columns(found))
 
 
-def _missing_columns(table: Table, names: ColumnMap, raw: Mapping[str, Any]) -> list[InputFault]:
-    shown = ", ".join(list(raw)[:30])
-    return [
-        InputFault(table.description, f"there is no such column; found: {shown}", theirs)
-        for name in dict.fromkeys((*_REQUIRED, *names.columns))
-        if (theirs := names.theirs[name]) not in raw
-    ]
-
-
-def _scenario(
-    table: Table,
-    names: ColumnMap,
-    line: int,
-    raw: Mapping[str, Any],
-    faults: list[InputFault],
-) -> Scenario | None:
-    ours, extra = names.split(raw)
-    before = len(faults)
-
-    def fault(name: str, message: str) -> None:
-        faults.append(InputFault(table.where(line), message, names.theirs[name]))
-
-    texts: dict[str, str] = {"source": OTHER, "stratum": ""}
-    for name in ("scenario_id", "source", "stratum"):
-        try:
-            found = read_id(ours.get(name))
-        except ValueError as error:
-            fault(name, str(error))
-            continue
-        if found is not None:
-            texts[name] = found
-        elif name == "scenario_id":
-            fault(name, "must not be empty")
-    try:
-        text = read_text(ours.get("scenario_text"), limit=MAX_SCENARIO_CHARS)
-        if not text.strip():
-            fault("scenario_text", "must not be empty")
-    except ValueError as error:
-        fault("scenario_text", str(error))
-        text = ""
-    if len(faults) > before:
+def _scenario(row: RowFields) -> Scenario | None:
+    name = row.id("scenario_id", required=True)
+    source, stratum = row.id("source"), row.id("stratum")
+    text = row.text("scenario_text", limit=MAX_SCENARIO_CHARS, required=True)
+    if name is None or text is None or not row.is_sound:
         return None
-    provenance = {name: "" if is_missing(value) else str(value) for name, value in extra.items()}
-    return Scenario(texts["scenario_id"], texts["source"], texts["stratum"], text, provenance)
+    provenance = {one: "" if is_missing(cell) else str(cell) for one, cell in row.carried.items()}
+    return Scenario(name, source or OTHER, stratum or "", text, provenance)
