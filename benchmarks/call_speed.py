@@ -93,7 +93,7 @@ async def translated(model: str, base: str) -> Call:
     """A backend's `send`."""
     from areopagus.judges.models.backend import BackendSpec
     from areopagus.judges.models.litellm_backend import LitellmBackend
-    from areopagus.judges.models.request import Request
+    from areopagus.judges.models.request import JsonSchema, Request
 
     settings = {"model": model, "api_base": base, "max_tokens": 64}
     backend = LitellmBackend(BackendSpec.model_validate(settings | {"api_key_env": KEY}))
@@ -107,7 +107,7 @@ async def translated(model: str, base: str) -> Call:
             endpoint=base,
             messages=tuple(messages(number)),
             params=backend.spec.parameters(),
-            schema=SCHEMA,
+            schema=JsonSchema(SCHEMA),
             structured="json_schema",
         )
         return await backend.send(request)

@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from ..errors import InputError, InputFault
 from ..records.types import OVERALL
+from .models.request import JsonSchema
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
@@ -161,7 +162,7 @@ class OutputSchema(Generic[T]):
         return self.keys == (OVERALL,) and self.criteria == self.keys
 
     @cached_property
-    def json_schema(self) -> dict[str, Any]:
+    def json_schema(self) -> JsonSchema:
         """The JSON Schema, in the shape that strict structured output accepts; always one object.
 
         No defaults, no nesting, no references, every key required: strict modes reject the first
@@ -169,12 +170,12 @@ class OutputSchema(Generic[T]):
         of the reply, so a rationale is written before the scores that it argues for. Its text is
         part of the ledger's key.
         """
-        return {
-            "type": "object",
-            "properties": {key: value.json_schema() for key, value in self.fields.items()},
-            "required": list(self.keys),
-            "additionalProperties": False,
-        }
+        return JsonSchema(
+            type="object",
+            properties={key: value.json_schema() for key, value in self.fields.items()},
+            required=list(self.keys),
+            additionalProperties=False,
+        )
 
     def shape(self, **placeholders: str) -> str:
         """The object with placeholders to fill in; others than the usual ones by key."""

@@ -14,7 +14,7 @@ import json
 import zlib
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
@@ -32,7 +32,7 @@ _UNPACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """zlib's word for each."""
 
 
-@dataclass(slots=True)
+@dataclass
 class Answer:
     """An answer, with as much of httpx's face as litellm's translations look at.
 
@@ -52,7 +52,11 @@ class Answer:
         return self.content.decode()
 
     def json(self) -> Any:
-        """The body's value."""
+        """The body's value, read once."""
+        return self._value
+
+    @cached_property
+    def _value(self) -> Any:
         return json.loads(self.content)
 
 

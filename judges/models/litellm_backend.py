@@ -168,7 +168,7 @@ class LitellmBackend:
         arguments = self.arguments(request)
         translation = self._whole_translation(arguments)
         try:
-            found = translation.read(answer, arguments, request.form)
+            found = translation.read(answer, translation.request(arguments, request.form))
         except Exception as error:
             raise classify(error, secrets=self.secrets()) from error
         return without_secrets(reply_of(found, cost_of=cost_of), self.secrets())

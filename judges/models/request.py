@@ -24,6 +24,20 @@ RESPONSE_FORMATS: tuple[ResponseFormat, ...] = get_args(ResponseFormat)
 Purpose = Literal["judge", "repair", "respond", "rewrite", "review", "generate", "classify"]
 
 
+class JsonSchema(dict[str, Any]):
+    """A JSON schema; nobody changes it once it is made."""
+
+    @cached_property
+    def text(self) -> str:
+        """As in the ledger's key: the order of the properties is part of what is asked."""
+        return json.dumps(self)
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 (hex) of its shortest text."""
+        return hashlib.sha256(json.dumps(self, separators=(",", ":")).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class Request:
     """A call to a backend.
@@ -51,7 +65,7 @@ class Request:
     endpoint: str
     messages: tuple[Message, ...]
     params: Mapping[str, Any]
-    schema: Mapping[str, Any] | None = None
+    schema: JsonSchema | None = None
     structured: ResponseFormat = "prompt"
     nonce: str = ""
     repeat: int = 0
@@ -78,7 +92,7 @@ class Request:
             "purpose": self.purpose,
             "params": dict(self.params),
             "structured": self.structured,
-            "schema_sha256": self._schema_sha256,
+            "schema_sha256": self.schema.sha256 if self.schema else None,
             "order": self.order,
             "template": self.template,
             "repeat": self.repeat,
@@ -106,7 +120,6 @@ class Request:
             "order": self.order,
             "params": dict(self.params),
             "repeat": self.repeat,
-            # As text: the order of the properties is part of what is asked.
             "schema": self._schema_text,
             "structured": self.structured,
             "template": self.template,
@@ -118,16 +131,9 @@ class Request:
         texts = sum(_bytes_in(message["content"]) for message in self.messages)
         return texts + len(self._schema_text or "")
 
-    @cached_property
-    def _schema_text(self) -> str | None:
-        return json.dumps(self.schema) if self.schema else None
-
     @property
-    def _schema_sha256(self) -> str | None:
-        if not self.schema:
-            return None
-        compact = json.dumps(self.schema, separators=(",", ":"))
-        return hashlib.sha256(compact.encode()).hexdigest()
+    def _schema_text(self) -> str | None:
+        return self.schema.text if self.schema else None
 
 
 # One writer for all: `json.dumps` with settings makes a new one at every call.

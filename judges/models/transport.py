@@ -13,6 +13,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from pydantic_core import to_json
+
 from ...errors import ProviderError
 from .backend import BackendSpec
 from .connections import Answer, HttpError, post
@@ -83,8 +85,6 @@ _COUNTS = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
 """Where an answer says how many tokens it was asked in."""
 _MOST_KEPT = 256
 
-_written = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode
-
 
 class _Form(NamedTuple):
     """What calls that differ in their texts only have in common.
@@ -104,16 +104,28 @@ class _Form(NamedTuple):
 
 
 class TranslatedRequest(NamedTuple):
-    """A call in the provider's form: the address, the headers with the key, the body's value."""
+    """A call in the provider's form.
+
+    Attributes:
+        url, headers: where it goes, and the headers with the key.
+        data: the body's value.
+        messages: what is said, in OpenAI's form.
+        form: what it has in common with others.
+    """
 
     url: str
     headers: dict[str, str]
     data: Any
+    messages: Any
+    form: _Form
 
     @property
     def body(self) -> bytes:
         """The body as it is sent."""
-        return _written(self.data).encode()
+        try:
+            return to_json(self.data)
+        except ValueError:  # half a character, which a text from outside may hold
+            return json.dumps(self.data, separators=(",", ":")).encode()
 
 
 class Translation:
@@ -153,7 +165,7 @@ class Translation:
         """
         asked = self.request(arguments, about)
         answer = await post(asked.url, asked.headers, asked.body)
-        return self.read(answer, arguments, about, asked.data)
+        return self.read(answer, asked)
 
     def request(self, arguments: Mapping[str, Any], about: Any) -> TranslatedRequest:
         """The call as it is sent.
@@ -162,9 +174,10 @@ class Translation:
             Exception: litellm's, for a parameter that the model does not take.
         """
         form = self._form(arguments, about)
+        messages = arguments["messages"]
         given = {
             "model": self._name,
-            "messages": arguments["messages"],
+            "messages": messages,
             "optional_params": dict(form.parameters),
             "litellm_params": {},
         }
@@ -177,17 +190,11 @@ class Translation:
             )
         else:
             data = self._config.transform_request(**given, headers=headers)
-        return TranslatedRequest(form.url, headers, {**data, **(form.extra_body or {})})
+        data = {**data, **(form.extra_body or {})}
+        return TranslatedRequest(form.url, headers, data, messages, form)
 
-    def read(
-        self, answer: Answer, arguments: Mapping[str, Any], about: Any, data: Any = None
-    ) -> Any:
+    def read(self, answer: Answer, asked: TranslatedRequest) -> Any:
         """litellm's answer object for a received answer.
-
-        Args:
-            answer: as it came.
-            arguments, about: as for `complete`.
-            data: the body that was sent, where it is known.
 
         Raises:
             HttpError: it is no success.
@@ -207,15 +214,13 @@ class Translation:
             status = code if isinstance(code, int) and 400 <= code < 600 else 500
             raise HttpError(Answer(status, answer.headers, answer.content))
         try:
-            return self._read(answer, arguments, about, data)
+            return self._read(answer, asked)
         except Exception as error:
             if isinstance(said, dict) and not said.keys().isdisjoint(_COUNTS):
                 # litellm falls over counts that cannot be: the answer may be good all the same.
                 bare = {name: value for name, value in said.items() if name not in _COUNTS}
                 content = json.dumps(bare).encode()
-                found = self.read(
-                    Answer(answer.status_code, answer.headers, content), arguments, about, data
-                )
+                found = self.read(Answer(answer.status_code, answer.headers, content), asked)
                 found.usage = None
                 return found
             raise ProviderError(
@@ -225,8 +230,7 @@ class Translation:
                 may_be_billed=True,
             ) from error
 
-    def _read(self, answer: Answer, arguments: Mapping[str, Any], about: Any, data: Any) -> Any:
-        form = self._form(arguments, about)
+    def _read(self, answer: Answer, asked: TranslatedRequest) -> Any:
         # Where an answer has no counts, litellm counts the tokens of what it is given here, and
         # takes its time for that.
         counts = any(f'"{name}"'.encode() in answer.content for name in _COUNTS[:3])
@@ -240,13 +244,13 @@ class Translation:
             raw_response=answer,
             model_response=empty,
             logging_obj=_NoLog(),
-            request_data={} if counts or data is None else data,
-            messages=[] if counts else arguments["messages"],
-            optional_params=dict(form.parameters),
+            request_data={} if counts else asked.data,
+            messages=[] if counts else asked.messages,
+            optional_params=dict(asked.form.parameters),
             litellm_params={},
             encoding=None,
             api_key=self._key,
-            json_mode=form.json_mode,
+            json_mode=asked.form.json_mode,
         )
 
     def _form(self, arguments: Mapping[str, Any], about: Any) -> _Form:

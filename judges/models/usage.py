@@ -29,7 +29,7 @@ def usage_from(told: Any) -> Usage:
     `MOST_TOKENS`) or where more was cached than was sent: the answer is good all the same.
 
     Args:
-        told: the `usage` of an answer, as an object or a mapping, in the names of OpenAI, which
+        told: the `usage` of an answer, as an object or a dict, in the names of OpenAI, which
             are litellm's, or of LangChain.
     """
     sent_details = _first(told, "prompt_tokens_details", "input_token_details")
@@ -57,7 +57,7 @@ def usage_from(told: Any) -> Usage:
 def _first(holder: Any, *names: str) -> Any:
     """The first of these fields that is there."""
     for name in names:
-        found = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+        found = holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
         if found is not None:
             return found
     return None

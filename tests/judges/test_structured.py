@@ -18,7 +18,7 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.budget import Budget
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.litellm_backend import LitellmBackend
-from areopagus.judges.models.request import RESPONSE_FORMATS, Request, ResponseFormat
+from areopagus.judges.models.request import RESPONSE_FORMATS, JsonSchema, Request, ResponseFormat
 from areopagus.judges.schema import FLAG, TEXT, object_schema
 from areopagus.judges.structured import Question, ask, complete
 from areopagus.records.ledger import Ledger
@@ -164,7 +164,7 @@ async def test_a_reply_that_ended_in_an_unknown_way_is_no_answer(
 
 def build(text: str = "Why?") -> Callable[[ResponseFormat], Request]:
     return lambda response_format: request(
-        text, structured=response_format, schema={"type": "object"}
+        text, structured=response_format, schema=JsonSchema(type="object")
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
-from areopagus.judges.models.request import Request
+from areopagus.judges.models.request import JsonSchema, Request
 from areopagus.records.types import Reply
 from areopagus.testing import Fault, ProviderServer, constant
 
@@ -198,7 +198,7 @@ def request(asked: LitellmBackend, text: str = "A text.", **changes: Any) -> Req
             {"role": "user", "content": text},
         ),
         "params": asked.spec.parameters(),
-        "schema": SCHEMA,
+        "schema": JsonSchema(SCHEMA),
         "structured": "json_schema",
     }
     return Request(**{**values, **changes})

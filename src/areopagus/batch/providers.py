@@ -113,7 +113,8 @@ class BatchProvider(ABC):
             ProviderError: its model is asked at another address.
         """
         self._secrets = backend.secrets
-        url, self._headers, _ = backend.translate_request(sample)
+        asked = backend.translate_request(sample)
+        url, self._headers = asked.url, asked.headers
         address = url.partition("?")[0]
         if not address.endswith(self.chat_path):
             raise ProviderError("bad_request", "this model is not asked at an address for batches")

@@ -16,7 +16,7 @@ from areopagus.judges.factory import backend_of
 from areopagus.judges.models.backend import BackendSpec, Prices
 from areopagus.judges.models.litellm_backend import LitellmBackend, with_endpoint
 from areopagus.judges.models.litellm_setup import litellm_module
-from areopagus.judges.models.request import Request
+from areopagus.judges.models.request import JsonSchema, Request
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
 
 SCHEMA = {
@@ -62,7 +62,7 @@ def request(asked: LitellmBackend, **changes: Any) -> Request:
             {"role": "user", "content": "A text."},
         ),
         "params": asked.spec.parameters(),
-        "schema": SCHEMA,
+        "schema": JsonSchema(SCHEMA),
         "structured": "json_schema",
     }
     return Request(**{**values, **changes})

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from areopagus.judges.models.request import Request
+from areopagus.judges.models.request import JsonSchema, Request
 from areopagus.judges.prompt import delimited, nonce_for
 
-SCHEMA = {"type": "object", "properties": {"a": {}, "b": {}}}
+SCHEMA = JsonSchema(type="object", properties={"a": {}, "b": {}})
 
 
 def about(prompt: str, response: str, secret: bytes = b"one", **changes: Any) -> Request:
@@ -54,7 +54,7 @@ BASE = about("Why?", "Because.")
         {"params": {"max_tokens": 100}},
         {"params": {"max_tokens": 100, "temperature": 0.0, "seed": 1}},
         {"schema": None},
-        {"schema": {"type": "object", "properties": {"b": {}, "a": {}}}},
+        {"schema": JsonSchema(type="object", properties={"b": {}, "a": {}})},
         {"structured": "prompt"},
         {"repeat": 1},
         {"template": "2"},
@@ -162,7 +162,7 @@ def test_the_description_holds_everything_but_the_texts() -> None:
 def test_the_size_counts_bytes_and_the_schema() -> None:
     request = replace(BASE, messages=({"role": "user", "content": "naïve ☃"},), schema=None)
     assert request.size_bytes() == 10  # n a ï(2) v e space ☃(3)
-    assert replace(request, schema={"a": 1}).size_bytes() == 10 + len('{"a": 1}')
+    assert replace(request, schema=JsonSchema(a=1)).size_bytes() == 10 + len('{"a": 1}')
 
 
 def test_a_lone_surrogate_has_a_key_and_a_size() -> None:

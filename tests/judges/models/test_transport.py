@@ -257,7 +257,7 @@ def test_the_providers_own_key_goes_to_the_provider(monkeypatch: pytest.MonkeyPa
     ):
         monkeypatch.setenv(name, f"{CANARY}-{name}")
         asked = LitellmBackend(BackendSpec(model=model))
-        url, headers, _ = asked.translate_request(request(asked))
+        url, headers = asked.translate_request(request(asked))[:2]
         assert url.startswith("https://")
         found = {name.lower(): value for name, value in headers.items()}
         assert found[header].endswith(f"{CANARY}-{name}")

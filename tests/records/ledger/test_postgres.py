@@ -22,7 +22,7 @@ from areopagus import Panel
 from areopagus.cli.main import cli
 from areopagus.errors import ProviderError, StoreError
 from areopagus.judges.models.client import Client
-from areopagus.judges.models.request import Request, ResponseFormat
+from areopagus.judges.models.request import JsonSchema, Request, ResponseFormat
 from areopagus.judges.structured import ask
 from areopagus.records.ledger import Ledger
 from areopagus.records.ledger import postgres as ledger_postgres
@@ -181,7 +181,7 @@ def _request(response_format: ResponseFormat) -> Request:
         messages=({"role": "user", "content": "Why?"},),
         params={"max_tokens": 100},
         structured=response_format,
-        schema={"type": "object"},
+        schema=JsonSchema(type="object"),
     )
 
 
