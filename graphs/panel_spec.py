@@ -138,7 +138,7 @@ class PanelSpec:
                     "name": backend.spec.name,
                     "requested": backend.spec.parameters(),
                     "effective": backend.effective_parameters(),
-                    "prices": getattr(backend, "price_source", None),
+                    "prices": backend.price_source,
                     "structured": self.ledger.capability(backend.spec.identity)
                     if backend.spec.structured == "auto"
                     else backend.spec.structured,

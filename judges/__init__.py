@@ -2,10 +2,11 @@
 
 from .factory import EmbeddedBackend, backend_of
 from .judge import Judge
-from .models.backend import Backend, BackendSpec, Prices
+from .models.backend import Backend, BackendSpec
 from .models.budget import Budget, BudgetSpentError
 from .models.client import Answer, Client
 from .models.litellm_backend import LitellmBackend
+from .models.prices import Prices
 from .models.request import Message, Request
 from .models.usage import CallCounts
 from .parse import Parsed, parse

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any
 
 from ..errors import InputError, InputFault, ProviderError
 from ..records.types import Reply, Usage
 from .models.backend import Backend, BackendSpec
 from .models.litellm_backend import LitellmBackend
-from .models.pricing import FREE
+from .models.prices import FREE
 from .models.request import Request
 from .offline.models import PROVIDER, STAND_INS, offline_reply, usage_counts
 
 
-class EmbeddedBackend:
+class EmbeddedBackend(Backend):
     """A stand-in, `offline/…`, answered in this process without litellm; see `Backend`."""
 
     unit_prices = FREE
@@ -60,10 +59,6 @@ class EmbeddedBackend:
                 [InputFault(self.spec.model, "gives no log-probabilities; use integer scores")]
             )
 
-    def access_faults(self) -> list[InputFault]:
-        """None: there is no key and no address."""
-        return []
-
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float:
         """Nothing."""
         return 0.0
@@ -71,17 +66,6 @@ class EmbeddedBackend:
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float:
         """Nothing."""
         return 0.0
-
-    def likely_tokens(self, text: str) -> int:
-        """One for four characters."""
-        return -(-len(text) // 4)
-
-    def effective_parameters(self) -> dict[str, Any]:
-        """The parameters as they are set; a stand-in reads none of them."""
-        return self.spec.parameters()
-
-    async def close(self) -> None:
-        """Nothing."""
 
 
 def backend_of(spec: BackendSpec) -> Backend:

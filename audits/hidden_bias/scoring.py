@@ -18,7 +18,6 @@ from ...errors import InputError, InputFault, ProviderError
 from ...judges.models.backend import Backend
 from ...judges.models.connections import HttpError, post
 from ...judges.models.litellm_backend import LitellmBackend
-from ...judges.models.pricing import stated_cost
 from ...judges.models.provider_errors import one_attempt
 from ...judges.models.request import Request
 from ...records.types import Reply, Usage
@@ -59,12 +58,13 @@ class ScoringBackend(LitellmBackend):
         tokens, total = option_weight(body, text, len(before))
         used = body.get("usage")
         usage = _usage(used if isinstance(used, dict) else {})
+        prices = self.pricing.usual
         return Reply(
             text=json.dumps({"tokens": tokens, "logprob": total}),
             finish_reason="stop",
             answered_by=str(body["model"]) if isinstance(body.get("model"), str) else None,
             usage=usage,
-            cost_usd=self._price(usage),
+            cost_usd=None if prices is None else prices.cost(usage),
             latency_s=time.perf_counter() - started,
             created_at=time.time(),
         )
@@ -101,13 +101,6 @@ class ScoringBackend(LitellmBackend):
         if not isinstance(found, dict):
             raise ProviderError("bad_reply", "the reply is no object", may_be_billed=True)
         return found
-
-    def _price(self, usage: Usage) -> float | None:
-        if self.spec.prices is not None:
-            return stated_cost(usage, self.spec)
-        if usage.input_tokens is None or usage.output_tokens is None:
-            return None
-        return self.likely_cost(usage.input_tokens, usage.output_tokens)
 
 
 def scoring_backends(backends: Sequence[Backend]) -> tuple[Backend, ...]:

@@ -85,7 +85,9 @@ class SilverSpoon(Audit[SilverSpoonOptions]):
         if options.task == "professions":
             from .stand_in import ProfessionStandIn
 
-            return tuple(ProfessionStandIn(one) if one.spec.is_offline else one for one in backends)
+            return tuple(
+                ProfessionStandIn(one.spec) if one.spec.is_offline else one for one in backends
+            )
         if options.answers is None:
             return backends
         named = tuple(one for one in backends if not one.spec.is_offline)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -16,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from ...environment import holds_key
 from ...errors import InputFault
 from ...records.types import Reply, ScoreMode
+from .prices import Prices, TokenPrices
 from .request import Request, ResponseFormat
 
 OFFLINE_MODEL = "offline/lexical"
@@ -82,17 +84,7 @@ _OWN_PARAMETERS = frozenset(
 )
 
 
-class Prices(BaseModel):
-    """What a backend charges, in US dollars per million tokens."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
-
-
+PriceSource = Literal["settings", "litellm", "genai-prices"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max", "default"]
 """The words that litellm takes for a reasoning effort; a model may take only some of them."""
 
@@ -279,22 +271,23 @@ def _secretive(value: object) -> Iterator[str]:
             yield from _secretive(inner)
 
 
-@runtime_checkable
-class Backend(Protocol):
+class Backend(ABC):
     """One model behind one endpoint.
 
     `send` makes exactly one attempt; retries, limits, the ledger and the budget stand around it.
+    The rest is so, unless a backend says otherwise, for a model that needs no key, takes what is
+    set, and of which nobody knows what it charges.
     """
 
     spec: BackendSpec
 
+    @abstractmethod
     async def send(self, request: Request) -> Reply:
         """The reply to one attempt.
 
         Raises:
             ProviderError: no reply came, whatever the reason.
         """
-        ...
 
     def prepare(self) -> None:
         """Checks, without any network, that the settings are ones the model takes.
@@ -302,28 +295,44 @@ class Backend(Protocol):
         Raises:
             InputError: an unknown provider, or a parameter that the model does not take.
         """
-        ...
+        return
 
     def access_faults(self) -> list[InputFault]:
         """What would keep a call from being made at all, such as a missing key."""
-        ...
+        return []
 
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """The most that a call with these token counts costs in US dollars; None = unknown."""
-        ...
+        return None
 
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a call with these token counts usually costs, nothing cached; None = unknown."""
-        ...
+        return None
+
+    @property
+    def unit_prices(self) -> TokenPrices | None:
+        """What a token of each kind costs; None where it is unknown, or the cost is no sum."""
+        return None
+
+    @property
+    def price_source(self) -> PriceSource | None:
+        """Where the prices come from; None = unknown."""
+        return None
+
+    @property
+    def has_fees(self) -> bool:
+        """Whether more than tokens is charged, by what is known."""
+        return False
+
+    @property
+    def prefix_minimum(self) -> int | None:
+        """Tokens from which what calls begin with alike is cheaper; None where it never is."""
+        return None
 
     def likely_tokens(self, text: str) -> int:
-        """About how many tokens the text has for this model."""
-        ...
+        """About how many tokens the text has for this model; here one for four characters."""
+        return -(-len(text) // 4)
 
     def effective_parameters(self) -> dict[str, Any]:
         """The requested parameters as they are really sent, for the record."""
-        ...
-
-    async def close(self) -> None:
-        """Releases connections."""
-        ...
+        return self.spec.parameters()

@@ -18,7 +18,7 @@ from ...records.ledger import Ledger, PendingCall
 from ...records.types import Reply
 from .backend import Backend
 from .budget import Budget, BudgetReservation, BudgetSpentError, reserve_usd, worst_usd
-from .pricing import TokenPrices
+from .prices import TokenPrices
 from .provider_errors import CLOSES_BACKEND, TRANSIENT, is_about_format
 from .rate_limit import Limiter, StoppedError
 from .request import Request, ResponseFormat
@@ -348,7 +348,7 @@ class Client:
             call.reservation.pay(reply.cost_usd)
         else:
             call.reservation.pay(None, worst_usd=worst_usd(call.backend, call.request))
-        self.usage.paid_online(reply, getattr(call.backend, "unit_prices", None))
+        self.usage.paid_online(reply, call.backend.unit_prices)
         self._throttled.pop(call.backend.spec.name, None)
         sent, said = reply.usage.input_tokens, reply.usage.output_tokens
         call.limiter.succeeded(

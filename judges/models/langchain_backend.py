@@ -8,11 +8,10 @@ import json
 import time
 from typing import Any
 
-from ...errors import InputFault
 from ...records.types import Reply, Usage
-from .backend import BackendSpec, Prices
+from .backend import Backend, BackendSpec, PriceSource
 from .credentials import SECRET_FIELD, secrets_of, without_secrets
-from .pricing import TokenPrices, stated_cost, stated_prices
+from .prices import Prices, TokenPrices
 from .provider_errors import one_attempt
 from .reply import TOOL_CALLS
 from .request import Request
@@ -42,7 +41,7 @@ def is_chat_model(value: Any) -> bool:
     )
 
 
-class ChatModelBackend:
+class ChatModelBackend(Backend):
     """A chat model handed to `Panel(models=[…])`.
 
     The model keeps its own parameters: they are part of the ledger's key by a hash, and nothing
@@ -66,6 +65,7 @@ class ChatModelBackend:
             json.dumps(identity, sort_keys=True, default=_type_name).encode()
         ).hexdigest()
         self.model = model
+        self._prices = prices.per_token() if prices is not None else None
         self.spec = BackendSpec(
             model=f"langchain/{kind}/{chosen}",
             name=name or f"langchain/{chosen}",
@@ -94,34 +94,22 @@ class ChatModelBackend:
                 answer = await self.model.ainvoke(messages)
         return self._reply(answer, time.perf_counter() - started)
 
-    def prepare(self) -> None:
-        """Nothing to check: the chat model has done so."""
-
-    def access_faults(self) -> list[InputFault]:
-        """None: keys are the chat model's."""
-        return []
-
     @property
-    def price_source(self) -> str | None:
+    def price_source(self) -> PriceSource | None:
         """`settings`, or None where no prices are stated there."""
         return "settings" if self.spec.prices is not None else None
 
     @property
     def unit_prices(self) -> TokenPrices | None:
-        """What a token of each kind costs, as stated in the settings."""
-        return stated_prices(self.spec)
+        """What a token of each kind costs, as stated in the settings.
 
-    def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """None: how long its replies may get is not ours to bound, so no cap can be kept."""
-        return None
+        A worst cost is not known for all that: how long its replies may get is not ours to bound.
+        """
+        return self._prices
 
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """By the prices given; None without."""
-        return stated_cost(Usage(input_tokens, output_tokens), self.spec)
-
-    def likely_tokens(self, text: str) -> int:
-        """One for four characters."""
-        return -(-len(text) // 4)
+        return self._cost(Usage(input_tokens, output_tokens))
 
     def effective_parameters(self) -> dict[str, Any]:
         """The hash of the chat model's own parameters."""
@@ -131,8 +119,8 @@ class ChatModelBackend:
         """Keys that go out with its calls and must not be shown: those in the model's fields."""
         return secrets_of(self.model)
 
-    async def close(self) -> None:
-        """Nothing of ours to close."""
+    def _cost(self, usage: Usage) -> float | None:
+        return None if self._prices is None else self._prices.cost(usage)
 
     def _reply(self, answer: Any, latency_s: float) -> Reply:
         usage = usage_from(getattr(answer, "usage_metadata", None))
@@ -151,7 +139,7 @@ class ChatModelBackend:
             answered_by=str(answered_by) if answered_by else None,
             request_id=getattr(answer, "id", None),
             usage=usage,
-            cost_usd=stated_cost(usage, self.spec),
+            cost_usd=self._cost(usage),
             latency_s=round(latency_s, 4),
             created_at=time.time(),
         )

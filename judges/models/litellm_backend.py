@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from ...environment import environment_state
 from ...errors import InputError, InputFault, ProviderError
 from ...records.types import Reply, Usage
-from .backend import BackendSpec
+from .backend import Backend, BackendSpec, PriceSource
 from .connections import Answer
 from .credentials import address_variables, key_variables, without_secrets
 from .litellm_calls import (
@@ -32,7 +32,8 @@ from .litellm_calls import (
 from .litellm_setup import count_tokens, litellm_module
 from .prefix_cache import prefix_minimum, takes_marks, with_marks
 from .price_list import LOCAL
-from .pricing import ModelPricing, TokenPrices
+from .prices import TokenPrices
+from .pricing import ModelPricing
 from .provider_errors import classify, one_attempt
 from .reply import reply_of
 from .request import Request
@@ -104,13 +105,17 @@ def with_endpoint(spec: BackendSpec) -> BackendSpec:
     return spec
 
 
-class LitellmBackend:
+class LitellmBackend(Backend):
     """A backend called through `litellm.acompletion`."""
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = with_endpoint(spec)
         self._translations: dict[tuple[str | None, int], Translation | None] = {}
-        self.pricing = ModelPricing(self.spec)
+
+    @cached_property
+    def pricing(self) -> ModelPricing:
+        """What it charges; looked up when it is first needed."""
+        return ModelPricing(self.spec)
 
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
@@ -243,7 +248,7 @@ class LitellmBackend:
         return self.pricing.likely_cost(input_tokens, output_tokens)
 
     @property
-    def price_source(self) -> str | None:
+    def price_source(self) -> PriceSource | None:
         """Where its prices come from: `settings`, `litellm`, `genai-prices`; None = unknown."""
         return self.pricing.source
 
@@ -278,9 +283,6 @@ class LitellmBackend:
         mapped = mapped_parameters(name, provider, asked)
         kept = {k: v for k, v in mapped.items() if v not in (None, {}, False)}
         return {**kept, **self.spec.extra}
-
-    async def close(self) -> None:
-        """Nothing: connections are shared by all panels of the process, and end with their loop."""
 
     def arguments(self, request: Request) -> dict[str, Any]:
         """What `litellm.acompletion` is called with for this request, key included.

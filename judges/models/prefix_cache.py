@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from .backend import Backend, BackendSpec
-from .pricing import TokenPrices
+from .prices import TokenPrices
 
 USUAL_MINIMUM = 1024
 """Tokens of the shortest prefix that most providers keep."""
@@ -82,7 +82,7 @@ def one_goes_first(
     wish = backend.spec.prefix_first
     if calls < 2 or order != "response_first" or wish == "off":
         return False
-    minimum: int | None = 0 if wish == "on" else getattr(backend, "prefix_minimum", None)
+    minimum = 0 if wish == "on" else backend.prefix_minimum
     if minimum is None:
         return False
     shared = len(system) + len(prompt) + len(response)
@@ -92,7 +92,7 @@ def one_goes_first(
 def may_wait_for_one(backend: Backend) -> bool:
     """Whether calls to this backend may have to wait for one of them."""
     wish = backend.spec.prefix_first
-    return wish == "on" or (wish == "auto" and getattr(backend, "prefix_minimum", None) is not None)
+    return wish == "on" or (wish == "auto" and backend.prefix_minimum is not None)
 
 
 def with_marks(messages: list[dict[str, Any]], shared: int) -> list[dict[str, Any]]:

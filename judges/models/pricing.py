@@ -18,117 +18,63 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from ...records.types import Usage
-from .backend import BackendSpec
+from .backend import BackendSpec, PriceSource
 from .litellm_setup import litellm_module
 from .price_list import genai_entry, litellms_entry
+from .prices import FREE, TokenPrices
 
-PriceSource = Literal["settings", "litellm", "genai-prices"]
 MOST_TOKENS = 100_000
 """Longer inputs and outputs may have listed prices of their own."""
 
-_PER_MILLION = 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class TokenPrices:
-    """US dollars a token, by kind.
-
-    Attributes:
-        input, output: what is neither read from a cache nor written to it.
-        cache_read, cache_write: that of `input` where no other is known.
-        most_tokens: inputs and outputs longer than this may cost otherwise; None = none do.
-    """
-
-    input: float
-    output: float
-    cache_read: float
-    cache_write: float
-    most_tokens: int | None = None
-
-    def cost(self, usage: Usage) -> float | None:
-        """US dollars; None where the tokens, or the price of so many, are unknown."""
-        sent, said = usage.input_tokens, usage.output_tokens
-        if sent is None or said is None:
-            return None
-        if self.most_tokens is not None and max(sent, said) > self.most_tokens:
-            return None
-        if (usage.cached_input_tokens or 0) + (usage.cache_write_tokens or 0) > sent:
-            return None
-        return sum(self.parts(usage))
-
-    def parts(self, usage: Usage) -> tuple[float, float, float, float]:
-        """US dollars for the three kinds of input (see `input_parts`) and for output."""
-        plain, cached, written = input_parts(usage)
-        return (
-            plain * self.input,
-            cached * self.cache_read,
-            written * self.cache_write,
-            (usage.output_tokens or 0) * self.output,
-        )
-
-    def times(self, factor: float) -> TokenPrices:
-        """The same prices, all multiplied."""
-        return TokenPrices(
-            self.input * factor,
-            self.output * factor,
-            self.cache_read * factor,
-            self.cache_write * factor,
-            self.most_tokens,
-        )
-
-
-FREE = TokenPrices(0.0, 0.0, 0.0, 0.0)
-
-
-def input_parts(usage: Usage) -> tuple[int, int, int]:
-    """Input tokens read anew, read from a cache, and written to one; unknown counts as 0."""
-    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
-    return max(0, (usage.input_tokens or 0) - cached - written), cached, written
-
 
 class ModelPricing:
-    """What one backend charges; looked up when it is first needed."""
+    """What one backend charges.
+
+    Attributes:
+        source: where the prices come from; None where none are known.
+        usual: the usual prices; None where they are unknown.
+        has_fees: whether more than tokens is charged, by what is known.
+    """
 
     def __init__(self, spec: BackendSpec) -> None:
+        """Looks the prices up."""
         self._spec = spec
-        self._tiers_served: frozenset[str] = frozenset()
-
-    @cached_property
-    def source(self) -> PriceSource | None:
-        """Where the prices come from; None where none are known."""
-        if self._spec.prices is not None:
-            return "settings"
-        return self._listed[0] if self.usual is not None else None
-
-    @cached_property
-    def usual(self) -> TokenPrices | None:
-        """The usual prices; None where they are unknown."""
-        return stated_prices(self._spec) or _entry_prices(self._entry)
-
-    @cached_property
-    def has_fees(self) -> bool:
-        """Whether more than tokens is charged, by what is known."""
-        entry = self._entry
-        if entry is None or self.usual is None:
-            return False
-        return is_told_to_search(self._spec) or always_searches(self._spec, entry)
+        self._entry: Mapping[str, Any] | None = None
+        self.source: PriceSource | None = "settings"
+        self.usual = spec.prices.per_token() if spec.prices is not None else None
+        if self.usual is None:
+            self.source, self._entry = "litellm", litellms_entry(spec)
+            if self._entry is None:
+                self.source, self._entry = "genai-prices", genai_entry(spec)
+            self.usual = _entry_prices(self._entry)
+        self._always_searches = self._entry is not None and always_searches(spec, self._entry)
+        self.has_fees = False
+        if self.usual is None:
+            self.source = None
+        elif self._entry is not None:
+            self.has_fees = self._always_searches or _is_told_to_search(spec)
+        asked = _tier_of(spec.further().get("service_tier"))
+        self._tiers = set() if asked is None else {asked}
+        self._worst = self._highest_prices()
 
     @cached_property
     def unit_prices(self) -> TokenPrices | None:
         """The prices, where the cost of a usual answer is its tokens times them; else None."""
-        spec, entry = self._spec, self._entry
-        if entry is None or self.usual is None:
+        if self._entry is None or self.usual is None:
             return self.usual
         if self._is_free:
             return FREE
-        if always_searches(spec, entry) or tiers_of(spec.further().get("service_tier")):
+        asked = _tier_of(self._spec.further().get("service_tier"))
+        if self._always_searches or asked is not None:
             return None
-        return self.usual if self.source == "genai-prices" else checked_prices(spec.model, entry)
+        if self.source == "genai-prices":
+            return self.usual
+        return checked_prices(self._spec.model, self._entry)
 
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """The most that so many tokens cost in US dollars; None where nobody knows.
@@ -139,7 +85,7 @@ class ModelPricing:
         twice as much aside for every call of everybody (six times, where a model has an
         "ultrafast" tier) would make a dry run's "at most", and a cap, say little.
         """
-        if self.usual is None or self.has_fees:
+        if self._worst is None or self.has_fees:
             return None
         worst_input, worst_output = self._worst
         return input_tokens * worst_input + output_tokens * worst_output
@@ -169,13 +115,10 @@ class ModelPricing:
                 return cost
         if self.source != "litellm":
             return None
-        cost = litellms_cost(self._spec, answer)
         self._learn_tier(answer)
-        if always_searches(self._spec, self._entry) and not tells_of_searches(
-            answer, self._spec.provider
-        ):
+        if self._always_searches and not _tells_of_searches(answer, self._spec.provider):
             return None  # its searches were charged, and nothing says how many there were
-        return cost
+        return _litellms_cost(self._spec, answer)
 
     def in_batches(self, discount: float | None) -> TokenPrices | None:
         """The prices of a batch; None where nobody says what they are.
@@ -183,75 +126,44 @@ class ModelPricing:
         Args:
             discount: share taken off the usual price, as the user states it; goes before a list.
         """
-        if self._entry is None:
-            if self.usual is None or self.usual == FREE:
-                return self.usual
-            return None if discount is None else self.usual.times(1.0 - discount)
-        if self.has_fees:
+        if self.usual is None or self.has_fees:
             return None  # fees for searches come on top of tokens
-        found = _entry_prices(self._entry, "_batches" if discount is None else "")
-        return found if found is None or discount is None else found.times(1.0 - discount)
+        if discount is not None:
+            return self.usual.times(1.0 - discount)
+        if self._entry is None:
+            return FREE if self.usual == FREE else None
+        return _entry_prices(self._entry, "_batches")
 
     @property
-    def _entry(self) -> Mapping[str, Any] | None:
-        return self._listed[1]
-
-    @cached_property
-    def _listed(self) -> tuple[PriceSource | None, Mapping[str, Any] | None]:
-        """The model's entry in a list of prices and whose; none where the settings have prices."""
-        if self._spec.prices is not None:
-            return None, None
-        entry = litellms_entry(self._spec)
-        if entry is not None:
-            return "litellm", entry
-        return "genai-prices", genai_entry(self._spec)
-
-    @cached_property
     def _is_free(self) -> bool:
-        return not self.has_fees and self._worst == (0.0, 0.0)
+        return self._worst == (0.0, 0.0) and not self.has_fees
 
-    @cached_property
-    def _worst(self) -> tuple[float, float]:
-        """The highest prices of an input and an output token."""
-        entry, usual = self._entry, self.usual
+    def _highest_prices(self) -> tuple[float, float] | None:
+        """The highest prices of an input and an output token; None where prices are unknown."""
+        usual, entry = self.usual, self._entry
         if usual is None:
-            raise ValueError("the prices are unknown")
+            return None
         if entry is None:
             return max(usual.input, usual.cache_read, usual.cache_write), usual.output
-        tiers = {*self._tiers_served, *tiers_of(self._spec.further().get("service_tier"))}
+        dearest = [
+            max(_highest(entry, name, self._tiers) for name in names)
+            for names in (
+                ("input_cost_per_token", "cache_creation_input_token_cost"),
+                ("output_cost_per_token", "output_cost_per_reasoning_token"),
+            )
+        ]
         factor = _most_times(self._spec, entry)
-        return (
-            factor
-            * _highest(entry, tiers, "input_cost_per_token", "cache_creation_input_token_cost"),
-            factor
-            * _highest(entry, tiers, "output_cost_per_token", "output_cost_per_reasoning_token"),
-        )
+        return factor * dearest[0], factor * dearest[1]
 
     def _learn_tier(self, answer: Any) -> None:
         """From the first answer that was billed at a dearer tier on, its prices count."""
-        served = tiers_of(served_as(answer)) & TIERS
-        if not served <= self._tiers_served:
-            self._tiers_served |= served
-            self.__dict__.pop("_worst", None)
+        served = _tier_of(_served_as(answer))
+        if served in _TIERS and served not in self._tiers:
+            self._tiers.add(served)
+            self._worst = self._highest_prices()
 
 
-def stated_prices(spec: BackendSpec) -> TokenPrices | None:
-    """The prices in the settings; None where there are none."""
-    own = spec.prices
-    if own is None:
-        return None
-    return TokenPrices(
-        own.input / _PER_MILLION,
-        own.output / _PER_MILLION,
-        (own.input if own.cached_input is None else own.cached_input) / _PER_MILLION,
-        (own.input if own.cache_write is None else own.cache_write) / _PER_MILLION,
-    )
-
-
-def stated_cost(usage: Usage, spec: BackendSpec) -> float | None:
-    """US dollars by the prices in the settings; None where tokens or prices are unknown."""
-    prices = stated_prices(spec)
-    return None if prices is None else prices.cost(usage)
+# What a list says of a model
 
 
 def _entry_prices(entry: Mapping[str, Any] | None, ending: str = "") -> TokenPrices | None:
@@ -274,62 +186,41 @@ def _entry_prices(entry: Mapping[str, Any] | None, ending: str = "") -> TokenPri
     )
 
 
-# The highest price that may apply
-
 _USUAL_SERVICE = (None, "default", "standard", "standard_only")
 _ANY_TIER = "any"
-TIERS = frozenset({"flex", "balanced", "priority", "ultrafast"})
+_TIERS = frozenset({"flex", "balanced", "priority", "ultrafast"})
 _OTHER_NAMES = {"fast": "priority"}
 # What else stands at the end of a price's name, and what no single call is billed at.
 _NO_TIERS = frozenset({"batches", "decisions"})
 # input_cost_per_token_above_272k_tokens_priority: a price from so many tokens on, of a tier.
 _ENDING = re.compile(r"(?:_above_[0-9a-z]+(?:_tokens)?)*(?:_([a-z]+))?")
-_TRAFFIC = {"ON_DEMAND": "default", "ON_DEMAND_PRIORITY": "priority"}
 
 
-def tiers_of(service: Any) -> frozenset[str]:
-    """The tiers, in the price list's words, at which a call of this service may be billed.
+def _tier_of(service: Any) -> str | None:
+    """The tier, in the price list's words, at which a call of this service may be billed.
 
-    "auto" leaves it to the project, and what is not known here may be any.
+    None where that is the usual one. "auto" leaves it to the project, and what is not known here
+    may be any.
     """
     name = service.lower() if isinstance(service, str) else service
     if name in _USUAL_SERVICE:
-        return frozenset()
+        return None
     name = _OTHER_NAMES.get(name, name) if isinstance(name, str) else _ANY_TIER
-    return frozenset({name if name in TIERS else _ANY_TIER})
+    return name if name in _TIERS else _ANY_TIER
 
 
-def served_as(answer: Any) -> str | None:
-    """The tier of service that an answer says it was billed at; None where that is the usual."""
-    usage = getattr(answer, "usage", None)
-    hidden = getattr(answer, "_hidden_params", None)
-    # Where litellm puts what Google calls traffic.
-    own = hidden.get("provider_specific_fields") if isinstance(hidden, dict) else None
-    traffic = own.get("traffic_type") if isinstance(own, dict) else None
-    for named in (
-        getattr(answer, "service_tier", None),
-        getattr(usage, "service_tier", None),
-        traffic and _TRAFFIC.get(str(traffic).upper(), "flex"),
-    ):
-        if named is not None and str(named).lower() not in _USUAL_SERVICE:
-            return str(named).lower()
-    return None
-
-
-def _highest(entry: Mapping[str, Any], tiers: Collection[str], *names: str) -> float:
-    return max(
-        float(value)
-        for key, value in entry.items()
-        if isinstance(value, int | float) and any(_counts(key, name, tiers) for name in names)
-    )
-
-
-def _counts(key: str, name: str, tiers: Collection[str]) -> bool:
-    ending = _ENDING.fullmatch(key, len(name)) if key.startswith(name) else None
-    if ending is None:
-        return False
-    tier = ending[1]
-    return tier is None or (tier not in _NO_TIERS and (tier in tiers or _ANY_TIER in tiers))
+def _highest(entry: Mapping[str, Any], name: str, tiers: Collection[str]) -> float:
+    """The highest of the prices of one kind of token, of those that these tiers may be billed."""
+    found = 0.0
+    for key, price in entry.items():
+        if not isinstance(price, int | float) or not key.startswith(name):
+            continue
+        ending = _ENDING.fullmatch(key, len(name))
+        tier = ending[1] if ending else None
+        is_usual_or_asked = tier is None or tier in tiers or _ANY_TIER in tiers
+        if ending and is_usual_or_asked and tier not in _NO_TIERS:
+            found = max(found, float(price))
+    return found
 
 
 def _most_times(spec: BackendSpec, entry: Mapping[str, Any]) -> float:
@@ -342,8 +233,6 @@ def _most_times(spec: BackendSpec, entry: Mapping[str, Any]) -> float:
         float(one) for one in times.values() if isinstance(one, int | float) and one > 1
     )
 
-
-# Searches
 
 # What the price list says of some models that search, and of no other. A fee for searches
 # (search_context_cost_per_query) is no such sign: it is listed for every model that can be asked
@@ -370,7 +259,7 @@ def always_searches(spec: BackendSpec, entry: Mapping[str, Any]) -> bool:
     return not is_free and _SEARCH_NAME.search(spec.model) is not None
 
 
-def is_told_to_search(spec: BackendSpec) -> bool:
+def _is_told_to_search(spec: BackendSpec) -> bool:
     """Whether a parameter has a model search: web_search_options, search_parameters, plugins."""
     return any(
         value and (name == "plugins" or "search" in name.lower())
@@ -378,47 +267,84 @@ def is_told_to_search(spec: BackendSpec) -> bool:
     )
 
 
-def tells_of_searches(answer: Any, provider: str) -> bool:
+# What an answer says of its cost
+
+_TRAFFIC = {"ON_DEMAND": "default", "ON_DEMAND_PRIORITY": "priority"}
+# Fields of an answer's `usage` and of its details that tell of something which is priced apart:
+# the first where they are there at all, the others where they are neither 0 nor empty.
+_COSTS_APART = ("cost", "citation_tokens", "num_search_queries", "server_side_tool_usage_details")
+_USED_APART = ("server_tool_use", "speed", "inference_geo")
+_TOKENS_APART = (
+    "audio_tokens",
+    "image_tokens",
+    "video_tokens",
+    "web_search_requests",
+    "google_maps_grounding_requests",
+)
+
+
+def is_usual(answer: Any) -> bool:
+    """Whether nothing in the answer is priced apart: sounds, pictures, tiers, tools, searches."""
+    told = _fields(answer)
+    usage = _fields(told.get("usage"))
+    return not (
+        any(usage.get(name) is not None for name in _COSTS_APART)
+        or any(map(usage.get, _USED_APART))
+        or any(map(_fields(usage.get("prompt_tokens_details")).get, _TOKENS_APART))
+        or any(map(_fields(usage.get("completion_tokens_details")).get, _TOKENS_APART))
+        or told.get("citations")
+        or told.get("search_results")
+        or _has_notes(answer)
+        or _served_as(answer) is not None
+    )
+
+
+def _served_as(answer: Any) -> str | None:
+    """The tier of service that an answer says it was billed at; None where that is the usual."""
+    told = _fields(answer)
+    hidden = getattr(answer, "_hidden_params", None)
+    # Where litellm puts what Google calls traffic.
+    own = hidden.get("provider_specific_fields") if isinstance(hidden, dict) else None
+    traffic = own.get("traffic_type") if isinstance(own, dict) else None
+    for named in (
+        told.get("service_tier"),
+        _fields(told.get("usage")).get("service_tier"),
+        traffic and _TRAFFIC.get(str(traffic).upper(), "flex"),
+    ):
+        if named is not None and str(named).lower() not in _USUAL_SERVICE:
+            return str(named).lower()
+    return None
+
+
+def _tells_of_searches(answer: Any, provider: str) -> bool:
     """Whether the answer says how often was searched, or what all of it cost.
 
     Args:
         answer: litellm's object.
         provider: litellm's name; the sources that Perplexity cites do not tell its fee.
     """
-    usage = getattr(answer, "usage", None)
-    if _prompt_detail(usage, "web_search_requests") is not None or any(
-        getattr(usage, name, None) is not None
+    usage = _fields(_fields(answer).get("usage"))
+    if _fields(usage.get("prompt_tokens_details")).get("web_search_requests") is not None or any(
+        usage.get(name) is not None
         for name in ("cost", "server_tool_use", "server_side_tool_usage_details")
     ):
         return True
     return provider not in _SEARCH_PROVIDERS and _has_notes(answer)
 
 
-def _is_charged_apart(answer: Any) -> bool:
-    """Whether the answer tells of anything that searches, or of a cost worked out elsewhere."""
-    usage = getattr(answer, "usage", None)
-    named = ("cost", "citation_tokens", "num_search_queries", "server_side_tool_usage_details")
-    return (
-        any(getattr(usage, name, None) is not None for name in named)
-        or any(
-            _prompt_detail(usage, name)
-            for name in ("web_search_requests", "google_maps_grounding_requests")
-        )
-        or bool(getattr(answer, "citations", None) or getattr(answer, "search_results", None))
-        or _has_notes(answer)
-    )
-
-
 def _has_notes(answer: Any) -> bool:
     """Whether a text has annotations: they name what was searched and read for it."""
     return any(
-        getattr(getattr(choice, "message", None), "annotations", None)
-        for choice in getattr(answer, "choices", None) or ()
+        _fields(_fields(choice).get("message")).get("annotations")
+        for choice in _fields(answer).get("choices") or ()
     )
 
 
-def _prompt_detail(usage: Any, name: str) -> Any:
-    return getattr(getattr(usage, "prompt_tokens_details", None), name, None)
+def _fields(thing: Any) -> Mapping[str, Any]:
+    """What one of litellm's objects holds. To ask one for a field that it lacks takes its time."""
+    held: Mapping[str, Any] = getattr(thing, "__dict__", {})
+    further = getattr(thing, "__pydantic_extra__", None)
+    return {**held, **further} if further else held
 
 
 # litellm's own way
@@ -431,7 +357,6 @@ _TRIED = (
     (4_099, 23, 0, 2_048),
     (8_192, 31, 4_096, 1_031),
 )
-_OTHER_TOKENS = ("audio_tokens", "image_tokens", "video_tokens")
 
 
 def checked_prices(model: str, entry: Mapping[str, Any]) -> TokenPrices | None:
@@ -450,21 +375,28 @@ def checked_prices(model: str, entry: Mapping[str, Any]) -> TokenPrices | None:
     return prices if all(_agrees(model, prices, tokens) for tokens in _TRIED) else None
 
 
-def is_usual(answer: Any) -> bool:
-    """Whether nothing in the answer is priced apart: sounds, pictures, tiers, tools, searches."""
-    usage = getattr(answer, "usage", None)
-    if served_as(answer) is not None:
+def _agrees(model: str, prices: TokenPrices, tokens: tuple[int, int, int, int]) -> bool:
+    sent, said, read, written = tokens
+    litellm = litellm_module()
+    answer = litellm.ModelResponse(model=model.partition("/")[2])
+    answer.usage = litellm.Usage(
+        prompt_tokens=sent,
+        completion_tokens=said,
+        total_tokens=sent + said,
+        prompt_tokens_details={"cached_tokens": read},
+        completion_tokens_details={"reasoning_tokens": said // 2},
+        cache_creation_input_tokens=written,
+        cache_read_input_tokens=read,
+    )
+    try:
+        theirs = float(litellm.completion_cost(completion_response=answer, model=model))
+    except Exception:
         return False
-    if any(getattr(usage, name, None) for name in ("server_tool_use", "speed", "inference_geo")):
-        return False
-    for part in ("prompt_tokens_details", "completion_tokens_details"):
-        details = getattr(usage, part, None)
-        if details is not None and any(getattr(details, name, None) for name in _OTHER_TOKENS):
-            return False
-    return not _is_charged_apart(answer)
+    ours = prices.cost(Usage(sent, said, read, written))
+    return ours is not None and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-15)
 
 
-def litellms_cost(spec: BackendSpec, answer: Any) -> float | None:
+def _litellms_cost(spec: BackendSpec, answer: Any) -> float | None:
     """What litellm works out for an answer, in US dollars; None where it cannot.
 
     Raises:
@@ -489,24 +421,3 @@ def litellms_cost(spec: BackendSpec, answer: Any) -> float | None:
     except Exception:
         return None  # unknown, never 0
     return cost if math.isfinite(cost) and cost >= 0 else None
-
-
-def _agrees(model: str, prices: TokenPrices, tokens: tuple[int, int, int, int]) -> bool:
-    sent, said, read, written = tokens
-    litellm = litellm_module()
-    answer = litellm.ModelResponse(model=model.partition("/")[2])
-    answer.usage = litellm.Usage(
-        prompt_tokens=sent,
-        completion_tokens=said,
-        total_tokens=sent + said,
-        prompt_tokens_details={"cached_tokens": read},
-        completion_tokens_details={"reasoning_tokens": said // 2},
-        cache_creation_input_tokens=written,
-        cache_read_input_tokens=read,
-    )
-    try:
-        theirs = float(litellm.completion_cost(completion_response=answer, model=model))
-    except Exception:
-        return False
-    ours = prices.cost(Usage(sent, said, read, written))
-    return ours is not None and math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-15)

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import FAULT_HINTS, FaultClass, ProviderError
 from ...records.types import Reply, Usage
-from .pricing import TokenPrices, input_parts
+from .prices import TokenPrices, input_parts
 
 MOST_TOKENS = 100_000_000
 """More than any model reads or writes in one call: who says so is wrong."""

@@ -22,7 +22,7 @@ _HOME = {
     "Panel": ".panel",
     "PanelSpec": ".graphs.panel_spec",
     "Persona": ".personas",
-    "Prices": ".judges.models.backend",
+    "Prices": ".judges.models.prices",
     "Progress": ".experiment.job",
     "PromptRun": ".prompting",
     "ProviderError": ".errors",

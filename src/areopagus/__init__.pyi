@@ -21,7 +21,7 @@ from .experiment.respond import respond as respond
 from .experiment.session import Session as Session
 from .graphs.panel_spec import PanelSpec as PanelSpec
 from .judges.models.backend import BackendSpec as BackendSpec
-from .judges.models.backend import Prices as Prices
+from .judges.models.prices import Prices as Prices
 from .panel import Panel as Panel
 from .panel import ascore_prompts as ascore_prompts
 from .panel import score_prompts as score_prompts

@@ -434,8 +434,6 @@ class Panel:
         return f"Panel({len(self.personas)} personas on {models}; rubric {self.rubric.id})"
 
     async def _close(self) -> None:
-        for backend in self.backends:
-            await backend.close()
         if self._ledger is not None and self._ledger is not self._given_ledger:
             self._ledger.close()
         self._ledger = None

@@ -115,11 +115,6 @@ class ConstructionJob(Job[ConstructionRun]):
         """Who writes and who checks."""
         return self.construction.backends
 
-    @property
-    def owned_backends(self) -> tuple[Backend, ...]:
-        """The same."""
-        return self.backends
-
     async def dry_run(self) -> Estimate:
         """Calls and cost if nothing is stored: what is asked next depends on the replies."""
         stages: dict[str, StageEstimate] = {}

@@ -652,11 +652,6 @@ class AuditJob(Job[AuditRun]):
         return (*self.targets, *self.judges)
 
     @property
-    def owned_backends(self) -> tuple[Backend, ...]:
-        """The same."""
-        return self.backends
-
-    @property
     def target_names(self) -> tuple[str, ...]:
         """The models under test, or the respondents of supplied answers."""
         if self.supplied is not None:

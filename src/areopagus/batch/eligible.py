@@ -15,7 +15,7 @@ from ..judges.judge import Judge
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.pricing import TokenPrices
+from ..judges.models.prices import TokenPrices
 from ..judges.models.request import Request, ResponseFormat
 from ..judges.structured import ask, known_format
 from ..records.types import Sample

@@ -21,7 +21,7 @@ from urllib.parse import quote
 from ..errors import ProviderError
 from ..judges.models.connections import Answer
 from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.pricing import TokenPrices
+from ..judges.models.prices import TokenPrices
 from ..judges.models.request import Request
 from ..records.types import Usage
 

@@ -87,7 +87,7 @@ def _setting_faults(backends: tuple[Backend, ...]) -> tuple[list[InputFault], st
 
 def price_fault(backend: Backend) -> InputFault:
     """That a cost cap needs a price."""
-    if getattr(backend, "has_fees", False):
+    if backend.has_fees:
         return InputFault(
             backend.spec.name,
             "has no known worst price: it charges for searches on top of its tokens, so a cost cap "

@@ -251,15 +251,8 @@ class Job(ABC, Generic[Result]):
             return "interrupted"
         return "budget" if self.over_budget else "complete"
 
-    @property
-    def owned_backends(self) -> tuple[Backend, ...]:
-        """The backends that are closed with the job."""
-        return ()
-
     async def close(self) -> None:
         """Closes what the job has opened."""
-        for backend in {id(backend): backend for backend in self.owned_backends}.values():
-            await backend.close()
         if self._ledger is not None and self._ledger is not self._given_ledger:
             self._ledger.close()
         self._ledger = None

@@ -252,11 +252,6 @@ class RespondJob(Job[RespondResult]):
         return self._targets
 
     @property
-    def owned_backends(self) -> tuple[Backend, ...]:
-        """The targets."""
-        return self._targets
-
-    @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before anything is spent."""
         return self.summary.notices

@@ -368,11 +368,6 @@ class PromptJob(Job[PromptRun]):
         extra: tuple[Backend, ...] = () if self.embedding is None else (self.embedding,)
         return (*self.models.generators, *self.models.asked_judges, *extra)
 
-    @property
-    def owned_backends(self) -> tuple[Backend, ...]:
-        """The same."""
-        return self.backends
-
     async def dry_run(self) -> Estimate:
         """Calls and cost of every stage and backend."""
         return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))

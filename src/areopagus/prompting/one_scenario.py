@@ -11,7 +11,7 @@ from ..judges.factory import is_made_of_settings
 from ..judges.models.client import Client
 from .concepts import load_technology_terms
 from .job import material_of
-from .material import Models, models_from
+from .material import models_from
 from .plan import PromptPlan
 from .scenarios import Scenario
 
@@ -36,7 +36,7 @@ async def construct_one(
     """
     chosen = plan or PromptPlan()
     named = [
-        # A backend of our own is made anew from its settings: what is opened here is closed here.
+        # A backend of our own is made anew from its settings, with the generator's limits.
         backend.spec if is_made_of_settings(backend) else backend
         for backend in panel.backends
         if not backend.spec.is_offline
@@ -45,24 +45,15 @@ async def construct_one(
 
     async def work() -> Constructed:
         await require_access((*models.generators, *models.asked_judges), lambda _: False)
-        try:
-            return await construct(
-                Construction(
-                    material_of(scenario, chosen.per_scenario), models.generators,
-                    models.asked_judges, Client(panel.ledger), chosen.design,
-                    load_technology_terms().pattern(),
-                )
-            )  # fmt: skip
-        finally:
-            await _close(models, panel)
+        return await construct(
+            Construction(
+                material_of(scenario, chosen.per_scenario), models.generators,
+                models.asked_judges, Client(panel.ledger), chosen.design,
+                load_technology_terms().pattern(),
+            )
+        )  # fmt: skip
 
     return _plain(await run_async(work()))
-
-
-async def _close(models: Models, panel: PanelSpec) -> None:
-    mine = {id(backend): backend for backend in models.backends if backend not in panel.backends}
-    for backend in mine.values():
-        await backend.close()
 
 
 def _plain(outcome: Constructed) -> dict[str, Any]:

@@ -439,13 +439,6 @@ class StressJob(Job[StressRun]):
         """The store of calls: the panel's."""
         return self.panel.ledger
 
-    @property
-    def owned_backends(self) -> tuple[Backend, ...]:
-        """The models under test and the rewriters; the panel is the caller's."""
-        design = self.design
-        mine = (*design.targets, *design.rewriters, *design.reviewers)
-        return tuple(backend for backend in mine if backend not in self.panel.backends)
-
     async def dry_run(self) -> Estimate:
         """Calls and cost of every stage and backend."""
         return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))

@@ -84,16 +84,11 @@ async def reframe_one(panel: PanelSpec, prompt_id: str, prompt_text: str) -> Ref
         await require_access((*rewriters, *reviewers), lambda _: False)
         assigned = assignments(prompts, rewriters, reviewers, seed=0)
         client = Client(panel.ledger)
-        try:
-            each = reframe_each(prompts, assigned, load_framings(), client, at_once=1)
-            async with aclosing(each) as outcomes:
-                async for _, outcome in outcomes:
-                    return outcome
-            raise AssertionError("one prompt has one outcome")
-        finally:
-            for backend in (*rewriters, *reviewers):
-                if backend not in panel.backends:
-                    await backend.close()
+        each = reframe_each(prompts, assigned, load_framings(), client, at_once=1)
+        async with aclosing(each) as outcomes:
+            async for _, outcome in outcomes:
+                return outcome
+        raise AssertionError("one prompt has one outcome")
 
     return await run_async(work())
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ..errors import InputFault, ProviderError
-from ..judges.models.backend import BackendSpec
+from ..errors import ProviderError
+from ..judges.models.backend import Backend, BackendSpec
 from ..judges.models.request import Request
 from ..records.types import Reply, Usage
 from .exchange import Fault, ScriptedJudge, ServedReply, ServedRequest
@@ -272,7 +272,7 @@ ScriptedAnswer = str | Mapping[str, Any] | Reply | ProviderError
 """Reply text, an object to be written as JSON, a whole reply, or a fault to be raised."""
 
 
-class ScriptedBackend:
+class ScriptedBackend(Backend):
     """Hand it to `Panel(models=[…])`: it takes the road of every backend, ledger and limits too.
 
     Attributes:
@@ -320,13 +320,6 @@ class ScriptedBackend:
             created_at=time.time(),
         )
 
-    def prepare(self) -> None:
-        """Nothing to check."""
-
-    def access_faults(self) -> list[InputFault]:
-        """None."""
-        return []
-
     def worst_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """The cost of a call, whatever its size."""
         return self._cost_usd
@@ -334,17 +327,6 @@ class ScriptedBackend:
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """The cost of a call, whatever its size."""
         return self._cost_usd
-
-    def likely_tokens(self, text: str) -> int:
-        """One for four characters."""
-        return -(-len(text) // 4)
-
-    def effective_parameters(self) -> dict[str, Any]:
-        """The parameters as set."""
-        return self.spec.parameters()
-
-    async def close(self) -> None:
-        """Nothing to close."""
 
     def _next(self, request: Request) -> ScriptedAnswer:
         answer = self._answer

@@ -9,7 +9,8 @@ import pytest
 from pydantic import ValidationError
 
 from areopagus.errors import InputError
-from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec, Prices
+from areopagus.judges.models.backend import OFFLINE_MODEL, BackendSpec
+from areopagus.judges.models.prices import Prices
 from areopagus.judges.models.request import RESPONSE_FORMATS
 from areopagus.settings import read_settings
 

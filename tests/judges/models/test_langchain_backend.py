@@ -18,9 +18,10 @@ from pydantic import Field, SecretStr
 
 from areopagus.errors import ProviderError
 from areopagus.judges.judge import Judge
-from areopagus.judges.models.backend import Backend, Prices
+from areopagus.judges.models.backend import Backend
 from areopagus.judges.models.client import Client
 from areopagus.judges.models.langchain_backend import ChatModelBackend, is_chat_model
+from areopagus.judges.models.prices import Prices
 from areopagus.judges.models.request import Request
 from areopagus.judges.prompt import JudgePrompt
 from areopagus.personas import load_persona

@@ -13,9 +13,10 @@ from aiohttp.web_protocol import RequestHandler
 
 from areopagus.errors import InputError, ProviderError
 from areopagus.judges.factory import backend_of
-from areopagus.judges.models.backend import BackendSpec, Prices
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend, with_endpoint
 from areopagus.judges.models.litellm_setup import litellm_module
+from areopagus.judges.models.prices import Prices
 from areopagus.judges.models.request import JsonSchema, Request
 from areopagus.testing import Fault, ProviderServer, ServedReply, constant
 

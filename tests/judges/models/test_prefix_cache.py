@@ -10,7 +10,7 @@ import pytest
 
 from areopagus import Panel
 from areopagus.async_runner import run_sync
-from areopagus.judges.models.backend import BackendSpec, Prices
+from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.prefix_cache import (
@@ -19,6 +19,7 @@ from areopagus.judges.models.prefix_cache import (
     takes_marks,
     with_marks,
 )
+from areopagus.judges.models.prices import Prices
 from areopagus.judges.models.request import Request
 from areopagus.testing import (
     ProviderServer,

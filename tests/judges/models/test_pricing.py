@@ -19,10 +19,10 @@ from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.judges.models.litellm_setup import litellm_module
 from areopagus.judges.models.price_list import litellms_entry
+from areopagus.judges.models.prices import TokenPrices
 from areopagus.judges.models.pricing import (
     MOST_TOKENS,
     ModelPricing,
-    TokenPrices,
     always_searches,
     checked_prices,
     is_usual,

@@ -14,7 +14,7 @@ import pytest
 from areopagus import Panel, respond
 from areopagus.cli.results import cost_lines
 from areopagus.errors import FAULT_CLASSES, FAULT_HINTS, ProviderError
-from areopagus.judges.models.pricing import TokenPrices
+from areopagus.judges.models.prices import TokenPrices
 from areopagus.judges.models.usage import (
     MOST_TOKENS,
     CallCounts,
