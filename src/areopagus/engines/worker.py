@@ -205,9 +205,7 @@ class Worker:
             ]
 
     async def close(self) -> None:
-        """Closes connections and the ledger."""
-        for backend in self.panel.backends:
-            await backend.close()
+        """Closes the ledger."""
         self.panel.ledger.close()
 
 
