@@ -97,6 +97,8 @@ class Client:
         unclaimed: what batches have brought and nobody has asked for yet. Whoever asks for it
             first takes this run's own answer, and nothing that was paid before. A run on several
             nodes hands it on to them.
+        unanswered: what to raise, instead of sending, for a request of a backend that the ledger
+            does not answer, by its key; None = it is sent.
     """
 
     def __init__(
@@ -115,6 +117,7 @@ class Client:
         self.format_probes: dict[str, asyncio.Lock | None] = {}
         self.changed = on_change or (lambda: None)
         self.unclaimed: set[int] = set()
+        self.unanswered: Callable[[Backend, str], Exception] | None = None
         self._limiters: dict[str, Limiter] = {}
         self._throttled: dict[str, tuple[float, float]] = {}
         self._closed_at: dict[str, float] = {}
@@ -216,6 +219,8 @@ class Client:
                 stored = await self.ledger.find(key)
                 if stored is not None:
                     return self._found(key, stored)
+                if self.unanswered is not None:
+                    raise self.unanswered(backend, key)
                 tokens = request.size_bytes() / 4 + _USUAL_OUTPUT_TOKENS
                 limiter = self.limiter(backend)
                 call = _Call(backend, request, key, reservation, limiter, tokens, is_claim)

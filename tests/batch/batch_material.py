@@ -11,7 +11,6 @@ from batch_server import BatchServer
 
 from areopagus import Panel, Run
 from areopagus.batch import BatchSettings
-from areopagus.batch.store import BatchRecord, now
 from areopagus.experiment.job import run_job
 from areopagus.records.tables import read_judgments
 
@@ -82,17 +81,14 @@ def votes(run: Run) -> list[tuple[Any, ...]]:
     return [tuple(str(vote.get(name)) for name in names) for vote in read_judgments(run.path)]
 
 
-def batch_record(**values: Any) -> BatchRecord:
+def batch_values(**values: Any) -> dict[str, Any]:
+    """What a store is told of a batch."""
     given: dict[str, Any] = {
-        "number": 1,
         "backend": "openai/gpt-4o-mini",
         "provider": "openai",
         "structured": "prompt",
         "status": "uploading",
-        "requests": 0,
         "first_row": 0,
         "last_row": 0,
-        "ids_sha256": "",
-        "created": now(),
     }
-    return BatchRecord(**{**given, **values})
+    return {**given, **values}

@@ -10,7 +10,6 @@ import pytest
 from batch_server import Batch, BatchServer
 
 from areopagus.async_runner import run_sync
-from areopagus.batch import batch_prices
 from areopagus.batch.providers import provider_of
 from areopagus.errors import ProviderError
 from areopagus.judges.models.backend import BackendSpec
@@ -97,28 +96,28 @@ def test_answers_are_read_as_online_and_errors_are_the_same_faults() -> None:
 
 def test_batch_prices_come_from_the_user_then_from_the_list_and_are_unknown_else() -> None:
     usage = Usage(input_tokens=1_000_000 // 20, output_tokens=1000, cached_input_tokens=10_000)
-    listed = batch_prices(backend(), discount=None)
+    listed = backend().pricing.in_batches(None)
     assert listed is not None
     # gpt-4o-mini in a batch: 0.075 dollars a million in, 0.30 out; cached input has no price of
     # its own there: 50,000 × 0.075e-6 + 1,000 × 0.3e-6 = 0.00405.
     assert listed.cost(usage) == pytest.approx(0.00405)
     assert listed.cost(Usage(None, 5)) is None
-    halved = batch_prices(backend(), discount=0.5)
+    halved = backend().pricing.in_batches(0.5)
     assert halved is not None
     # Online 0.15, 0.60 and 0.075 for what was cached, each by half:
     # 40,000 × 0.075e-6 + 10,000 × 0.0375e-6 + 1,000 × 0.3e-6 = 0.003675.
     assert halved.cost(usage) == pytest.approx(0.003675)
     unlisted = backend("openai/of-my-own")
-    assert batch_prices(unlisted, discount=None) is None
-    assert batch_prices(unlisted, discount=0.5) is None
+    assert unlisted.pricing.in_batches(None) is None
+    assert unlisted.pricing.in_batches(0.5) is None
     searching = backend("openai/gpt-4o-search-preview")  # fees on top, whatever tokens cost
-    assert batch_prices(searching, discount=0.5) is None
+    assert searching.pricing.in_batches(0.5) is None
     free = backend("openai/of-my-own", prices={"input": 0, "output": 0})
-    costs_nothing = batch_prices(free, discount=None)
+    costs_nothing = free.pricing.in_batches(None)
     assert costs_nothing is not None
     assert costs_nothing.cost(usage) == 0.0
     priced = backend("openai/of-my-own", prices={"input": 2.0, "output": 8.0})
-    assert batch_prices(priced, discount=None) is None
+    assert priced.pricing.in_batches(None) is None
 
 
 def test_a_batch_is_looked_for_on_every_page_that_may_hold_it() -> None:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from batch_material import batch_record
+from batch_material import batch_values
 
 from areopagus import InputError
 from areopagus.batch import BatchProgress, batch_sentence, open_batches
@@ -17,8 +17,8 @@ from areopagus.batch.store import BatchFile, BatchStore
 
 def test_the_store_is_there_again_after_a_kill_and_texts_are_swept(tmp_path: Path) -> None:
     store = BatchStore.open(tmp_path)
-    first = store.add(batch_record(), ["a" * 32, "b" * 32])
-    second = store.add(batch_record(), ["c" * 32])
+    first = store.add(["a" * 32, "b" * 32], **batch_values())
+    second = store.add(["c" * 32], **batch_values())
     assert (first.number, second.number, first.requests) == (1, 2, 2)
     store.change(first, status="open", batch_id="batch_1")
     left = store.input_path(0)
@@ -34,7 +34,7 @@ def test_the_store_is_there_again_after_a_kill_and_texts_are_swept(tmp_path: Pat
 
 def test_ids_that_were_changed_are_refused(tmp_path: Path) -> None:
     store = BatchStore.open(tmp_path)
-    entered = store.add(batch_record(), ["a" * 32])
+    entered = store.add(["a" * 32], **batch_values())
     (tmp_path / "batch-0001.ids").write_text("b" * 32)
     with pytest.raises(InputError, match="not what was written"):
         store.ids(entered)

@@ -5,32 +5,26 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from batch_material import batch_record
+from batch_material import batch_values
 
 from areopagus.batch.store import BatchStore
 from areopagus.batch.submit import Submitter
 from areopagus.errors import ProviderError
-from areopagus.judges.models.backend import BackendSpec
 from areopagus.judges.models.client import Client
-from areopagus.judges.models.litellm_backend import LitellmBackend
 from areopagus.records.ledger import Ledger
 
-SPEC = BackendSpec(model="openai/gpt-4o-mini", api_base="http://127.0.0.1:9/v1")
 Found = tuple[bool, str | None] | ProviderError
 
 
 class _Provider:
+    """What of a `BatchProvider` settling needs."""
+
     def __init__(self, found: Found, *, before: Found = (True, None), only_after: int = 0) -> None:
         self.found, self.before, self.only_after = found, before, only_after
         self.looks = 0
-
-    @property
-    def member(self) -> Any:
-        return SimpleNamespace(backend=LitellmBackend(SPEC), provider=self)
 
     async def find(self, file_id: str | None, *, since: datetime) -> tuple[bool, str | None]:
         assert abs(datetime.now(UTC) - since) < timedelta(minutes=1)
@@ -58,9 +52,9 @@ def test_a_submission_that_was_cut_off_is_settled(
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         client = Client(ledger)
         store = BatchStore.open(tmp_path)
-        entered = store.add(batch_record(status=status, worst_usd=0.5), ["a" * 32, "b" * 32])
+        entered = store.add(["a" * 32, "b" * 32], **batch_values(status=status, worst_usd=0.5))
         submitter = Submitter(store, client, said.append)
-        asyncio.run(submitter.settle(entered, _Provider(found).member))
+        asyncio.run(submitter.settle(entered, _Provider(found)))
         assert store.records[0].status == then
         assert client.counts.repeated == repeated
         # Nobody knows whether it was paid, so it counts under the cap.
@@ -77,8 +71,8 @@ def test_a_submission_that_is_not_listed_yet_is_looked_for_again(
     provider = _Provider((True, "batch_7"), before=before, only_after=3)
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         store = BatchStore.open(tmp_path)
-        entered = store.add(batch_record(status="creating"), ["a" * 32, "b" * 32])
-        asyncio.run(Submitter(store, Client(ledger), print).settle(entered, provider.member))
+        entered = store.add(["a" * 32, "b" * 32], **batch_values(status="creating"))
+        asyncio.run(Submitter(store, Client(ledger), print).settle(entered, provider))
     assert (store.records[0].status, store.records[0].batch_id) == ("open", "batch_7")
     assert provider.looks == 4
 
@@ -91,9 +85,9 @@ def test_a_submission_that_cannot_be_looked_for_stays_for_the_next_run(
     with Ledger.open(tmp_path / "ledger.sqlite") as ledger:
         client = Client(ledger)
         store = BatchStore.open(tmp_path)
-        entered = store.add(batch_record(status="creating", worst_usd=0.5), ["a" * 32, "b" * 32])
+        entered = store.add(["a" * 32, "b" * 32], **batch_values(status="creating", worst_usd=0.5))
         with pytest.raises(ProviderError, match="not now"):
-            asyncio.run(Submitter(store, client, print).settle(entered, provider.member))
+            asyncio.run(Submitter(store, client, print).settle(entered, provider))
         assert (client.counts.repeated, client.budget.possibly_spent) == (0, 0.0)
     assert BatchStore.open(tmp_path).records[0].status == "creating"
     assert provider.looks == (5 if fault == "connection" else 1)

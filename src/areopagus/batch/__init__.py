@@ -1,7 +1,7 @@
 """Batch endpoints: a stage before the ordinary run that asks at the providers' lower price."""
 
 from .engine import BatchEngine
-from .providers import batch_costs, batch_prices
+from .providers import batch_costs
 from .settings import BatchProgress, BatchSettings, batch_sentence
 from .store import BatchRecord, open_batches
 
@@ -11,7 +11,6 @@ __all__ = [
     "BatchRecord",
     "BatchSettings",
     "batch_costs",
-    "batch_prices",
     "batch_sentence",
     "open_batches",
 ]

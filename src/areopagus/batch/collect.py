@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
 from ..judges.models.budget import BudgetReservation, worst_usd
 from ..judges.models.client import Client
-from ..records.types import Sample
-from .eligible import Member, Planned, planned_judgments
-from .providers import BatchResults, LineResult
+from ..judges.models.connections import Answer
+from .eligible import Planned, Rows, planned_judgments
+from .providers import BatchProvider, BatchResults
 from .store import BatchRecord
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Collector:
         self,
         panel: PanelSpec,
         client: Client,
-        rows: Callable[[], Iterable[Sample]],
+        rows: Rows,
         errors: dict[str, ProviderError],
     ) -> None:
         """Takes what there is to work with.
@@ -68,7 +68,7 @@ class Collector:
     async def collect(
         self,
         record: BatchRecord,
-        member: Member,
+        provider: BatchProvider,
         ids: Sequence[str],
         results: BatchResults,
         reservation: BudgetReservation,
@@ -78,9 +78,9 @@ class Collector:
 
         Args:
             record: the batch.
-            member: whose it is.
+            provider: whose it is.
             ids: of its requests.
-            results: what the provider gives; the first line about a request counts.
+            results: what the provider gives; emptied by and by.
             reservation: pays.
             on_step: called with what has been collected so far.
 
@@ -88,21 +88,17 @@ class Collector:
             StoreError: the ledger cannot be written.
         """
         wanted = set(ids)
-        by_id: dict[str, LineResult] = {}
-        for result in results.lines:
-            if result.custom_id in wanted:
-                by_id.setdefault(result.custom_id, result)
         found = Collected()
         waiting: list[Planned] = []
 
         async def take_waiting() -> None:
             taken: list[Awaitable[str | None]] = []
             for item in waiting:
-                result = by_id.pop(item.custom_id, None)
+                result = results.lines.pop(item.custom_id, None)
                 if result is None and not results.is_whole:
                     # It may have been answered, where nobody could fetch or read the answer.
-                    reservation.write_off(worst_usd(member.backend, item.request))
-                taken.append(self._take(record, member, item, result, reservation))
+                    reservation.write_off(worst_usd(provider.backend, item.request))
+                taken.append(self._take(record, provider, item, result, reservation))
             waiting.clear()
             for fault in await asyncio.gather(*taken):
                 if fault is None:
@@ -136,30 +132,29 @@ class Collector:
     async def _take(
         self,
         record: BatchRecord,
-        member: Member,
+        provider: BatchProvider,
         item: Planned,
-        result: LineResult | None,
+        result: Answer | str | None,
         reservation: BudgetReservation,
     ) -> str | None:
         """Stores one answer; the name of the fault where there is none."""
         counts = self._client.counts
-        request, backend, prices = item.request, member.backend, member.prices
+        request, backend, prices = item.request, provider.backend, provider.prices
         name = backend.spec.name
-        if result is None or result.received is None:
-            problem = None if result is None else result.problem
-            self._errors[item.key] = _no_answer(problem)
+        if not isinstance(result, Answer):
+            self._errors[item.key] = _no_answer(result)
             counts.failed += 1
-            return problem or "missing"
+            return result or "missing"
         ledger = self._client.ledger
         try:
             reply = backend.translate_reply(
-                request, result.received, lambda usage: prices.cost(usage) if prices else None
+                request, result, lambda usage: prices.cost(usage) if prices else None
             )
         except ProviderError as error:
             counts.failed += 1
             self._errors[item.key] = error
             # A request that was refused costs nothing; an answer that nobody can read was paid.
-            is_billed = error.may_be_billed and result.received.status_code == _ANSWERED
+            is_billed = error.may_be_billed and result.status_code == _ANSWERED
             if is_billed:
                 reservation.write_off(worst_usd(backend, request))
             pending_call = await ledger.begin(item.key, backend=name)

@@ -15,16 +15,17 @@ from ..judges.judge import Judge
 from ..judges.models.budget import BudgetSpentError
 from ..judges.models.client import Client
 from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.prices import TokenPrices
 from ..judges.models.request import Request, ResponseFormat
 from ..judges.structured import ask, known_format
 from ..records.types import Sample
-from .providers import BatchProvider, batch_prices, provider_kind, provider_of
+from .providers import BatchProvider, provider_of, takes_batches
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
 
 
+Rows = Callable[[], Iterable[Sample]]
+"""Reads the responses again from the first."""
 _ID_DIGITS = 32
 
 
@@ -34,11 +35,13 @@ class Planned:
 
     Attributes:
         row: place of its response in the source, from 0.
+        sample: the response.
         judge: who judges.
         request: what is asked.
     """
 
     row: int
+    sample: Sample
     judge: Judge
     request: Request
 
@@ -112,36 +115,19 @@ def judgments_on(
                 sample, secret=panel.ledger.secret, repeat=repeat, shares=shares
             )
             request = question.request(judge.backend, response_formats[model])
-            found.append(Planned(number, judge, request))
+            found.append(Planned(number, sample, judge, request))
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """A backend that takes batches.
-
-    Attributes:
-        backend: who.
-        response_format: the form in which structured output is asked for.
-        provider: its batch endpoint.
-        prices: what calls cost there; None = unknown.
-    """
-
-    backend: LitellmBackend
-    response_format: ResponseFormat
-    provider: BatchProvider
-    prices: TokenPrices | None
 
 
 async def eligible_backends(
     panel: PanelSpec,
-    rows: Callable[[], Iterable[Sample]],
+    rows: Rows,
     client: Client,
     known: Mapping[str, ResponseFormat],
     *,
     discount: float | None,
     on_notice: Callable[[str], None],
-) -> tuple[dict[str, Member], dict[str, ProviderError]]:
+) -> tuple[dict[str, BatchProvider], dict[str, ProviderError]]:
     """Who takes part, and why others do not whose provider has batches; both by backend name.
 
     The form of replies is learned where it is not known yet.
@@ -157,86 +143,60 @@ async def eligible_backends(
     Raises:
         StoppedError: the run is stopping.
     """
-    members: dict[str, Member] = {}
+    providers: dict[str, BatchProvider] = {}
     refused: dict[str, ProviderError] = {}
     for backend in panel.backends:
         name = backend.spec.name
-        if provider_kind(backend) is None or not isinstance(backend, LitellmBackend):
+        if not takes_batches(backend):
             on_notice(f"{name}: has no batch endpoint that is known here; it is asked online.")
             continue
         try:
             response_format = await known_format(client, backend) or known.get(name)
-            if response_format is None:
-                response_format = await _learned_response_format(panel, rows, client, backend)
-                if response_format is not None:
-                    on_notice(f"{name}: one call went online, to learn the form of its replies.")
             # What is under way is looked at even where nothing further would be asked.
-            example = response_format and _example(
-                panel, rows, name, response_format, whole=name in known
+            planned = planned_judgments(
+                panel, rows(), {name: response_format or "json_schema"}, whole=name in known
             )
-            if response_format is None or example is None:
+            example = next((judgments[0] for judgments in planned), None)
+            if example is None:
                 continue  # there is nothing to ask it
-            provider = provider_of(backend, example.request)
+            request = example.request
+            if response_format is None:
+                request = await _answered(panel, client, backend, example)
+                on_notice(f"{name}: one call went online, to learn the form of its replies.")
+            provider = provider_of(backend, request, discount=discount)
             # Tried once here, so that a model that is asked elsewhere is known of at once.
-            provider.line(example.custom_id, backend.translate_request(example.request).body)
-        except (ProviderError, BudgetSpentError) as error:
-            refused[name] = (
-                error if isinstance(error, ProviderError) else ProviderError("quota", str(error))
-            )
+            provider.line(example.custom_id, backend.translate_request(request).body)
+        except ProviderError as error:
+            refused[name] = error
             continue
-        prices = batch_prices(backend, discount=discount)
-        if prices is None:
+        except BudgetSpentError as error:
+            refused[name] = ProviderError("quota", str(error))
+            continue
+        if provider.prices is None:
             on_notice(
                 f"{name}: nobody says what it costs in a batch; its cost stays unknown. "
                 "State it with --batch-discount, such as 0.5 for half the price."
             )
-        members[name] = Member(backend, response_format, provider, prices)
-    return members, refused
+        providers[name] = provider
+    return providers, refused
 
 
-def _example(
-    panel: PanelSpec,
-    rows: Callable[[], Iterable[Sample]],
-    name: str,
-    response_format: ResponseFormat,
-    *,
-    whole: bool = False,
-) -> Planned | None:
-    """The first judgment planned for a backend; None where the screen closes every response.
-
-    Args:
-        panel, rows: as there.
-        name: of the backend.
-        response_format: the form in which it is asked.
-        whole: of the whole panel, whatever its rule draws.
-    """
-    planned = planned_judgments(panel, rows(), {name: response_format}, whole=whole)
-    return next((each[0] for each in planned), None)
-
-
-async def _learned_response_format(
-    panel: PanelSpec,
-    rows: Callable[[], Iterable[Sample]],
-    client: Client,
-    backend: LitellmBackend,
-) -> ResponseFormat | None:
-    """The form of structured output, by one ordinary call, which is stored like any other.
+async def _answered(
+    panel: PanelSpec, client: Client, backend: LitellmBackend, example: Planned
+) -> Request:
+    """A planned request in the form in which it was answered online; the reply is stored.
 
     Raises:
         ProviderError, BudgetSpentError, StoppedError: there was no answer.
     """
-    name = backend.spec.name
-    first = _example(panel, rows, name, "json_schema")
-    if first is None:
-        return None
-    row = next(row for number, row in enumerate(rows()) if number == first.row)
 
     def build(response_format: ResponseFormat) -> Request:
-        return judgments_on(panel, first.row, row, {name: response_format})[0].request
+        formats = {backend.spec.name: response_format}
+        return judgments_on(panel, example.row, example.sample, formats)[0].request
 
     reservation = client.reservation()
     try:
         _, request = await ask(client, backend, build, reservation)
     finally:
         reservation.close()
-    return request.structured
+    return request

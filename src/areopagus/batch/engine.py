@@ -7,15 +7,13 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import InputError, InputFault, ProviderError
+from ..errors import InputError, InputFault
 from ..experiment.engine import LocalEngine, Scored
 from ..judges.models.backend import Backend
-from ..judges.models.budget import BudgetReservation, BudgetSpentError
-from ..judges.models.client import Answer, Client
-from ..judges.models.request import Request
+from ..judges.models.client import Client
 from ..records.types import Sample
-from .providers import provider_kind
-from .runner import BatchRunner, Leftovers
+from .providers import takes_batches
+from .runner import BatchRunner
 from .settings import BatchProgress, BatchSettings
 
 if TYPE_CHECKING:
@@ -24,11 +22,7 @@ if TYPE_CHECKING:
 
 
 class BatchEngine:
-    """Runs batches first, then the ordinary run, which finds their answers in the ledger.
-
-    Attributes:
-        notices: sentences for a person, in the order in which they were said.
-    """
+    """Runs batches first, then the ordinary run, which finds their answers in the ledger."""
 
     def __init__(
         self,
@@ -46,7 +40,6 @@ class BatchEngine:
             on_progress: called on every change, on the package's loop: keep it short.
             on_notice: called with every sentence that a person should read, on the same loop.
         """
-        self.notices: list[str] = []
         self._settings = settings
         self._inner: Engine = inner or LocalEngine()
         self._on_progress = on_progress
@@ -67,7 +60,7 @@ class BatchEngine:
             faults = [
                 InputFault(backend.spec.name, "has no batch endpoint that is known here")
                 for backend in panel.backends
-                if provider_kind(backend) is None and not is_paid(backend)
+                if not takes_batches(backend) and not is_paid(backend)
             ]
             if faults:
                 raise InputError(
@@ -92,12 +85,13 @@ class BatchEngine:
             folder,
             self._settings,
             on_progress=self._on_progress,
-            on_notice=self._take_notice,
+            on_notice=self._on_notice,
         )
         await stage.run()
-        asked = _LedgerOnlyClient(client, stage.leftovers) if self._settings.only else client
+        if self._settings.only:
+            client.unanswered = stage.leftovers.error
         verdicts = self._inner.score(
-            rows, panel=panel, client=asked, is_repeated=is_repeated, folder=folder
+            rows, panel=panel, client=client, is_repeated=is_repeated, folder=folder
         )
         async with aclosing(verdicts):
             async for scored in verdicts:
@@ -106,42 +100,3 @@ class BatchEngine:
     async def close(self) -> None:
         """See `Engine.close`."""
         await self._inner.close()
-
-    def _take_notice(self, sentence: str) -> None:
-        self.notices.append(sentence)
-        if self._on_notice is not None:
-            self._on_notice(sentence)
-
-
-class _LedgerOnlyClient(Client):
-    """Answers from the ledger; for everything else it says what became of it in the batches."""
-
-    def __init__(self, client: Client, leftovers: Leftovers) -> None:
-        super().__init__(client.ledger, budget=client.budget)
-        self.counts = client.counts
-        self.usage = client.usage
-        self.unclaimed = client.unclaimed
-        self._outer = client
-        self._leftovers = leftovers
-
-    @property
-    def stopped(self) -> bool:
-        """As of the run's own client."""
-        return self._outer.stopped
-
-    async def ask(
-        self, backend: Backend, request: Request, reservation: BudgetReservation
-    ) -> Answer:
-        """See `Client.ask`; nothing is sent."""
-        key = request.key()
-        stored = await self.ledger.find(key)
-        if stored is not None:
-            return self._found(key, stored)
-        left = self._leftovers
-        known = left.errors.get(key) or left.by_backend.get(backend.spec.name)
-        if known is not None:
-            # A new one each time: an error that is raised again and again keeps every trace.
-            raise ProviderError(known.fault, known.detail, status=known.status)
-        if left.capped:
-            raise BudgetSpentError("the cost cap left no room for it in a batch")
-        raise ProviderError("server", "no batch has an answer, and nothing is asked online")

@@ -11,18 +11,17 @@ import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeGuard
 from urllib.parse import quote
 
 from ..errors import ProviderError
 from ..judges.models.connections import Answer
 from ..judges.models.litellm_backend import LitellmBackend
-from ..judges.models.prices import TokenPrices
-from ..judges.models.request import Request
+from ..judges.models.request import Request, ResponseFormat
 from ..records.types import Usage
 
 if TYPE_CHECKING:
@@ -64,31 +63,17 @@ class BatchState:
 
 
 @dataclass(frozen=True, slots=True)
-class LineResult:
-    """What became of one request.
-
-    Attributes:
-        custom_id: whose it is.
-        received: the answer as it would have come online; None where there is none.
-        problem: why there is none: "expired", "cancelled", or the provider's code.
-    """
-
-    custom_id: str
-    received: Answer | None
-    problem: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class BatchResults:
     """What became of the requests of a batch that has ended.
 
     Attributes:
-        lines: in no order, and not of all requests.
+        lines: `custom_id` to the answer as it would have come online, or to why there is none:
+            "expired", "cancelled", or the provider's code. In no order, and not of all requests.
         is_whole: whether all that the provider had was fetched and read. Where it was not, a
             request without a line may have been answered, and paid.
     """
 
-    lines: Sequence[LineResult] = ()
+    lines: dict[str, Answer | str] = field(default_factory=dict)
     is_whole: bool = True
 
 
@@ -97,6 +82,11 @@ class BatchProvider(ABC):
 
     It lies beside the address at which the backend's model is asked, and is called with the same
     key and headers. Redirects are not followed, and an address in an answer is never called.
+
+    Attributes:
+        backend: whose.
+        response_format: the form in which structured output is asked for.
+        prices: what calls cost in a batch; None where nobody says: unknown is not 0.
     """
 
     kind: ClassVar[ProviderKind]
@@ -106,13 +96,22 @@ class BatchProvider(ABC):
     most_bytes: ClassVar[int]
     """Of the requests of one batch."""
 
-    def __init__(self, backend: LitellmBackend, sample: Request) -> None:
+    def __init__(
+        self, backend: LitellmBackend, sample: Request, *, discount: float | None = None
+    ) -> None:
         """Takes address, key and headers from any request to the backend.
+
+        Args:
+            backend: one that `takes_batches`.
+            sample: any request to it.
+            discount: see `BatchSettings`.
 
         Raises:
             ProviderError: its model is asked at another address.
         """
-        self._secrets = backend.secrets
+        self.backend = backend
+        self.response_format: ResponseFormat = sample.structured
+        self.prices = backend.pricing.in_batches(discount)
         asked = backend.translate_request(sample)
         url, self._headers = asked.url, asked.headers
         address = url.partition("?")[0]
@@ -198,7 +197,7 @@ class BatchProvider(ABC):
             for name, value in self._headers.items()
             if is_json or name.lower() != "content-type"
         }
-        async with one_attempt(limit_s, self._secrets):
+        async with one_attempt(limit_s, self.backend.secrets):
             try:
                 answer = await post(
                     self._base + path, headers, body, method=method, most_bytes=MOST_BYTES
@@ -312,14 +311,13 @@ class OpenAIBatches(BatchProvider):
         return _results(lines, self._read, is_whole=gone is None)
 
     @staticmethod
-    def _read(line: dict[str, Any]) -> LineResult:
-        custom_id, response = line["custom_id"], line.get("response") or {}
-        error = line.get("error")
+    def _read(line: dict[str, Any]) -> Answer | str:
+        response, error = line.get("response") or {}, line.get("error")
         status = int(response.get("status_code") or 0)
         if status and not (error and status == HTTPStatus.OK):
-            return LineResult(custom_id, _answer(status, response.get("body")))
+            return _answer(status, response.get("body"))
         code = error.get("code") if isinstance(error, dict) else None
-        return LineResult(custom_id, None, str(code or "no response").removeprefix("batch_"))
+        return str(code or "no response").removeprefix("batch_")
 
 
 class AnthropicBatches(BatchProvider):
@@ -372,30 +370,35 @@ class AnthropicBatches(BatchProvider):
         return _results(lines, self._read)
 
     @classmethod
-    def _read(cls, line: dict[str, Any]) -> LineResult:
-        custom_id, result = line["custom_id"], line["result"]
+    def _read(cls, line: dict[str, Any]) -> Answer | str:
+        result = line["result"]
         if result["type"] == "succeeded":
-            return LineResult(custom_id, _answer(HTTPStatus.OK, result["message"]))
+            return _answer(HTTPStatus.OK, result["message"])
         if result["type"] == "errored":
             error = result["error"].get("error", result["error"])
             status = cls._STATUS.get(str(error.get("type")), 500)
-            return LineResult(custom_id, _answer(status, {"type": "error", "error": error}))
-        return LineResult(custom_id, None, str(result["type"]))
+            return _answer(status, {"type": "error", "error": error})
+        return str(result["type"])
 
 
 def _results(
-    lines: Sequence[bytes], read: Callable[[dict[str, Any]], LineResult], *, is_whole: bool = True
+    lines: Sequence[bytes], read: Callable[[dict[str, Any]], Answer | str], *, is_whole: bool = True
 ) -> BatchResults:
-    """The results of a batch; a line that cannot be read leaves them not whole."""
-    found: list[LineResult] = []
+    """The results of a batch; a line that cannot be read leaves them not whole.
+
+    The first line about a request counts.
+    """
+    found: dict[str, Answer | str] = {}
     for line in lines:
         try:
             content = json.loads(line)
-            if not isinstance(content["custom_id"], str):
+            custom_id, outcome = content["custom_id"], read(content)
+            if not isinstance(custom_id, str):
                 raise TypeError("custom_id")
-            found.append(read(content))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             is_whole = False
+        else:
+            found.setdefault(custom_id, outcome)
     return BatchResults(found, is_whole)
 
 
@@ -437,40 +440,21 @@ def _quoted(name: str) -> str:
     return quote(name, safe="")
 
 
-_PROVIDERS: dict[ProviderKind, type[BatchProvider]] = {
+_PROVIDERS: dict[str, type[BatchProvider]] = {
     kind.kind: kind for kind in (OpenAIBatches, AnthropicBatches)
 }
 
 
-def provider_kind(backend: Backend) -> ProviderKind | None:
-    """How a backend takes batches; None where it has to be asked online."""
-    if not isinstance(backend, LitellmBackend):
-        return None
-    return next((kind for kind in _PROVIDERS if kind == backend.spec.provider), None)
+def takes_batches(backend: Backend) -> TypeGuard[LitellmBackend]:
+    """Whether a backend's provider has batches that are known here; others are asked online."""
+    return isinstance(backend, LitellmBackend) and backend.spec.provider in _PROVIDERS
 
 
-def provider_of(backend: LitellmBackend, sample: Request) -> BatchProvider:
-    """The batch endpoint of a backend.
-
-    Args:
-        backend: one whose provider has batches.
-        sample: any request to it: key, address and headers are taken from there.
-    """
-    kind = provider_kind(backend)
-    assert kind is not None  # noqa: S101 - asked before
-    return _PROVIDERS[kind](backend, sample)
-
-
-def batch_prices(backend: Backend, *, discount: float | None) -> TokenPrices | None:
-    """The batch prices of a backend; None where nobody says what they are: unknown is not 0.
-
-    Args:
-        backend: whose.
-        discount: share taken off the usual price, as the user states it; goes before the list.
-    """
-    if not isinstance(backend, LitellmBackend):
-        return None
-    return backend.pricing.in_batches(discount)
+def provider_of(
+    backend: LitellmBackend, sample: Request, *, discount: float | None = None
+) -> BatchProvider:
+    """The batch endpoint of a backend that takes batches; see `BatchProvider`."""
+    return _PROVIDERS[backend.spec.provider](backend, sample, discount=discount)
 
 
 def batch_costs(
@@ -491,8 +475,8 @@ def batch_costs(
     costs: dict[str, float | None] = {}
     for backend in panel.backends:
         name = backend.spec.name
-        if provider_kind(backend) is None or name not in tokens:
+        if not takes_batches(backend) or name not in tokens:
             continue
-        prices = batch_prices(backend, discount=discount)
+        prices = backend.pricing.in_batches(discount)
         costs[name] = None if prices is None else prices.cost(Usage(*tokens[name]))
     return costs

@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import InputError, InputFault, ProviderError
-from ..judges.models.budget import BudgetReservation, reserve_usd
+from ..judges.models.backend import Backend
+from ..judges.models.budget import BudgetReservation, BudgetSpentError, reserve_usd
 from ..judges.models.client import Client
 from ..judges.models.credentials import redact
 from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import ResponseFormat
-from ..records.types import Sample
 from .collect import Collected, Collector
-from .eligible import Member, Planned, eligible_backends, planned_judgments
-from .providers import BatchResults, BatchState
+from .eligible import Planned, Rows, eligible_backends, planned_judgments
+from .providers import BatchProvider, BatchResults, BatchState
 from .settings import BatchProgress, BatchSettings
-from .store import BatchFile, BatchRecord, BatchStore, now
+from .store import BatchFile, BatchRecord, BatchStore
 from .submit import Submitter
 
 if TYPE_CHECKING:
     from ..graphs.panel_spec import PanelSpec
 
-
-Rows = Callable[[], Iterable[Sample]]
-"""Reads the responses again from the first."""
 
 _SHOWN_CHARACTERS = 200
 _ROUNDING = 1e-9
@@ -42,7 +39,7 @@ _ROUNDING = 1e-9
 
 @dataclass(slots=True)
 class Leftovers:
-    """What the batches did not answer, for whoever must not ask online.
+    """What the batches did not answer, and why.
 
     Attributes:
         errors: ledger key to what became of its request.
@@ -53,6 +50,16 @@ class Leftovers:
     errors: dict[str, ProviderError] = field(default_factory=dict)
     by_backend: dict[str, ProviderError] = field(default_factory=dict)
     capped: bool = False
+
+    def error(self, backend: Backend, key: str) -> Exception:
+        """What became of a request that no batch has answered."""
+        known = self.errors.get(key) or self.by_backend.get(backend.spec.name)
+        if known is not None:
+            # A new one each time: an error that is raised again and again keeps every trace.
+            return ProviderError(known.fault, known.detail, status=known.status)
+        if self.capped:
+            return BudgetSpentError("the cost cap left no room for it in a batch")
+        return ProviderError("server", "no batch has an answer, and nothing is asked online")
 
 
 class BatchRunner:
@@ -94,7 +101,7 @@ class BatchRunner:
         self._store = BatchStore.open(folder)
         self._submitter = Submitter(self._store, client, self._notice)
         self._collector = Collector(panel, client, rows, self.leftovers.errors)
-        self._members: dict[str, Member] = {}
+        self._providers: dict[str, BatchProvider] = {}
         self._reservations: dict[int, BudgetReservation] = {}  # of open batches, by number
         self._tried: set[str] = set()  # ids of requests that a batch has had its chance at
         self._doubted: set[int] = set()  # one look at these batches found nothing, or not all
@@ -134,7 +141,7 @@ class BatchRunner:
             record.backend: record.structured
             for record in self._store.of_status("open", "creating")
         }
-        self._members, refused = await eligible_backends(
+        self._providers, refused = await eligible_backends(
             self._panel,
             self._rows,
             self._client,
@@ -146,7 +153,7 @@ class BatchRunner:
             self._fall_back(name, error)
         for record in self._store.of_status("uploading", "creating"):
             try:
-                await self._submitter.settle(record, self._members.get(record.backend))
+                await self._submitter.settle(record, self._providers.get(record.backend))
             except ProviderError as error:
                 raise _cannot_look(record, error) from error
         for record in self._store.of_status("open"):
@@ -167,8 +174,8 @@ class BatchRunner:
         for record in self._store.of_status("open"):
             taken.update(self._store.ids(record))
         response_formats: dict[str, ResponseFormat] = {
-            name: member.response_format
-            for name, member in self._members.items()
+            name: provider.response_format
+            for name, provider in self._providers.items()
             if name not in self.leftovers.by_backend
         }
         files: dict[str, BatchFile] = {}
@@ -184,7 +191,7 @@ class BatchRunner:
                     if await self._pack(item, files):
                         taken.add(item.custom_id)
             for name in list(files):
-                await self._submit(files.pop(name), self._members[name])
+                await self._submit(files.pop(name))
         finally:
             for file in files.values():
                 file.remove()
@@ -196,24 +203,24 @@ class BatchRunner:
         name = item.judge.model
         if name in self.leftovers.by_backend:
             return False  # it was found meanwhile that it takes no batches
-        member = self._members[name]
-        worst = reserve_usd(member.backend, item.request)
+        provider = self._providers[name]
+        worst = reserve_usd(provider.backend, item.request)
         if not self._fits(worst, files):
             self.leftovers.capped = True
             return False
         try:
-            body = member.backend.translate_request(item.request).body
-            line = member.provider.line(item.custom_id, body)
+            body = provider.backend.translate_request(item.request).body
+            line = provider.line(item.custom_id, body)
         except ProviderError as error:
             self.leftovers.errors[item.key] = error
             return False
         if name in files and not files[name].has_room_for(line):
-            await self._submit(files.pop(name), member)
+            await self._submit(files.pop(name))
             if name in self.leftovers.by_backend:
                 return False
         if name not in files:
-            number = list(self._members).index(name)
-            files[name] = BatchFile(self._store.input_path(number), member.provider)
+            number = list(self._providers).index(name)
+            files[name] = BatchFile(self._store.input_path(number), provider)
         files[name].add(item, line, worst)
         return True
 
@@ -228,19 +235,19 @@ class BatchRunner:
         bound = budget.spent + budget.possibly_spent + held + packed + worst
         return bound + _ROUNDING <= budget.cap
 
-    async def _submit(self, file: BatchFile, member: Member) -> None:
+    async def _submit(self, file: BatchFile) -> None:
         self._tell("submitting")
         reservation = self._client.reservation()
         try:
             file.seal()
-            await reservation.need(file.worst_usd)
-            record = await self._submitter.submit(member, file)
+            await reservation.need(file.worst_usd)  # it fits, so nobody is waited for
+            record = await self._submitter.submit(file)
         except ProviderError as error:
             if error.may_be_billed:
                 reservation.write_off(file.worst_usd)
             reservation.close()
             self._tried.update(file.ids)
-            self._fall_back(member.backend.spec.name, error)
+            self._fall_back(file.provider.backend.spec.name, error)
             return
         except BaseException:
             reservation.close()
@@ -305,14 +312,14 @@ class BatchRunner:
             ProviderError: trouble that passes.
             InputError: somebody has to see to it.
         """
-        member = self._members.get(record.backend)
-        if member is None or record.batch_id is None:
+        provider = self._providers.get(record.backend)
+        if provider is None or record.batch_id is None:
             raise _cannot_look(record, self.leftovers.by_backend.get(record.backend))
         results: BatchResults | None = BatchResults()
         try:
-            state = await member.provider.look(record.batch_id)
+            state = await provider.look(record.batch_id)
             if state.is_ended:
-                results = await member.provider.results(record.batch_id, state)
+                results = await provider.results(record.batch_id, state)
         except ProviderError as error:
             if error.fault in TRANSIENT or error.fault == "bad_reply":
                 raise
@@ -327,7 +334,7 @@ class BatchRunner:
         if results is None:
             self._give_up(record)
         elif state.is_ended:
-            await self._collect(record, member, state, results)
+            await self._collect(record, provider, state, results)
         return state
 
     def _give_up(self, record: BatchRecord) -> None:
@@ -340,10 +347,10 @@ class BatchRunner:
         reservation = self._reservations.pop(record.number)
         reservation.write_off(record.worst_usd)
         reservation.close()
-        self._store.change(record, status="lost", ended=now())
+        self._store.change(record, status="lost")
 
     async def _collect(
-        self, record: BatchRecord, member: Member, state: BatchState, results: BatchResults
+        self, record: BatchRecord, provider: BatchProvider, state: BatchState, results: BatchResults
     ) -> None:
         answered, failed = self.progress.answered, self.progress.failed
 
@@ -358,12 +365,11 @@ class BatchRunner:
         else:
             self._tried.update(ids)
         reservation = self._reservations[record.number]
-        found = await self._collector.collect(record, member, ids, results, reservation, on_step)
+        found = await self._collector.collect(record, provider, ids, results, reservation, on_step)
         self._reservations.pop(record.number).close()
         self._store.change(
             record,
             status="collected",
-            ended=now(),
             answered=found.answered,
             failed=found.failed,
             faults=dict(found.faults),

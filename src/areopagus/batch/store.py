@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,7 +26,6 @@ BATCHES_FILE = "batches.json"
 BATCHES_FORMAT = 1
 _IDS = "batch-{:04}.ids"
 _INPUT = ".batch-input-"
-_MOST_BYTES = 64_000_000
 
 BatchStatus = Literal["uploading", "creating", "open", "collected", "dropped", "lost"]
 """uploading: the file goes up, nothing is asked yet. creating: the provider is told to ask. open:
@@ -99,36 +98,39 @@ class BatchStore:
         """Where requests to one backend are gathered; whoever makes the file removes it."""
         return self.folder / f"{_INPUT}{number}.jsonl"
 
-    def add(self, record: BatchRecord, ids: Sequence[str]) -> BatchRecord:
-        """Enters a batch with the ids of its requests; number and hash are set here.
+    def add(self, ids: Sequence[str], **values: Any) -> BatchRecord:
+        """Enters a batch of these requests; its number, size, hash and time are set here.
 
         Raises:
             StoreError: the folder cannot be written, so nothing must be submitted.
         """
         text = "".join(f"{name}\n" for name in ids)
-        entered = record.model_copy(
-            update={
-                "number": max(self._records, default=0) + 1,
-                "ids_sha256": hashlib.sha256(text.encode()).hexdigest(),
-                "requests": len(ids),
-            }
+        record = BatchRecord(
+            number=max(self._records, default=0) + 1,
+            requests=len(ids),
+            ids_sha256=hashlib.sha256(text.encode()).hexdigest(),
+            created=_now(),
+            **values,
         )
-        with replaced(self._ids_path(entered), durable=True) as part:
+        with replaced(self._ids_path(record), durable=True) as part:
             part.write_text(text, encoding="ascii")
-        self._records[entered.number] = entered
+        self._records[record.number] = record
         self._write()
-        return entered
+        return record
 
     def change(self, record: BatchRecord, **values: object) -> BatchRecord:
-        """Enters what is new about a batch.
+        """Enters what is new about a batch; when it ended is set here, and its ids go.
 
         Raises:
             StoreError: the folder cannot be written.
         """
+        has_ended = values.get("status") in ("collected", "dropped", "lost")
+        if has_ended:
+            values["ended"] = _now()
         changed = record.model_copy(update=values)
         self._records[record.number] = changed
         self._write()
-        if changed.status in ("collected", "dropped", "lost"):
+        if has_ended:
             with suppress(OSError):
                 self._ids_path(changed).unlink()
         return changed
@@ -168,15 +170,12 @@ def open_batches(folder: str | Path) -> tuple[BatchRecord, ...]:
     return tuple(record for record in records if record.status in ("creating", "open"))
 
 
-def now() -> str:
-    """The time as it is written into records."""
+def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _read(path: Path) -> tuple[BatchRecord, ...]:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise _unreadable(path, f"it is larger than {_MOST_BYTES} bytes")
         return _Content.model_validate_json(path.read_bytes()).batches
     except FileNotFoundError:
         return ()

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from itertools import count
 from typing import TypeVar
 
 from ..errors import ProviderError
-from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.provider_errors import TRANSIENT
 from ..judges.models.rate_limit import StoppedError
-from .eligible import Member
 from .providers import BatchProvider
-from .store import BatchFile, BatchRecord, BatchStore, now
+from .store import BatchFile, BatchRecord, BatchStore
 
 ATTEMPTS = 5
 _FIRST_PAUSE_S = 1.0
@@ -35,7 +34,7 @@ class Submitter:
         self._client = client
         self._notice = on_notice
 
-    async def submit(self, member: Member, file: BatchFile) -> BatchRecord:
+    async def submit(self, file: BatchFile) -> BatchRecord:
         """The record of the batch, which is with the provider when this returns.
 
         Raises:
@@ -44,37 +43,29 @@ class Submitter:
             StoppedError: the run is stopping; there is no batch.
             StoreError: the folder cannot be written; nothing was asked.
         """
-        backend, provider = member.backend, member.provider
+        provider = file.provider
         record = self._store.add(
-            BatchRecord(
-                number=1,
-                backend=backend.spec.name,
-                provider=provider.kind,
-                structured=member.response_format,
-                status="uploading",
-                requests=len(file.ids),
-                first_row=file.first_row,
-                last_row=file.last_row,
-                ids_sha256="",
-                worst_usd=file.worst_usd,
-                created=now(),
-            ),
             file.ids,
+            backend=provider.backend.spec.name,
+            provider=provider.kind,
+            structured=provider.response_format,
+            status="uploading",
+            first_row=file.first_row,
+            last_row=file.last_row,
+            worst_usd=file.worst_usd,
         )
         try:
-            file_id = await self._patiently(backend, lambda: provider.upload(file.path), asks=False)
+            file_id = await self._patiently(lambda: provider.upload(file.path), asks=False)
             record = self._store.change(record, status="creating", file_id=file_id)
-            batch_id = await self._patiently(
-                backend, lambda: provider.create(file.path, file_id), asks=True
-            )
+            batch_id = await self._patiently(lambda: provider.create(file.path, file_id), asks=True)
         except StoppedError:
-            self._store.change(record, status="dropped", ended=now())
+            self._store.change(record, status="dropped")
             raise
         except ProviderError as error:
             if record.status == "creating" and error.may_be_billed:
-                batch_id = await self._made_after_all(backend, provider, record, error)
+                batch_id = await self._made_after_all(provider, record, error)
             else:
-                self._store.change(record, status="dropped", ended=now())
+                self._store.change(record, status="dropped")
                 raise _unpaid(error) from error
         counts = self._client.counts
         counts.sent += len(file.ids)
@@ -83,7 +74,7 @@ class Submitter:
         counts.batches += 1
         return self._store.change(record, status="open", batch_id=batch_id)
 
-    async def settle(self, record: BatchRecord, member: Member | None) -> None:
+    async def settle(self, record: BatchRecord, provider: BatchProvider | None) -> None:
         """Finds out what became of a submission during which the process ended.
 
         Raises:
@@ -91,17 +82,17 @@ class Submitter:
             StoppedError: the run is stopping; the next one has to find out.
         """
         if record.status == "uploading":
-            self._store.change(record, status="dropped", ended=now())
+            self._store.change(record, status="dropped")
             return
         is_told, batch_id = False, None
-        if member is not None:
-            is_told, batch_id = await self._found(member.backend, member.provider, record)
+        if provider is not None:
+            is_told, batch_id = await self._found(provider, record)
         if batch_id is not None:
             self._store.change(record, status="open", batch_id=batch_id)
         elif is_told:
-            self._store.change(record, status="dropped", ended=now())
+            self._store.change(record, status="dropped")
         else:
-            self._store.change(record, status="lost", ended=now())
+            self._store.change(record, status="lost")
             self._client.counts.repeated += record.requests
             self._client.reservation().write_off(record.worst_usd)
             self._notice(
@@ -111,11 +102,7 @@ class Submitter:
             )
 
     async def _made_after_all(
-        self,
-        backend: Backend,
-        provider: BatchProvider,
-        record: BatchRecord,
-        error: ProviderError,
+        self, provider: BatchProvider, record: BatchRecord, error: ProviderError
     ) -> str:
         """The id of a batch whose creation was answered with trouble.
 
@@ -124,17 +111,15 @@ class Submitter:
             StoppedError: the run is stopping; the next one has to find out.
         """
         try:
-            is_told, batch_id = await self._found(backend, provider, record)
+            is_told, batch_id = await self._found(provider, record)
         except ProviderError:
             is_told, batch_id = False, None
         if batch_id is not None:
             return batch_id
-        self._store.change(record, status="dropped" if is_told else "lost", ended=now())
+        self._store.change(record, status="dropped" if is_told else "lost")
         raise _unpaid(error) if is_told else error
 
-    async def _found(
-        self, backend: Backend, provider: BatchProvider, record: BatchRecord
-    ) -> tuple[bool, str | None]:
+    async def _found(self, provider: BatchProvider, record: BatchRecord) -> tuple[bool, str | None]:
         """Whether it can be told if there is a batch, and its id.
 
         A batch that is not listed may still be in the making, where its creation timed out or broke
@@ -144,11 +129,10 @@ class Submitter:
             ProviderError: the last look failed, for a reason that may pass or be mended.
             StoppedError: the run is stopping.
         """
-        limiter = self._client.limiter(backend)
         since = datetime.fromisoformat(record.created)
         trouble: ProviderError | None = None
         for pause_s in (0.0, *LOOK_AGAIN_S):
-            await limiter.pause(pause_s)
+            await self._client.pause(pause_s)
             trouble = None
             try:
                 is_told, batch_id = await provider.find(record.file_id, since=since)
@@ -165,14 +149,9 @@ class Submitter:
             raise trouble
         return True, None
 
-    async def _patiently(
-        self, backend: Backend, call: Callable[[], Awaitable[Result]], *, asks: bool
-    ) -> Result:
+    async def _patiently(self, call: Callable[[], Awaitable[Result]], *, asks: bool) -> Result:
         """The call's result; it is made again after faults that pass and cost nothing."""
-        limiter = self._client.limiter(backend)
-        attempt = 0
-        while True:
-            attempt += 1
+        for attempt in count(1):
             try:
                 return await call()
             except ProviderError as error:
@@ -180,7 +159,8 @@ class Submitter:
                 if not passes or attempt >= ATTEMPTS:
                     raise
                 wait = error.retry_after_s or _FIRST_PAUSE_S * 2 ** (attempt - 1)
-            await limiter.pause(min(wait, _LONGEST_PAUSE_S))
+            await self._client.pause(min(wait, _LONGEST_PAUSE_S))
+        raise AssertionError("the last attempt returns or raises")
 
 
 def _unpaid(error: ProviderError) -> ProviderError:
