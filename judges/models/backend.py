@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ...environment import holds_key
 from ...errors import InputFault
-from ...records.types import Reply, ScoreMode
+from ...records.types import Reply, ScoreMode, Usage
 from .prices import Prices, TokenPrices
 from .request import Request, ResponseFormat
 
@@ -276,7 +276,7 @@ class Backend(ABC):
 
     `send` makes exactly one attempt; retries, limits, the ledger and the budget stand around it.
     The rest is so, unless a backend says otherwise, for a model that needs no key, takes what is
-    set, and of which nobody knows what it charges.
+    set, charges what the settings say, and of which nobody knows how long its replies get.
     """
 
     spec: BackendSpec
@@ -307,17 +307,18 @@ class Backend(ABC):
 
     def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
         """What a call with these token counts usually costs, nothing cached; None = unknown."""
-        return None
+        prices = self.unit_prices
+        return None if prices is None else prices.cost(Usage(input_tokens, output_tokens))
 
     @property
     def unit_prices(self) -> TokenPrices | None:
         """What a token of each kind costs; None where it is unknown, or the cost is no sum."""
-        return None
+        return None if self.spec.prices is None else self.spec.prices.per_token()
 
     @property
     def price_source(self) -> PriceSource | None:
         """Where the prices come from; None = unknown."""
-        return None
+        return None if self.spec.prices is None else "settings"
 
     @property
     def has_fees(self) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...records.types import Reply, Usage
-from .backend import Backend, BackendSpec, PriceSource
-from .credentials import SECRET_FIELD, secrets_of, without_secrets
-from .prices import Prices, TokenPrices
+from ...records.types import Reply
+from .backend import Backend, BackendSpec
+from .credentials import without_secrets
+from .prices import Prices
 from .provider_errors import one_attempt
 from .reply import TOOL_CALLS
 from .request import Request
@@ -31,6 +33,10 @@ _SHAPE_NOTHING = frozenset(
         "verbose",
     }
 )
+
+_SECRET_FIELD = re.compile(r"key|token$|secret|password|credential|authorization", re.IGNORECASE)
+_DEEPEST = 6
+"""A model in a binding in a fallback in a binding, with its headers."""
 
 
 def is_chat_model(value: Any) -> bool:
@@ -65,7 +71,6 @@ class ChatModelBackend(Backend):
             json.dumps(identity, sort_keys=True, default=_type_name).encode()
         ).hexdigest()
         self.model = model
-        self._prices = prices.per_token() if prices is not None else None
         self.spec = BackendSpec(
             model=f"langchain/{kind}/{chosen}",
             name=name or f"langchain/{chosen}",
@@ -94,36 +99,22 @@ class ChatModelBackend(Backend):
                 answer = await self.model.ainvoke(messages)
         return self._reply(answer, time.perf_counter() - started)
 
-    @property
-    def price_source(self) -> PriceSource | None:
-        """`settings`, or None where no prices are stated there."""
-        return "settings" if self.spec.prices is not None else None
-
-    @property
-    def unit_prices(self) -> TokenPrices | None:
-        """What a token of each kind costs, as stated in the settings.
-
-        A worst cost is not known for all that: how long its replies may get is not ours to bound.
-        """
-        return self._prices
-
-    def likely_cost(self, input_tokens: int, output_tokens: int) -> float | None:
-        """By the prices given; None without."""
-        return self._cost(Usage(input_tokens, output_tokens))
-
     def effective_parameters(self) -> dict[str, Any]:
         """The hash of the chat model's own parameters."""
         return dict(self.spec.extra)
 
     def secrets(self) -> tuple[str, ...]:
-        """Keys that go out with its calls and must not be shown: those in the model's fields."""
-        return secrets_of(self.model)
+        """Keys that go out with its calls and must not be shown.
 
-    def _cost(self, usage: Usage) -> float | None:
-        return None if self._prices is None else self._prices.cost(usage)
+        Those are every value that the chat model holds as a secret, and every text under the name
+        of one: in its fields, in the mappings and lists of them, in the models that it binds or
+        falls back to, and in the clients it was given. Read anew at every call, since a key may be
+        changed in between. A key that a function makes for each request is not seen.
+        """
+        return tuple(dict.fromkeys(_secrets_in(self.model, "", set(), 0)))
 
     def _reply(self, answer: Any, latency_s: float) -> Reply:
-        usage = usage_from(getattr(answer, "usage_metadata", None))
+        usage, prices = usage_from(getattr(answer, "usage_metadata", None)), self.unit_prices
         meta = getattr(answer, "response_metadata", None) or {}
         text = _text_of(getattr(answer, "content", None))
         refusal = (getattr(answer, "additional_kwargs", None) or {}).get("refusal")
@@ -139,7 +130,7 @@ class ChatModelBackend(Backend):
             answered_by=str(answered_by) if answered_by else None,
             request_id=getattr(answer, "id", None),
             usage=usage,
-            cost_usd=self._cost(usage),
+            cost_usd=None if prices is None else prices.cost(usage),
             latency_s=round(latency_s, 4),
             created_at=time.time(),
         )
@@ -154,7 +145,7 @@ def _identity(model: Any) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for name in type(model).model_fields:
-        if name not in _SHAPE_NOTHING and not SECRET_FIELD.search(name):
+        if name not in _SHAPE_NOTHING and not _SECRET_FIELD.search(name):
             found[name] = getattr(model, name, None)
     with contextlib.suppress(Exception):
         found |= dict(model._identifying_params)
@@ -176,3 +167,35 @@ def _text_of(content: Any) -> str | None:
         ]
         return "".join(parts)
     return None
+
+
+def _secrets_in(value: Any, name: str, seen: set[int], depth: int) -> Iterator[str]:
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, str):
+        if value and _SECRET_FIELD.search(name):
+            yield value
+            # Of "Bearer KEY" an endpoint knows the key alone as well.
+            yield value.split()[-1] if value.split() else value
+        return
+    if value is None or isinstance(value, int | float) or depth > _DEEPEST or id(value) in seen:
+        return
+    seen.add(id(value))
+    kind = type(value)
+    if hasattr(kind, "get_secret_value"):
+        yield from _secrets_in(value.get_secret_value(), "secret", seen, depth)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _secrets_in(inner, str(key), seen, depth + 1)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for inner in value:
+            yield from _secrets_in(inner, name, seen, depth + 1)
+    elif hasattr(kind, "model_fields"):
+        for held in (value.__dict__, value.__pydantic_private__, value.__pydantic_extra__):
+            for key, inner in (held or {}).items():
+                yield from _secrets_in(inner, key, seen, depth + 1)
+    elif not isinstance(value, type):
+        # A client: its own texts, and nothing of what it is made of in turn.
+        for key, inner in getattr(value, "__dict__", {}).items():
+            if isinstance(inner, str) or hasattr(type(inner), "get_secret_value"):
+                yield from _secrets_in(inner, key, seen, depth + 1)

@@ -16,6 +16,7 @@ from time import time
 from typing import Any
 
 from ...errors import FaultClass, ProviderError
+from .connections import HttpError
 from .credentials import TRACEBACK, redact
 
 # The nearest class name along the inheritance line decides; order within this table is free.
@@ -113,9 +114,9 @@ _CUT_OFF = re.compile(
     r"|ClientOSError|ConnectionReset|ReadError|RemoteProtocolError",
     re.IGNORECASE,
 )
-_RETRY_DELAY = re.compile(r"\"retryDelay\"\s*:\s*\"([\d.]+)s\"")
-_SPAN = re.compile(r"([\d.]+)(ms|h|m|s)")
-_SPANS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
+_RETRY_DELAY = re.compile(r"\"retryDelay\"\s*:\s*\"([\d.]+s)\"")
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3}
 _YEAR_2001 = 1e9
 _BAD_KEY = re.compile(r"API_KEY_INVALID|API key not valid")
 _BY_STATUS: dict[int, FaultClass] = {
@@ -169,16 +170,17 @@ def classify(error: BaseException, *, secrets: Sequence[str] = ()) -> ProviderEr
     """
     if isinstance(error, ProviderError):
         return error
-    text = str(error) if _body_text(error) else f"{type(error).__name__}: {error}"
+    body = error.text if isinstance(error, HttpError) else ""
+    text = str(error) if body else f"{type(error).__name__}: {error}"
     status = _status(error)
-    causes = frozenset(name for _, names in _links(error) for name in names)
-    fault = _fault_of(error, text, status, causes)
+    causes = frozenset().union(*map(_class_names, _chain(error)))
+    fault = _fault_of(error, text, body, status, causes)
     told = text + _reason(error, text) if fault == "connection" else text
     return ProviderError(
         fault,
         redact(told, secrets=secrets),
         status=status,
-        retry_after_s=_retry_after(error, status),
+        retry_after_s=_retry_after(error, body, status),
         may_be_billed=_may_be_billed(fault, status, causes, text),
     )
 
@@ -206,19 +208,24 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _links(error: BaseException) -> Iterator[tuple[BaseException, tuple[str, ...]]]:
-    """The error and what led to it, each with the class names of its inheritance line."""
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and what led to it."""
     seen: set[int] = set()
     link: BaseException | None = error
     while link is not None and id(link) not in seen:
         seen.add(id(link))
-        yield link, tuple(cls.__name__ for cls in type(link).__mro__)
+        yield link
         link = link.__cause__ or link.__context__
+
+
+def _class_names(error: BaseException) -> frozenset[str]:
+    """The names of its class and of those that it inherits from."""
+    return frozenset(cls.__name__ for cls in type(error).__mro__)
 
 
 def _reason(error: BaseException, text: str) -> str:
     """What the system said of a connection: some of litellm's errors say "Connection error"."""
-    said = [str(link) for link, names in _links(error) if not _OF_CONNECTIONS.isdisjoint(names)]
+    said = [str(link) for link in _chain(error) if _class_names(link) & _OF_CONNECTIONS]
     return f" ({said[-1]})" if said and said[-1] and said[-1] not in text else ""
 
 
@@ -231,20 +238,17 @@ def _code(error: BaseException) -> str:
 
 
 def _fault_of(
-    error: BaseException, text: str, status: int | None, causes: frozenset[str]
+    error: BaseException, text: str, body: str, status: int | None, causes: frozenset[str]
 ) -> FaultClass:
-    fault: FaultClass = "internal"
-    for cls in type(error).__mro__:
-        if cls.__name__ in _BY_CLASS:
-            fault = _BY_CLASS[cls.__name__]
-            break
+    names = (cls.__name__ for cls in type(error).__mro__)
+    fault: FaultClass = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), "internal")
     # The class is not the same for one status over litellm's providers and the HTTP clients of
     # chat models; the status is.
     if status is not None and fault in ("bad_request", "server", "connection", "internal"):
         if fault == "internal" and status >= 500:
             fault = "server"
         fault = _BY_STATUS.get(status, fault)
-    said = f"{text} {_code(error)} {_body_text(error)}"
+    said = f"{text} {_code(error)} {body}"
     if fault == "bad_request" and _BAD_KEY.search(said):
         return "authentication"
     if fault in ("rate_limit", "bad_request", "permission") and _QUOTA.search(said):
@@ -276,23 +280,17 @@ def _may_be_billed(
     return fault == "server" and status not in _TURNED_AWAY and "overloaded_error" not in text
 
 
-def _body_text(error: BaseException) -> str:
-    """The whole of an answer that is no success, where the error carries it."""
-    text = getattr(error, "text", "") if type(error).__name__ == "HttpError" else ""
-    return text if isinstance(text, str) else ""
-
-
-def _retry_after(error: BaseException, status: int | None) -> float | None:
+def _retry_after(error: BaseException, body: str, status: int | None) -> float | None:
     """Seconds after which the endpoint wants to be asked again, in whichever form it says so."""
     headers = _headers(error)
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        seconds = parse_retry_after(headers[name], unit) if name in headers else None
+        seconds = parse_wait(headers[name], unit) if name in headers else None
         if seconds is not None:
             return seconds
-    said = _RETRY_DELAY.search(_body_text(error) or str(error))
+    said = _RETRY_DELAY.search(body or str(error))
     if said is not None:
-        return float(said[1])
-    return _reset(headers) if status == 429 else None
+        return parse_wait(said[1])
+    return _until_reset(headers) if status == 429 else None
 
 
 def _headers(error: BaseException) -> dict[str, str]:
@@ -305,53 +303,48 @@ def _headers(error: BaseException) -> dict[str, str]:
         return {}
 
 
-def _reset(headers: Mapping[str, str]) -> float | None:
+def _until_reset(headers: Mapping[str, str]) -> float | None:
     """When the limits that are used up begin anew: x-ratelimit-reset-*, anthropic-ratelimit-*."""
-    waits: list[tuple[bool, float]] = []
+    waits: dict[str, float] = {}
     for name, value in headers.items():
-        if "ratelimit" not in name or "reset" not in name:
-            continue
-        seconds = _moment_or_span(value)
-        if seconds is not None:
-            left = headers.get(name.replace("reset", "remaining"), "")
-            waits.append((left.strip() in ("0", "0.0"), seconds))
-    used_up = [seconds for is_used_up, seconds in waits if is_used_up]
-    if used_up:
-        return max(used_up)
-    return min((seconds for _, seconds in waits), default=None)
+        if "ratelimit" in name and "reset" in name and (wait := parse_wait(value)) is not None:
+            waits[name.replace("reset", "remaining")] = wait
+    used_up = [waits[left] for left in waits if headers.get(left, "").strip() in ("0", "0.0")]
+    return max(used_up) if used_up else min(waits.values(), default=None)
 
 
-def _moment_or_span(value: str) -> float | None:
-    """Seconds from now, of "6m0s", "350ms", "12", a time in seconds since 1970, or a date."""
+def parse_wait(value: str, unit: float = 1.0) -> float | None:
+    """Seconds from now, 0.0 for what is past; None where it cannot be read.
+
+    Args:
+        value: a number ("12"), spans ("6m0s", "350ms"), a time in seconds or milliseconds since
+            1970, or a date of HTTP or of ISO 8601.
+        unit: seconds in one of the number.
+    """
     spans = _SPAN.findall(value)
-    if spans and "".join(number + unit for number, unit in spans) == value.strip():
-        return sum(float(number) * _SPANS[unit] for number, unit in spans)
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            return parse_retry_after(value)
-        seconds = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
-    if seconds > _YEAR_2001 * 1000:
-        seconds /= 1000
-    wait = seconds - time() if seconds > _YEAR_2001 else seconds
-    return max(0.0, wait) if 0 <= seconds < 1e11 else None
-
-
-def parse_retry_after(value: str, unit: float = 1.0) -> float | None:
-    """Seconds to wait, from a number of units or an HTTP date; None where it is neither."""
+    if spans and "".join(number + name for number, name in spans) == value.strip():
+        return sum(float(number) * _SECONDS[name] for number, name in spans)
     try:
         seconds = float(value) * unit
     except ValueError:
-        try:
-            moment = parsedate_to_datetime(value)
-            # "-0000" is read as a time without a zone, which would be taken for local time.
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            seconds = moment.timestamp() - time()
-        except (TypeError, ValueError, IndexError, OverflowError):
+        moment = _moment(value)
+        if moment is None:
             return None
-    if not 0 <= seconds < 1e9:  # also rejects nan
-        return 0.0 if seconds < 0 else None
-    return seconds
+        seconds = moment.timestamp() - time()
+    else:
+        if seconds > _YEAR_2001:
+            seconds = (seconds / 1000 if seconds > _YEAR_2001 * 1000 else seconds) - time()
+    if not seconds < _YEAR_2001:  # also rejects nan
+        return None
+    return max(0.0, seconds)
+
+
+def _moment(value: str) -> datetime | None:
+    for parse in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            moment = parse(value)
+            # "-0000" is read as a time without a zone, which would be taken for local time.
+            return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (TypeError, ValueError, IndexError, OverflowError):
+            continue
+    return None

@@ -21,7 +21,7 @@ from areopagus.judges.models.provider_errors import (
     TRANSIENT,
     classify,
     is_about_format,
-    parse_retry_after,
+    parse_wait,
 )
 from areopagus.judges.models.request import Request
 from areopagus.testing import (
@@ -267,6 +267,7 @@ def test_of_a_traceback_only_the_last_line_is_kept() -> None:
         ("inf", None),
         ("-inf", 0.0),
         ("1e300", None),
+        ("1.2.3s", None),
         ("soon", None),
         ("", None),
         ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
@@ -275,7 +276,7 @@ def test_of_a_traceback_only_the_last_line_is_kept() -> None:
     ],
 )
 def test_retry_after_is_a_number_or_a_date_or_nothing(value: str, seconds: float | None) -> None:
-    assert parse_retry_after(value) == seconds
+    assert parse_wait(value) == seconds
 
 
 def test_a_date_is_read_in_its_own_zone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +285,7 @@ def test_a_date_is_read_in_its_own_zone(monkeypatch: pytest.MonkeyPatch) -> None
     try:
         in_a_minute = formatdate(time.time() + 60, usegmt=True)
         for date in (in_a_minute, in_a_minute.replace("GMT", "-0000")):
-            assert parse_retry_after(date) == pytest.approx(60, abs=2)
+            assert parse_wait(date) == pytest.approx(60, abs=2)
     finally:
         monkeypatch.undo()
         time.tzset()
