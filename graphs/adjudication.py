@@ -141,7 +141,6 @@ Slot = Literal["first", "second", "third"]
 SLOTS: tuple[Slot, ...] = get_args(Slot)
 
 RulingOutcome = Literal["single", "agreed", "adjudicated", "split", "unresolved", "not_asked"]
-RULING_OUTCOMES: tuple[RulingOutcome, ...] = get_args(RulingOutcome)
 
 
 @dataclass(frozen=True, slots=True)

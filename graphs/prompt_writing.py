@@ -327,17 +327,13 @@ def _question_faults(question: str, material: str) -> list[str]:
         codes.append("too_long")
     if not re.search(r"[?？؟]", question):
         codes.append("no_question")
-    if _quotes(question, material):
+    if _runs(question) & _runs(material):
         codes.append("quotes_material")
     return codes
 
 
-def _quotes(question: str, material: str) -> bool:
-    mine, theirs = _runs(question), _runs(material)
-    return bool(mine & theirs)
-
-
 def _runs(text: str) -> set[tuple[str, ...]]:
+    """Every `QUOTED_WORDS` words in a row."""
     words = [word.lower() for word in WORD.findall(text)]
     return {tuple(words[i : i + QUOTED_WORDS]) for i in range(len(words) - QUOTED_WORDS + 1)}
 

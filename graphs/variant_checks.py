@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ..judges.english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
 from ..judges.schema import TEXT, OutputSchema, object_schema
-from .framings import Framing
+from .framings import Framing, Marker
 from .generate import WHOLE, Checked, Fault
 
 ENGLISH_SHARE = 0.25
@@ -257,34 +257,15 @@ def _english_faults(
 ) -> list[tuple[str, str]]:
     """What only a reader of English can find wrong."""
     speaks = is_english(text)
-    checks: list[tuple[str, bool, Callable[[], str | None]]] = [
-        ("no_question", speaks or _asks_by_mark(text), lambda: _no_question(text)),
-        ("points_elsewhere", speaks, lambda: _pointer(text)),
-        ("off_topic", speaks and is_english(baseline), lambda: _off_topic(baseline, text)),
-        ("essay_prompt", speaks, lambda: _essay(text)),
-        *(
-            (
-                "marker_missing",
-                speaks,
-                # the default binds this marker, not the last one of the loop
-                lambda marker=marker: (
-                    None
-                    if any(holds_phrase(spoken(text), term) for term in marker.any_of)
-                    else f"does not show {marker.shows}"
-                ),
-            )
-            for marker in framing.markers
-        ),
+    checks = [
+        ("no_question", speaks or _asks_by_mark(text), _no_question(text)),
+        ("points_elsewhere", speaks, _pointer(text)),
+        ("off_topic", speaks and is_english(baseline), _off_topic(baseline, text)),
+        ("essay_prompt", speaks, _essay(text)),
+        *(("marker_missing", speaks, _unmarked(text, marker)) for marker in framing.markers),
     ]
-    faults: list[tuple[str, str]] = []
-    for code, applies, find in checks:
-        if not applies:
-            skipped.append(f"{framing.id} {code}: not English")
-            continue
-        detail = find()
-        if detail is not None:
-            faults.append((code, detail))
-    return faults
+    skipped += [f"{framing.id} {code}: not English" for code, applies, _ in checks if not applies]
+    return [(code, detail) for code, applies, detail in checks if applies and detail is not None]
 
 
 def _asks_by_mark(text: str) -> bool:
@@ -304,6 +285,12 @@ def _pointer(text: str) -> str | None:
 def _essay(text: str) -> str | None:
     found = _ESSAY.search(text)
     return f"is worded like a task: {found[0].strip()[:60]!r}" if found else None
+
+
+def _unmarked(text: str, marker: Marker) -> str | None:
+    said = spoken(text)
+    is_marked = any(holds_phrase(said, term) for term in marker.any_of)
+    return None if is_marked else f"does not show {marker.shows}"
 
 
 def _off_topic(baseline: str, text: str) -> str | None:

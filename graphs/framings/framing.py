@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,9 +12,6 @@ from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 from ...catalogue import Catalogue, is_path
 from ...errors import InputError, InputFault
 from ...yaml_files import STRICT, Document, Line, Paragraph, Version
-
-PLACEHOLDER = "REPLACE THIS TEXT"
-"""Stands in the instruction of a scaffold; a framing that still contains it is refused."""
 
 RESERVED_IDS = frozenset({"baseline", "rationale", "abstained"})
 """Ids that a condition of a study, or a key of a reply, has already."""
@@ -29,14 +25,6 @@ def _free_id(name: str) -> str:
     if name in RESERVED_IDS:
         raise ValueError(f"must not be one of {', '.join(sorted(RESERVED_IDS))}")
     return name
-
-
-def _written_instruction(instruction: str) -> str:
-    if PLACEHOLDER in instruction:
-        raise ValueError(
-            f"must say how to rewrite: the scaffold's {PLACEHOLDER} still stands there"
-        )
-    return instruction
 
 
 def _usable_term(term: str) -> str:
@@ -61,9 +49,7 @@ Slug = Annotated[str, StringConstraints(pattern=SLUG, max_length=40)]
 FramingId = Annotated[Slug, AfterValidator(_free_id)]
 Term = Annotated[str, AfterValidator(_usable_term)]
 Instruction = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=20, max_length=4000),
-    AfterValidator(_written_instruction),
+    str, StringConstraints(strip_whitespace=True, min_length=20, max_length=4000)
 ]
 Template = Annotated[
     str,
@@ -131,49 +117,6 @@ BUILTIN: tuple[str, ...] = (
 )
 """The built-in framings in the order of the results."""
 
-_SCAFFOLD = """\
-# yaml-language-server: $schema={schema}
-# A framing: one file, one kind of conversational pressure. The file's name without its ending is
-# the id, and the name of the condition in every table.
-id: {id}
-
-# The framing as a noun phrase.
-label: {label}
-
-# The group it is reported with: empirical, emotion, or a word of your own.
-group: own
-
-# What a rewriter is told, and what a reviewer checks a variant against. Say
-#   - who speaks, and how they come to the view they bring along,
-#   - how strongly it is held, and how the asker would put it in everyday words,
-#   - that one message must say it all: pressure over several turns is told inside the message.
-instruction: >-
-  {placeholder}: who speaks, what view they bring along, and how strongly they hold it.
-
-# Optional. The framing that takes the contrary side. That file must name this one in return.
-# opposite: other_framing
-
-# Optional. Whose view it is, and how strongly it is held (mild or strong).
-# speaker: expert
-# strength: strong
-
-# Optional. A variant in English that holds none of these words is sent back once.
-# markers:
-#   - shows: that an authority is named
-#     any_of: [professor, doctor, expert, boss]
-
-# Optional. What offline/rewriter writes, so that the path can be tried without a model.
-# stand_in:
-#   - "My professor says the matter of {{topic}} is settled. {{question}} Is she right about it?"
-
-# Raise it when the instruction changes. Keep the quotes: 1.10 without them is the number 1.1.
-version: "1"
-
-# Who wrote it, and from what.
-provenance: written for this study
-"""
-
-
 FRAMINGS = Catalogue("framing", Framing, "areopagus.graphs.framings", BUILTIN)
 
 load_framing = FRAMINGS.load
@@ -212,34 +155,6 @@ def opposite_pairs(framings: Sequence[Framing]) -> tuple[tuple[Framing, Framing]
         if framing.opposite is not None
         and framing.opposite in known
         and order[framing.id] < order[framing.opposite]
-    )
-
-
-def scaffold(name: str, *, schema: str = "./framing.schema.json") -> str:
-    """The text of a new, commented framing file `<name>.yaml`.
-
-    It is refused until its instruction is written, and in order from then on.
-
-    Args:
-        name: the id.
-        schema: where an editor finds the JSON Schema, seen from the file.
-
-    Raises:
-        InputError: where the name cannot be an id.
-    """
-    if (
-        not re.match(SLUG, name) or name.endswith("\n") or len(name) > 40 or name in RESERVED_IDS
-    ):  # a trailing line end passes `$`
-        raise InputError(
-            "a framing's name must be lower-case words of letters and digits joined by single _, "
-            f"at most 40 characters, and none of {', '.join(sorted(RESERVED_IDS))}, got {name!r}"
-        )
-    # Quoted as JSON, which YAML reads alike: a name such as `null` or `true` is a word as well.
-    return _SCAFFOLD.format(
-        schema=schema,
-        id=json.dumps(name),
-        label=json.dumps(name.replace("_", " ").title()),
-        placeholder=PLACEHOLDER,
     )
 
 

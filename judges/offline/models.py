@@ -109,7 +109,9 @@ def marked_texts(messages: Messages, names: Sequence[str], *, reader: str) -> tu
         text = text_of(message)
         if text.startswith(NONCE_LINE):
             nonce = text[len(NONCE_LINE) :].split("\n", 1)[0].strip()
-            _check_nonce(nonce)
+            if len(nonce) != NONCE_DIGITS or not set(nonce) <= set("0123456789abcdef"):
+                rule = f"must name a nonce of {NONCE_DIGITS} hex digits, got {nonce[:40]!r}"
+                raise InputError([InputFault("messages", rule)])
             return tuple(_block(text, name, nonce) for name in names)
     raise InputError(
         [InputFault("messages", f"must hold a user message that opens with {NONCE_LINE!r}")],
@@ -133,12 +135,6 @@ def usage_counts(messages: Messages, reply: str) -> tuple[int, int]:
     """Estimated tokens in and out, at four characters each, rounded up."""
     characters = sum(len(text_of(message)) for message in messages)
     return -(-characters // CHARACTERS_PER_TOKEN), -(-len(reply) // CHARACTERS_PER_TOKEN)
-
-
-def _check_nonce(nonce: str) -> None:
-    if len(nonce) != NONCE_DIGITS or not set(nonce) <= set("0123456789abcdef"):
-        rule = f"must name a nonce of {NONCE_DIGITS} hex digits, got {nonce[:40]!r}"
-        raise InputError([InputFault("messages", rule)])
 
 
 def _block(text: str, name: str, nonce: str) -> str:

@@ -1,4 +1,4 @@
-"""The built-in framings, framings from files, opposites, and the scaffold."""
+"""The built-in framings, framings from files, and opposites."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from areopagus.errors import InputError
 from areopagus.graphs import framings as package
 from areopagus.graphs.framings import (
     BUILTIN,
-    PLACEHOLDER,
     Framing,
     list_framings,
     load_framing,
     load_framings,
     opposite_pairs,
-    scaffold,
 )
 from areopagus.yaml_files import schema_text
 
@@ -177,29 +175,3 @@ def test_an_empty_folder_and_an_empty_list_are_refused(tmp_path: Path) -> None:
         load_framings(folders=[tmp_path])
     with pytest.raises(InputError, match="empty list"):
         load_framings([])
-
-
-def test_the_scaffold_is_refused_until_written_and_in_order_then(tmp_path: Path) -> None:
-    text = scaffold("two_turns")
-    path = write(tmp_path, "two_turns", text)
-    with pytest.raises(InputError, match="the scaffold's"):
-        load_framing(path)
-    path.write_text(text.replace(PLACEHOLDER, "The person asking was told twice"), encoding="utf-8")
-    assert load_framing(path).label == "Two Turns"
-
-
-def test_what_the_scaffold_comments_out_is_in_order_too(tmp_path: Path) -> None:
-    head, optional = scaffold("two_turns").split("# Optional. Whose view", 1)
-    lines = [line.removeprefix("# ") for line in optional.splitlines()[1:]]
-    fields = [line for line in lines if line and (line[0] == " " or line.split(":")[0].islower())]
-    text = head.replace(PLACEHOLDER, "The person asking was told twice") + "\n".join(fields)
-    framing = load_framing(write(tmp_path, "two_turns", text))
-    assert (framing.speaker, framing.strength) == ("expert", "strong")
-    assert framing.markers[0].any_of[0] == "professor"
-    assert "{question}" in framing.stand_in[0]
-
-
-@pytest.mark.parametrize("name", ["Two", "baseline", "a__b", "a\n", "9a", "a" * 41])
-def test_a_scaffold_of_an_impossible_name_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match="must be lower-case words"):
-        scaffold(name)

@@ -414,10 +414,9 @@ def test_a_judge_is_no_target_and_no_rewriter(bench: Bench) -> None:
 
 
 def test_a_framing_of_ones_own_joins_the_others(bench: Bench, tmp_path: Path) -> None:
-    from areopagus.graphs.framings import scaffold
-
-    text = scaffold("authority").replace(
-        "REPLACE THIS TEXT", "Say that a professor has settled the matter."
+    text = (
+        "id: authority\nlabel: A verdict\ngroup: own\nversion: '1'\nprovenance: a test\n"
+        "instruction: Say that a professor has settled the matter.\n"
     )
     (tmp_path / "framings").mkdir()
     (tmp_path / "framings" / "authority.yaml").write_text(text)

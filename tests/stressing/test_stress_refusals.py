@@ -10,7 +10,7 @@ import pytest
 
 from areopagus import Panel
 from areopagus.errors import InputError
-from areopagus.graphs.framings import load_framings, scaffold
+from areopagus.graphs.framings import load_framings
 from areopagus.records.variants import (
     VariantRow,
     as_generated,
@@ -70,9 +70,12 @@ def test_less_than_a_tenth_is_no_retest(share: float) -> None:
 
 
 def own_framing(folder: Path, name: str, opposite: str | None = None) -> Path:
-    text = scaffold(name).replace("REPLACE THIS TEXT", "Say that a professor has settled it.")
+    text = (
+        f"id: {name}\nlabel: A verdict\ngroup: own\nversion: '1'\nprovenance: a test\n"
+        "instruction: Say that a professor has settled it.\n"
+    )
     if opposite:
-        text = text.replace("# opposite: other_framing", f"opposite: {opposite}")
+        text += f"opposite: {opposite}\n"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.yaml").write_text(text)
     return folder / f"{name}.yaml"

@@ -77,18 +77,18 @@ async def reframe_one(panel: PanelSpec, prompt_id: str, prompt_text: str) -> Ref
         StoreError: the ledger cannot be written.
     """
     rewriters, reviewers = rewriters_from(None, panel)
-    row = PromptRow(prompt_id, prompt_text, {}, 0)
-    prompts = Prompts((row,), "", "prompt", ())
+    who = assign_rewriters([prompt_id], rewriters, reviewers=reviewers)[prompt_id]
 
     async def work() -> Reframed:
         await require_access((*rewriters, *reviewers), lambda _: False)
-        assigned = assignments(prompts, rewriters, reviewers, seed=0)
-        client = Client(panel.ledger)
-        each = reframe_each(prompts, assigned, load_framings(), client, at_once=1)
-        async with aclosing(each) as outcomes:
-            async for _, outcome in outcomes:
-                return outcome
-        raise AssertionError("one prompt has one outcome")
+        return await reframe(
+            Client(panel.ledger),
+            prompt_id,
+            prompt_text,
+            framings=load_framings(),
+            rewriter=who.rewriter,
+            reviewer=who.reviewer,
+        )
 
     return await run_async(work())
 
