@@ -12,7 +12,7 @@ from ..records.types import Judgment, Sample, ScoreMode, Status
 from .logprobs import weighted_scores
 from .models.backend import Backend
 from .models.client import Client
-from .models.prefix_cache import one_goes_first
+from .models.prefix_cache import one_goes_first_from
 from .prompt import ECHO_CHARACTERS, JudgePrompt, nonce_for
 from .schema import ParsedScore
 from .structured import Completion, Question, complete
@@ -68,14 +68,13 @@ class Judge:
 
     def goes_first(self, sample: Sample, *, calls: int) -> bool:
         """Whether one of so many calls to this backend is to be answered before the others go."""
-        return one_goes_first(
-            self.backend,
-            self.judge_prompt.order,
-            self.judge_prompt.system(self.persona) if calls > 1 else "",
-            sample.prompt_text,
-            sample.response_text,
-            calls=calls,
-        )
+        if calls < 2 or self.judge_prompt.order != "response_first":
+            return False  # with another order the judges of a response share no beginning
+        least = one_goes_first_from(self.backend)
+        if least is None:
+            return False
+        system = self.judge_prompt.system(self.persona)
+        return len(system) + len(sample.prompt_text) + len(sample.response_text) >= least
 
     async def vote(
         self, client: Client, sample: Sample, *, repeat: int, shares: bool = False

@@ -119,8 +119,6 @@ class Client:
         self.unclaimed: set[int] = set()
         self.unanswered: Callable[[Backend, str], Exception] | None = None
         self._limiters: dict[str, Limiter] = {}
-        self._throttled: dict[str, tuple[float, float]] = {}
-        self._closed_at: dict[str, float] = {}
         self._in_flight: dict[str, asyncio.Future[None]] = {}
         self._stop = asyncio.Event()
 
@@ -167,16 +165,19 @@ class Client:
     def limiter(self, backend: Backend) -> Limiter:
         """The limiter of this backend; a new one where it was closed and is to be tried again."""
         spec = backend.spec
-        closed_at = self._closed_at.get(spec.name)
-        is_probing = closed_at is not None and _now() - closed_at >= TRY_AGAIN_AFTER_S
-        if is_probing or spec.name not in self._limiters:
-            self._closed_at.pop(spec.name, None)
+        limiter = self._limiters.get(spec.name)
+        is_probing = (
+            limiter is not None
+            and limiter.closed_at is not None
+            and _now() - limiter.closed_at >= TRY_AGAIN_AFTER_S
+        )
+        if limiter is None or is_probing:
             self._limiters[spec.name] = limiter = Limiter(
                 concurrency=spec.concurrency, rpm=spec.rpm, tpm=spec.tpm, is_probing=is_probing
             )
             if self.stopped:
                 limiter.stop()
-        return self._limiters[spec.name]
+        return limiter
 
     def brought(
         self, key: str, reply: Reply, prices: TokenPrices | None, usual: TokenPrices | None
@@ -354,7 +355,7 @@ class Client:
         else:
             call.reservation.pay(None, worst_usd=worst_usd(call.backend, call.request))
         self.usage.paid_online(reply, call.backend.unit_prices)
-        self._throttled.pop(call.backend.spec.name, None)
+        call.limiter.limited = None
         sent, said = reply.usage.input_tokens, reply.usage.output_tokens
         call.limiter.succeeded(
             estimated_tokens=call.likely_tokens,
@@ -377,18 +378,18 @@ class Client:
 
     def _slow_down(self, call: _Call, error: ProviderError) -> None:
         """After a 429; closes a backend that has answered nothing else for `max_wait_s`."""
-        name, most = call.backend.spec.name, call.backend.spec.max_wait_s
+        limiter, most = call.limiter, call.backend.spec.max_wait_s
         now = _now()
-        since, until = self._throttled.get(name, (now, now))
+        since, until = limiter.limited or (now, now)
         if now - until > most:
             since = now  # nobody asked in between
         lasted = now - since
         asked = min(error.retry_after_s or 0.0, RETRY_AFTER_MOST_S)
         # Without advice all pause for longer, the longer nobody has been answered.
         wait = asked or min(lasted / 4, _BACKOFF_MOST_S)
-        call.limiter.throttled(wait)
-        self._throttled[name] = since, max(until, now + wait)
-        if call.limiter.is_probing:
+        limiter.throttled(wait)
+        limiter.limited = since, max(until, now + wait)
+        if limiter.is_probing:
             self._close(call, error, "given up: still nothing but rate limits")
         elif lasted + asked > most:
             self._close(
@@ -401,7 +402,7 @@ class Client:
     def _close(self, call: _Call, error: ProviderError, why: str) -> None:
         """Lets no further call through to a backend; each is told what the backend said."""
         detail = f"{why}; the backend said before: {error.detail}"
-        self._closed_at[call.backend.spec.name] = _now()
+        call.limiter.closed_at = _now()
         call.limiter.close(lambda: ProviderError(error.fault, detail))
 
     async def _ended_without_reply(self, call: _Call, error: BaseException) -> None:

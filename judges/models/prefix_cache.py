@@ -66,33 +66,16 @@ def takes_marks(spec: BackendSpec, minimum: int | None) -> bool:
     return spec.provider == "anthropic" or (minimum is not None and _may_be_marked(spec))
 
 
-def one_goes_first(
-    backend: Backend, order: str, system: str, prompt: str, response: str, *, calls: int
-) -> bool:
-    """Whether the first of these calls to one backend is to be answered before the others go.
+def one_goes_first_from(backend: Backend) -> int | None:
+    """Characters from which one of the calls that share them is answered before the others go.
 
-    Args:
-        backend: whom they go to.
-        order: where the persona stands; with `response_first` judges of a response share
-            a beginning, and only with it.
-        system: the system message.
-        prompt, response: what is judged.
-        calls: how many there are.
+    None where all calls to this backend go at once.
     """
     wish = backend.spec.prefix_first
-    if calls < 2 or order != "response_first" or wish == "off":
-        return False
-    minimum = 0 if wish == "on" else backend.prefix_minimum
-    if minimum is None:
-        return False
-    shared = len(system) + len(prompt) + len(response)
-    return shared >= _CHARACTERS_A_TOKEN * minimum
-
-
-def may_wait_for_one(backend: Backend) -> bool:
-    """Whether calls to this backend may have to wait for one of them."""
-    wish = backend.spec.prefix_first
-    return wish == "on" or (wish == "auto" and backend.prefix_minimum is not None)
+    if wish == "on":
+        return 0
+    minimum = backend.prefix_minimum if wish == "auto" else None
+    return None if minimum is None else _CHARACTERS_A_TOKEN * minimum
 
 
 def with_marks(messages: list[dict[str, Any]], shared: int) -> list[dict[str, Any]]:

@@ -68,7 +68,18 @@ class TokenBucket:
 
 
 class Limiter:
-    """Lets calls to one backend through at the rate it takes. Used from one event loop."""
+    """Lets calls to one backend through at the rate it takes. Used from one event loop.
+
+    Attributes:
+        most: calls that may ever be in flight.
+        allowed: calls that may be in flight now.
+        in_flight: calls that are.
+        is_probing: whether one call goes before all others, to see whether the backend answers
+            again.
+        limited: since when the backend has answered nothing but 429s, and until when it was to be
+            left alone; None after an answer. Kept by the client.
+        closed_at: when the client gave the backend up.
+    """
 
     def __init__(
         self,
@@ -93,6 +104,8 @@ class Limiter:
         self.allowed = float(min(start, concurrency))
         self.is_probing = is_probing
         self.in_flight = 0
+        self.limited: tuple[float, float] | None = None
+        self.closed_at: float | None = None
         self._slow_start = True
         self._waiting: deque[tuple[float, asyncio.Future[None]]] = deque()  # with their tokens
         self._timer: asyncio.TimerHandle | None = None

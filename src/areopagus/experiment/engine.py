@@ -14,7 +14,7 @@ from ..graphs.panel import PanelContext, aggregate, panel_graph
 from ..graphs.screening import screen
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..judges.models.prefix_cache import may_wait_for_one
+from ..judges.models.prefix_cache import one_goes_first_from
 from ..records.types import Sample, Verdict
 from .backends import require_access
 
@@ -36,7 +36,7 @@ def window_for(panel: PanelSpec) -> int:
     for judge in panel.judges.values():
         judges_of[judge.model] = judges_of.get(judge.model, 0) + panel.repeats
         most[judge.model] = judge.backend.spec.concurrency
-        if may_wait_for_one(judge.backend):
+        if one_goes_first_from(judge.backend) is not None:
             # Half the time of a response one call is under way in place of all.
             most[judge.model] *= 2
     needed = max(-(-most[model] // judges_of[model]) for model in most)
