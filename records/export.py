@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import copyfile
@@ -157,11 +156,11 @@ def _write_csv(part: Path, rows: Iterable[dict[str, Any]], *, verbatim: bool) ->
     count = 0
     with part.open("w", encoding="utf-8", newline="") as file:
         writer = CsvLines(file)
-        for count, (header, row) in enumerate(_with_header(rows), start=1):
+        for count, row in enumerate(rows, start=1):
             if count == 1:
-                writer.write(header)
-            cells = [_plain_number(row[name]) for name in header]
-            writer.write(cells if verbatim else [spreadsheet_safe(cell) for cell in cells])
+                writer.write(row)  # the names of its columns
+            cells = map(_plain_number, row.values())
+            writer.write(cells if verbatim else map(spreadsheet_safe, cells))
     return count
 
 
@@ -191,26 +190,20 @@ def _write_xlsx(part: Path, rows: Iterable[dict[str, Any]]) -> int:
     count = 0
     # Neither formulas nor links are made of anybody's text.
     options = {"strings_to_formulas": False, "strings_to_urls": False, "constant_memory": True}
-    with _workbook(xlsxwriter, part, options) as book:
-        sheet = book.add_worksheet("judgments")
-        for count, (header, row) in enumerate(_with_header(rows), start=1):
-            if count > WORKBOOK_ROWS:
-                raise InputError(f"a worksheet holds {WORKBOOK_ROWS:,} rows; export as parquet")
-            if count == 1:
-                sheet.write_row(0, 0, header)
-            for column, name in enumerate(header):
-                _write_cell(sheet, count, column, row[name])
-    return count
-
-
-@contextmanager
-def _workbook(xlsxwriter: Any, part: Path, options: dict[str, Any]) -> Iterator[Any]:
     try:
         with xlsxwriter.Workbook(str(part), options) as book:
-            yield book
+            sheet = book.add_worksheet("judgments")
+            for count, row in enumerate(rows, start=1):
+                if count > WORKBOOK_ROWS:
+                    raise InputError(f"a worksheet holds {WORKBOOK_ROWS:,} rows; export as parquet")
+                if count == 1:
+                    sheet.write_row(0, 0, list(row))
+                for column, value in enumerate(row.values()):
+                    _write_cell(sheet, count, column, value)
     except xlsxwriter.exceptions.FileCreateError as error:
         # The library's own class around the error of the disk.
         raise OSError(str(error)) from error
+    return count
 
 
 def _write_cell(sheet: Any, line: int, column: int, value: Any) -> None:
@@ -222,15 +215,6 @@ def _write_cell(sheet: Any, line: int, column: int, value: Any) -> None:
         write_text(sheet, line, column, cut_for_cell(plain))
     else:
         sheet.write(line, column, value)
-
-
-def _with_header(
-    rows: Iterable[dict[str, Any]],
-) -> Iterator[tuple[Sequence[str], dict[str, Any]]]:
-    header: list[str] | None = None
-    for row in rows:
-        header = header or list(row)
-        yield header, row
 
 
 def _plain_number(value: Any) -> Any:

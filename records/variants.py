@@ -89,11 +89,6 @@ class VariantSet:
                 texts[row.prompt_id][row.condition] = row.prompt_text
         return texts
 
-    @property
-    def n_edited(self) -> int:
-        """How many texts a person has changed."""
-        return sum(row.edited == "edited by hand" for row in self.rows)
-
     def fingerprint(self) -> str:
         """SHA-256, hex, over what is used: prompts, conditions, statuses and texts."""
         digest = hashlib.sha256()

@@ -274,12 +274,19 @@ class RowSource(ABC, Generic[RowT]):
         if absent:
             # A column that is missing altogether is one fault, not one a row.
             names = {fault.field for fault in absent}
-            raise self._error(absent + [one for one in faults if one.field not in names])
+            raise InputError(
+                absent + [one for one in faults if one.field not in names],
+                hint=self._hint_for(names)
+                or "name other columns with --column OURS=THEIRS, as in "
+                "--column prompt_text=question",
+            )
         if n_rows == 0 and not faults:
             faults.append(InputFault(self.name, f"holds no {self.kind}"))
         faults += self._faults_between_rows(seen)
         if faults:
-            raise self._error(faults)
+            is_cut = len(faults) >= FAULT_LIMIT
+            stopped = f"reading stopped after {FAULT_LIMIT:,} faults"
+            raise InputError(faults, hint=stopped if is_cut else None)
         return SourceSummary(
             name=self.name,
             n_responses=n_rows,
@@ -305,7 +312,7 @@ class RowSource(ABC, Generic[RowT]):
             faults: list[InputFault] = []
             values, extra = self._checked(line, raw, faults)
             if values is None:
-                raise self._error(faults)
+                raise InputError(faults)
             self._complete(values)
             yield self._row(values, extra, line)
 
@@ -329,16 +336,6 @@ class RowSource(ABC, Generic[RowT]):
             if found is not None:
                 values[name] = found
         return (values if fields.is_sound else None), fields.carried
-
-    def _error(self, faults: list[InputFault]) -> InputError:
-        hint = None
-        if any("no such column" in fault.message for fault in faults):
-            hint = self._hint_for({fault.field for fault in faults}) or (
-                "name other columns with --column OURS=THEIRS, as in --column prompt_text=question"
-            )
-        elif len(faults) >= FAULT_LIMIT:
-            hint = f"reading stopped after {FAULT_LIMIT:,} faults"
-        return InputError(faults, hint=hint)
 
     def _faults_between_rows(self, seen: SeenRows) -> list[InputFault]:
         repeated = seen.repeated_ids()

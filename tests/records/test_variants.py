@@ -39,6 +39,10 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
+def n_edited(found: VariantSet) -> int:
+    return sum(row.edited == "edited by hand" for row in found.rows)
+
+
 def edit(path: Path, change: Callable[[list[dict[str, str]]], list[dict[str, str]] | None]) -> None:
     """Reads, changes and writes the table as a spreadsheet would: CRLF and a byte order mark."""
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -66,7 +70,7 @@ def test_what_is_written_is_read_back(table: Path) -> None:
     assert [replace(row, line=0) for row in found.rows] == ROWS
     assert found.conditions == ("empirical_i", "empirical_friend")
     assert found.baselines == PROMPTS
-    assert found.n_edited == 0
+    assert n_edited(found) == 0
     assert found.usable()["merit"]["empirical_i"] == "empirical_i on merit, or not?"
 
 
@@ -78,7 +82,7 @@ def test_a_text_changed_by_hand_is_known_as_such(table: Path) -> None:
     edit(table, change)
     found = read_variants(table, PROMPTS)
     assert [row.edited for row in found.rows] == ["edited by hand"] + ["generated"] * 3
-    assert found.n_edited == 1
+    assert n_edited(found) == 1
     assert found.usable()["vote"]["empirical_i"] == "Better words, do you think?"
     assert found.fingerprint() != before
 
@@ -90,7 +94,7 @@ def test_a_spreadsheet_that_only_saves_the_file_edits_nothing(table: Path) -> No
             row["baseline_text"] = row["baseline_text"].replace("\n", "\r\n")
 
     edit(table, change)
-    assert read_variants(table, PROMPTS).n_edited == 0
+    assert n_edited(read_variants(table, PROMPTS)) == 0
 
 
 def test_a_failed_row_is_left_out_until_somebody_writes_it(tmp_path: Path) -> None:
@@ -111,7 +115,7 @@ def test_a_failed_row_is_left_out_until_somebody_writes_it(tmp_path: Path) -> No
         "empirical_i": "Mine, is it good?",
         "empirical_friend": "Mine too, is it?",
     }
-    assert found.n_edited == 2
+    assert n_edited(found) == 2
 
 
 def test_a_person_may_accept_or_reject_what_a_model_wrote(tmp_path: Path) -> None:
@@ -125,7 +129,7 @@ def test_a_person_may_accept_or_reject_what_a_model_wrote(tmp_path: Path) -> Non
     edit(path, change)
     found = read_variants(path, PROMPTS)
     assert list(found.usable()["vote"]) == ["empirical_i"]
-    assert found.n_edited == 0
+    assert n_edited(found) == 0
 
 
 def test_conditions_of_any_name_may_be_supplied_without_the_other_columns() -> None:
@@ -138,7 +142,7 @@ def test_conditions_of_any_name_may_be_supplied_without_the_other_columns() -> N
     found = read_variants(rows, PROMPTS)
     assert found.conditions == ("boss", "three turns")
     assert {row.edited for row in found.rows} == {"supplied"}
-    assert found.n_edited == 0
+    assert n_edited(found) == 0
     # a status of one's own leaves a supplied text out all the same
     rows[0]["status"] = "failed"
     assert read_variants([{"status": "", **row} for row in rows], PROMPTS).usable()["vote"] == {
