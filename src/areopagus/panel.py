@@ -360,29 +360,12 @@ class Panel:
         """A checked job, for callers that want to hold its handle; options as of `score_many`."""
         return score_job(self.spec, source, out, **options)
 
-    def estimate(
-        self,
-        source: Any,
-        *,
-        columns: Mapping[str, str] | None = None,
-        limit: int | None = None,
-        precision: float | None = None,
-        judges_per_response: int | None = None,
-        order_seed: int = 0,
-    ) -> Estimate:
+    def estimate(self, source: Any, **options: Unpack[ScoreOptions]) -> Estimate:
         """Calls, tokens and cost of scoring a source, without sending anything.
 
         The options are those of `score_many`.
         """
-        job = self.job(
-            source,
-            columns=columns,
-            limit=limit,
-            precision=precision,
-            judges_per_response=judges_per_response,
-            order_seed=order_seed,
-        )
-        return job.estimate()
+        return self.job(source, **options).estimate()
 
     def messages(
         self, persona: str, prompt: str, response: str, *, nonce: str = "0" * 16

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from .rebuilt import rebuilt
 from .records.run_folder import REPORT_FILE, read_run_file
 from .records.tables import judgment_frame, score_frame
 
@@ -43,16 +44,9 @@ class RespondentMean:
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON-like values."""
         return {
-            "respondent_id": self.respondent_id,
-            "n_responses": self.n_responses,
-            "n_scored": self.n_scored,
-            "n_prompts": self.n_prompts,
-            "composite": self.composite,
-            "interval": list(self.interval) if self.interval else None,
+            **asdict(self),
             "unit": "prompt",
             "method": "t interval over prompt means, 95%",
-            "reason": self.reason,
-            "dimensions": {name: list(values) for name, values in self.dimensions.items()},
         }
 
 
@@ -102,12 +96,12 @@ class Run:
     @property
     def respondents(self) -> tuple[RespondentMean, ...]:
         """Means by respondent."""
-        return tuple(respondent_from_json(item) for item in self.record["respondents"])
+        return tuple(rebuilt(RespondentMean, item) for item in self.record["respondents"])
 
     @property
     def total(self) -> RespondentMean:
         """Means of the whole run."""
-        return respondent_from_json(self.record["total"])
+        return rebuilt(RespondentMean, self.record["total"])
 
     @property
     def judgments(self) -> pd.DataFrame:
@@ -172,21 +166,6 @@ class RunInterrupted(KeyboardInterrupt):
     def __init__(self, run: Any) -> None:
         super().__init__(f"interrupted; run the same command again to go on ({run.path})")
         self.run = run
-
-
-def respondent_from_json(stored: Mapping[str, Any]) -> RespondentMean:
-    """The reverse of `RespondentMean.to_json`."""
-    span = stored["interval"]
-    return RespondentMean(
-        respondent_id=stored["respondent_id"],
-        n_responses=stored["n_responses"],
-        n_scored=stored["n_scored"],
-        n_prompts=stored["n_prompts"],
-        composite=stored["composite"],
-        interval=(span[0], span[1]) if span else None,
-        reason=stored["reason"],
-        dimensions={name: (v[0], v[1], v[2]) for name, v in stored["dimensions"].items()},
-    )
 
 
 def _number(value: float | None) -> str:

@@ -56,11 +56,10 @@ def test_score_many_has_the_fields_of_its_config_with_their_types_and_defaults()
         assert hints[name] == kind, name
 
 
-def test_estimate_and_session_take_fields_of_their_configs_with_the_same_defaults() -> None:
-    for call, config in ((Panel.estimate, ScoreConfig), (Panel.session, SessionConfig)):
-        given = inspect.signature(call).parameters
-        for name in given.keys() - {"self", "source", "out", "tags"}:
-            assert given[name].default == config.model_fields[name].default, name
+def test_session_takes_fields_of_its_config_with_the_same_defaults() -> None:
+    given = inspect.signature(Panel.session).parameters
+    for name in given.keys() - {"self", "out", "tags"}:
+        assert given[name].default == SessionConfig.model_fields[name].default, name
 
 
 def test_respond_has_the_fields_of_its_config_with_their_types() -> None:

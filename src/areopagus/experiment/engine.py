@@ -107,36 +107,22 @@ async def score_rows(
                 yield Scored(row, verdict)
 
 
-_thresholds_before: list[tuple[int, int, int]] = []
-"""The collector's thresholds at the beginning of every block of `frozen_heap` under way."""
-_YOUNG_OBJECTS = 10_000
-"""New objects between two collections: some hundred judgments are under way at once."""
-
-
 @contextlib.contextmanager
 def frozen_heap() -> Iterator[None]:
     """A block in which the garbage collector leaves alone what was there before it.
 
-    litellm and its kind stand in memory as some hundred thousand objects, and a collection that
-    walks them all takes longer than a hundred calls. After the last such block they are the
-    collector's again. Objects that somebody else has frozen are left as they are.
+    litellm and its kind stand in memory as some hundred thousand objects, and walking them all
+    again and again costs a third of the time around calls. What is frozen already, by another such
+    block or by somebody else, is left as it is.
     """
-    thresholds = gc.get_threshold()
-    ours = bool(_thresholds_before) or gc.get_freeze_count() == 0
-    if ours:
-        if not _thresholds_before:
-            gc.freeze()
-            if 0 < thresholds[0] < _YOUNG_OBJECTS:
-                gc.set_threshold(_YOUNG_OBJECTS, *thresholds[1:])
-        _thresholds_before.append(thresholds)
+    is_ours = gc.get_freeze_count() == 0
+    if is_ours:
+        gc.freeze()
     try:
         yield
     finally:
-        if ours:
-            first = _thresholds_before.pop()
-            if not _thresholds_before:
-                gc.unfreeze()
-                gc.set_threshold(*first)
+        if is_ours:
+            gc.unfreeze()
 
 
 def closed(sample: Sample, *, panel: PanelSpec, repeated: bool) -> Verdict:
