@@ -24,7 +24,7 @@ from .generate import (
     CallOutcome,
     Checked,
     Fault,
-    RepairRequest,
+    Generated,
     WritingTask,
     ask,
     generate,
@@ -134,13 +134,15 @@ class QuestionTask(WritingTask):
         """All of it: the endings follow the scene."""
         return list(self.parts)
 
-    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
+    def repair(
+        self, parts: Sequence[str], faults: Sequence[Fault], before: Generated, secret: bytes
+    ) -> Question[dict[str, Any]]:
         """Scene and endings anew."""
         return step_question(
             "repair",
-            {**_named(self.concepts), **_shown(asked.written)},
+            {**_named(self.concepts), **_shown(before.written or {})},
             secret=secret,
-            faults=[(fault.part, fault.code) for fault in asked.faults],
+            faults=[(fault.part, fault.code) for fault in faults],
         )
 
 

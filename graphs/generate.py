@@ -14,6 +14,7 @@ exception.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
@@ -101,35 +102,12 @@ class Fault:
     code: str
     detail: str = ""
 
-    def __str__(self) -> str:
-        place = f"{self.part}: " if self.part else ""
-        return f"{place}{self.code}" + (f" ({self.detail})" if self.detail else "")
-
 
 class Checked(NamedTuple):
     """What the rules found: faults in the order of the parts, and the checks left out, with why."""
 
     faults: tuple[Fault, ...]
     skipped: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RepairRequest:
-    """What a repair is asked for.
-
-    Attributes:
-        parts: to be written anew; the others stand.
-        faults: what is wrong, in the order found.
-        written: all parts as they stand.
-        reply: the first reply, shortened.
-        problem: what was wrong with its form, where nothing could be read at all.
-    """
-
-    parts: Sequence[str]
-    faults: Sequence[Fault]
-    written: Mapping[str, Any]
-    reply: str
-    problem: str | None
 
 
 class WritingTask(ABC):
@@ -163,8 +141,17 @@ class WritingTask(ABC):
         return [part for part in self.parts if part in faulty] or list(self.parts)
 
     @abstractmethod
-    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
-        """The request to write some parts anew."""
+    def repair(
+        self, parts: Sequence[str], faults: Sequence[Fault], before: Generated, secret: bytes
+    ) -> Question[dict[str, Any]]:
+        """The request to write some parts anew.
+
+        Args:
+            parts: which; the others stand.
+            faults: what is wrong, in the order found.
+            before: how it stands.
+            secret: the ledger's, for the markers.
+        """
 
     def shown_together(self, fresh: Sequence[str], sound: Sequence[str]) -> list[str]:
         """The parts that a review of the fresh ones shows."""
@@ -317,8 +304,7 @@ async def repair_node(state: Generated, runtime: Runtime[Generation]) -> Change:
     work, before = runtime.context, state.written or {}
     faults = state.faults + (state.review.faults if state.review else ())
     wanted = work.task.to_repair({fault.part for fault in faults})
-    request = RepairRequest(wanted, faults, before, state.reply, state.problem)
-    question = work.task.repair(request, work.client.ledger.secret)
+    question = work.task.repair(wanted, faults, state, work.client.ledger.secret)
     form = state.response_format
     done = await complete(work.client, work.writer, question, response_format=form)
     change: Change = {
@@ -472,6 +458,12 @@ def independent(judges: Iterable[Backend], writers: Iterable[Backend]) -> list[B
         if judge.spec.model not in taken and not judge.spec.is_offline:
             found.setdefault(judge.spec.model, judge)
     return list(found.values())
+
+
+def draw(seed: int, *names: str) -> str:
+    """Digits by which names are put into a random order, the same on every machine."""
+    said = "\x1f".join((str(seed), *names))
+    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def defect_text(error: Exception) -> str:

@@ -11,7 +11,6 @@ not an exception.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from .generate import (
     Fault,
     Generated,
     ask,
+    draw,
     generate,
     independent,
     together,
@@ -95,7 +95,7 @@ def pair_judges(
     """
     names = sorted((one.spec.name, other.spec.name))
     free = independent(judges, (one, other))
-    free.sort(key=lambda judge: _draw(seed, scenario_id, *names, judge.spec.name))
+    free.sort(key=lambda judge: draw(seed, scenario_id, *names, judge.spec.name))
     return free[:PAIR_JUDGES]
 
 
@@ -117,7 +117,7 @@ def planned_pairs(
         both = product(usable[first], usable[second])
         between = [Pair(PromptRef(first, a), PromptRef(second, b)) for a, b in both]
         between.sort(
-            key=lambda pair: _draw(
+            key=lambda pair: draw(
                 seed, scenario_id, *(f"{ref.generator}#{ref.number}" for ref in pair)
             )
         )
@@ -159,11 +159,6 @@ def is_equivalent(votes: Sequence[bool | None], rule: EquivalenceRule) -> bool |
     if rule == "both":
         return False if False in votes else None if None in votes else True
     return True if True in votes else None if None in votes else False
-
-
-def _draw(seed: int, *names: str) -> str:
-    said = "\x1f".join((str(seed), *names))
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 BundleStatus = Literal["complete", "partial", "refused", "unreadable", "failed", "not_asked"]

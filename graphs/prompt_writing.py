@@ -15,7 +15,7 @@ from typing import Any
 from ..judges.english import WORD, is_refusal, kept_sentences
 from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema
 from ..judges.structured import Question
-from .generate import Checked, Fault, RepairRequest, WritingTask
+from .generate import Checked, Fault, Generated, WritingTask
 from .prompt_template import ECHO_CHARACTERS, load_prompt_template
 
 SCRATCHPAD = "scratchpad"
@@ -162,20 +162,22 @@ class PromptTask(WritingTask):
             )
         )
 
-    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
+    def repair(
+        self, parts: Sequence[str], faults: Sequence[Fault], before: Generated, secret: bytes
+    ) -> Question[dict[str, Any]]:
         """The request to write some prompts anew."""
-        numbers = [int(part) for part in asked.parts]
+        numbers = [int(part) for part in parts]
         return load_prompt_template("construct").asked_anew(
             self.write(secret),
             generation_schema(
                 numbers,
-                scratchpad=asked.problem is not None,
+                scratchpad=before.problem is not None,
                 technology=self.material.technology,
             ),
-            reply=asked.reply,
-            problem=asked.problem,
-            faults=[(f"question {fault.part}: ", fault.code) for fault in asked.faults],
-            parts=asked.parts,
+            reply=before.reply,
+            problem=before.problem,
+            faults=[(f"question {fault.part}: ", fault.code) for fault in faults],
+            parts=parts,
             stand_in=_stand_in(self.material, numbers),
         )
 

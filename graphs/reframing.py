@@ -7,9 +7,8 @@ in `templates/rewrite.yaml` and `templates/review.yaml`.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
 
 from ..errors import InputError
@@ -27,10 +26,10 @@ from .generate import (
     Checked,
     Fault,
     Generated,
-    RepairRequest,
     Review,
     ReviewOutcome,
     WritingTask,
+    draw,
     generate,
     independent,
 )
@@ -96,16 +95,18 @@ class ReframingTask(WritingTask):
         """What the rules find in the variants."""
         return check_variants(self.baseline, written, self.framings)
 
-    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
+    def repair(
+        self, parts: Sequence[str], faults: Sequence[Fault], before: Generated, secret: bytes
+    ) -> Question[dict[str, Any]]:
         """The request to write the variants of some framings anew."""
-        wanted = self._named(asked.parts)
+        wanted = self._named(parts)
         return load_prompt_template("rewrite").asked_anew(
             self.write(secret),
             variants_schema(wanted),
-            reply=asked.reply,
-            problem=asked.problem,
-            faults=[(f"{fault.part} " if fault.part else "", fault.code) for fault in asked.faults],
-            parts=asked.parts,
+            reply=before.reply,
+            problem=before.problem,
+            faults=[(f"{fault.part} " if fault.part else "", fault.code) for fault in faults],
+            parts=parts,
             stand_in=_stand_in(wanted),
             labels=_labels(wanted),
         )
@@ -221,9 +222,9 @@ class VariantChecks:
     """
 
     deterministic: bool | None
-    skipped: tuple[str, ...] = ()
-    review: ReviewOutcome = "not_checked"
-    review_why: str = NO_SECOND_MODEL
+    skipped: tuple[str, ...]
+    review: ReviewOutcome
+    review_why: str
 
     def __str__(self) -> str:
         words = {True: "passed", False: "failed", None: "not_checked"}
@@ -257,17 +258,17 @@ class Reframed:
     rewriter: str
     reviewer: str | None
     status: ReframedStatus
-    variants: Mapping[str, str] = field(default_factory=dict)
-    rejected: Mapping[str, str] = field(default_factory=dict)
-    reasons: tuple[Fault, ...] = ()
-    statuses: Mapping[str, VariantStatus] = field(default_factory=dict)
-    repaired: bool = False
-    repaired_faults: tuple[Fault, ...] = ()
-    checks: VariantChecks = field(default_factory=lambda: VariantChecks(None))
-    calls: int = 0
-    cost_usd: float | None = 0.0
-    ledger_keys: tuple[str, ...] = ()
-    answered_by: str | None = None
+    variants: Mapping[str, str]
+    rejected: Mapping[str, str]
+    reasons: tuple[Fault, ...]
+    statuses: Mapping[str, VariantStatus]
+    repaired: bool
+    repaired_faults: tuple[Fault, ...]
+    checks: VariantChecks
+    calls: int
+    cost_usd: float | None
+    ledger_keys: tuple[str, ...]
+    answered_by: str | None
 
     def reasons_for(self, framing: str) -> tuple[Fault, ...]:
         """What is wrong with this variant, or with the whole reply."""
@@ -322,9 +323,9 @@ def assign_rewriters(
     if not rewriters:
         raise InputError("must name at least one rewriter, got none")
     writers = sorted(rewriters, key=_by_name)
-    order = sorted(set(prompt_ids), key=lambda name: (_draw(seed, name), name))
+    order = sorted(set(prompt_ids), key=lambda name: (draw(seed, name), name))
     # Without the shift the first model by name would have the larger batch in every study.
-    shift = int(_draw(seed, ""), 16) % len(writers)
+    shift = int(draw(seed, ""), 16) % len(writers)
     assigned = {name: (place + shift) % len(writers) for place, name in enumerate(order)}
     found: dict[str, Assignment] = {}
     for name, place in sorted(assigned.items()):
@@ -337,10 +338,6 @@ def assign_rewriters(
 
 def _by_name(backend: Backend) -> tuple[str, str]:
     return backend.spec.name, backend.spec.identity
-
-
-def _draw(seed: int, name: str) -> str:
-    return hashlib.sha256(f"{seed}\x1f{name}".encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def reframed(

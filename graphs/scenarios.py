@@ -22,7 +22,7 @@ from ..judges.structured import Question
 from .generate import (
     Checked,
     Fault,
-    RepairRequest,
+    Generated,
     WritingTask,
     ask,
     generate,
@@ -113,9 +113,11 @@ class ScenarioTask(WritingTask):
         found = faults_of(written, self.count)
         return Checked(tuple(Fault(number, "unusable", why) for number, why in found.items()))
 
-    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
+    def repair(
+        self, parts: Sequence[str], faults: Sequence[Fault], before: Generated, secret: bytes
+    ) -> Question[dict[str, Any]]:
         """The request for others in place of those that do not serve."""
-        return self._question(asked.parts, asked.faults, secret)
+        return self._question(parts, faults, secret)
 
     def _question(
         self, numbers: Sequence[str], faults: Sequence[Fault], secret: bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from areopagus.graphs.generate import (
     Checked,
     Fault,
     Generated,
-    RepairRequest,
     WritingTask,
     generate,
     independent,
@@ -49,9 +48,11 @@ class TwoWords(WritingTask):
                 found.append(Fault(part, "capitals"))
         return Checked(tuple(found))
 
-    def repair(self, asked: RepairRequest, secret: bytes) -> Question[dict[str, Any]]:
-        assert asked.problem is None or not asked.written
-        return self._question(list(asked.parts), secret, repairs=False, repeat=1)
+    def repair(
+        self, parts: Sequence[str], faults: Sequence[Fault], before: Generated, secret: bytes
+    ) -> Question[dict[str, Any]]:
+        assert before.problem is None or not before.written
+        return self._question(list(parts), secret, repairs=False, repeat=1)
 
     def _question(self, keys: list[str], secret: bytes, **more: Any) -> Question[dict[str, Any]]:
         return load_prompt_template("wordings").question(
