@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import ssl
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -19,8 +18,6 @@ _MODES = ("disable", "require", "verify-ca", "verify-full")
 _OPTIONS = ("connect_timeout", "host", "schema", "sslmode", "sslrootcert")
 _SCHEMA_NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _SCHEME = re.compile(r"postgres(?:ql)?://", re.IGNORECASE)
-_HOST_AND_PORT = re.compile(r"(?P<host>\[[^\]]*\]|[^:/?#]*):(?P<port>[^/?#]*)")
-_PASSWORD_OPTION = re.compile(r"passw|pwd", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +27,7 @@ class PostgresAddress:
     Attributes:
         host, port: the server; a host that begins with a slash is the folder of its socket.
         database, user: on it.
-        password: "" where the address has none; see `password_now`.
+        password: "" where the address has none, and that of PGPASSWORD counts.
         schema: the ledger's tables stand in this schema, which holds nothing else.
         sslmode: disable, require (encrypted, the server unchecked), verify-ca or verify-full.
         sslrootcert: certificates that the server is checked against; the system's where "".
@@ -48,9 +45,7 @@ class PostgresAddress:
     connect_timeout: float
 
     @classmethod
-    def parse(
-        cls, address: str, *, environment: Mapping[str, str] | None = None
-    ) -> PostgresAddress:
+    def parse(cls, address: str) -> PostgresAddress:
         """Reads `postgresql://[user[:password]@][host][:port]/database[?option=value&…]`.
 
         Options: schema, sslmode, sslrootcert, connect_timeout, and host=/FOLDER for a socket.
@@ -61,13 +56,11 @@ class PostgresAddress:
         Raises:
             InputError: with everything that is wrong; the password is not repeated.
         """
-        given = os.environ if environment is None else environment
-        shown = _blanked(address)
+        shown = _beginning(address)
         faults: list[InputFault] = []
 
         def fault(message: str, part: str | None = None) -> None:
-            # What was taken for an option's name may be a piece of a password with a ? in it.
-            faults.append(InputFault(shown, message, part if part and part in shown else None))
+            faults.append(InputFault(shown, message, part))
 
         try:
             parts = urlsplit(address)
@@ -77,9 +70,14 @@ class PostgresAddress:
                 [InputFault(shown, "must be postgresql://user@host:port/database")]
             ) from None
         options: dict[str, str] = {}
+        may_be_password = "@" in parts.query  # or the rest of one with a ? in it
         for name, value in parse_qsl(parts.query, keep_blank_values=True):
             if name not in _OPTIONS:
-                fault(f"is no option of a ledger's address; there are {', '.join(_OPTIONS)}", name)
+                fault(
+                    f"is no option of a ledger's address; there are {', '.join(_OPTIONS)}",
+                    None if may_be_password else name,
+                )
+                may_be_password = True  # the next may be the rest of its value, with an & in it
             elif name in options:
                 fault("is given twice", name)
             options[name] = value
@@ -106,7 +104,7 @@ class PostgresAddress:
         if timeout is None:
             fault("must be seconds from 1 to 600", "connect_timeout")
         if port is None:
-            named = given.get("PGPORT", "")
+            named = os.environ.get("PGPORT", "")
             port = int(named) if named.isdecimal() else 5432
         if faults:
             raise InputError(faults)
@@ -114,18 +112,13 @@ class PostgresAddress:
             host=host,
             port=port,
             database=database,
-            user=unquote(parts.username or "") or given.get("PGUSER") or _own_name(),
+            user=unquote(parts.username or "") or os.environ.get("PGUSER") or _own_name(),
             password=unquote(parts.password or ""),
             schema=schema,
             sslmode=mode,
             sslrootcert=certificates,
             connect_timeout=timeout or DEFAULT_TIMEOUT_S,
         )
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the server can only be reached from this machine."""
-        return _is_local(self.host)
 
     @property
     def shown(self) -> str:
@@ -135,7 +128,7 @@ class PostgresAddress:
         options = [f"host={quote(self.host)}"] if socket else []
         if self.schema != DEFAULT_SCHEMA:
             options.append(f"schema={self.schema}")
-        if self.sslmode != ("disable" if self.is_local else "verify-full"):
+        if self.sslmode != ("disable" if _is_local(self.host) else "verify-full"):
             options.append(f"sslmode={self.sslmode}")
         if self.sslrootcert:
             options.append(f"sslrootcert={quote(self.sslrootcert)}")
@@ -153,14 +146,9 @@ class PostgresAddress:
         """
         return f'"{self.schema}"'
 
-    @property
-    def password_now(self) -> str:
-        """The password: the address's own, or that of PGPASSWORD; "" where there is none."""
-        return self.password or os.environ.get("PGPASSWORD", "")
-
     def ssl_context(self) -> ssl.SSLContext | bool:
         """How the server is spoken to; False = in the clear."""
-        if self.sslmode == "disable":
+        if self.sslmode == "disable" or self.host.startswith("/"):
             return False
         context = ssl.create_default_context(cafile=self.sslrootcert or None)
         if self.sslmode != "verify-full":
@@ -173,8 +161,8 @@ class PostgresAddress:
 def without_password(argument: str) -> str:
     """The argument of a command, or the address, with a PostgreSQL address's password taken out.
 
-    What is left of an address that can be read opens the same ledger. Of any other, all that may
-    be a password is taken out.
+    What is left of an address that can be read opens the same ledger. Of any other, only the
+    beginning is left.
     """
     scheme = _SCHEME.search(argument)
     if scheme is None:
@@ -186,36 +174,18 @@ def without_password(argument: str) -> str:
     try:
         PostgresAddress.parse(address)
     except InputError:
-        return before + _blanked(address)
+        return before + _beginning(address)
     user_info, at, host = place.rpartition("@")
     return f"{before}{address[:start]}{user_info.partition(':')[0]}{at}{host}{after}"
 
 
-def _blanked(address: str) -> str:
-    """The address without anything that may be a password, however wrong it is written.
+def _beginning(address: str) -> str:
+    """An address that cannot be read, as far as it surely holds no password: user or host.
 
-    In a password that was not escaped anything may stand, so that it reaches as far as the last @;
-    from what should be a port and is none, and from an option that is named as one, to the end.
+    In a password that was not escaped anything may stand, and nobody can tell where it ends.
     """
-    scheme = _SCHEME.match(address)
-    start = scheme.end() if scheme else 0
-    user_info, at, rest = address[start:].rpartition("@")
-    place = _HOST_AND_PORT.match(rest)
-    if place is not None and not _is_port(place["port"]):
-        rest = f"{place['host']}:…"
-    shown, mark, query = f"{user_info.partition(':')[0]}{at}{rest}".partition("?")
-    options: list[str] = []
-    for option in query.split("&"):
-        name, equals, _ = option.partition("=")
-        if equals and _PASSWORD_OPTION.search(unquote(name)):
-            options.append(f"{name}=…")
-            break
-        options.append(option)
-    return f"{address[:start]}{shown}{mark}{'&'.join(options)}"
-
-
-def _is_port(text: str) -> bool:
-    return not text or (bool(re.fullmatch("[0-9]{1,5}", text)) and int(text) <= 65_535)
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{re.split('[:/?#]', rest, maxsplit=1)[0]}…"
 
 
 def _is_local(host: str) -> bool:

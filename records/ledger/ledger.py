@@ -28,8 +28,6 @@ from .writer import LedgerWriter
 
 log = logging.getLogger("areopagus.ledger")
 
-__all__ = ["Ledger", "PendingCall", "default_path"]
-
 Found = TypeVar("Found")
 
 
@@ -56,15 +54,8 @@ class PendingCall:
         return len(self.abandoned)
 
 
-def default_path() -> Path:
-    """The ledger shared by all runs: `$AREOPAGUS_HOME/ledger.sqlite`."""
-    from ...environment import home
-
-    return home() / "ledger.sqlite"
-
-
 def open_store(location: str | Path | None, *, read_only: bool) -> Store:
-    """The store in a file or at an address; `default_path()` when left out.
+    """The store in a file or at an address; `$AREOPAGUS_HOME/ledger.sqlite` when left out.
 
     Raises:
         InputError: an address that is not of a PostgreSQL database, or has faults.
@@ -81,9 +72,10 @@ def open_store(location: str | Path | None, *, read_only: bool) -> Store:
         from .postgres import PostgresStore
 
         return PostgresStore(PostgresAddress.parse(location), read_only=read_only)
+    from ...environment import home
     from .sqlite import SqliteStore
 
-    path = Path(location).expanduser() if location is not None else default_path()
+    path = Path(location).expanduser() if location is not None else home() / "ledger.sqlite"
     return SqliteStore(path, read_only=read_only)
 
 
@@ -169,8 +161,8 @@ class Ledger:
         """Opens a ledger, and makes it where there is none.
 
         Args:
-            location: a file, or `postgresql://user@host:port/database`; `default_path()` when left
-                out.
+            location: a file, or `postgresql://user@host:port/database`; the ledger shared by all
+                runs, `$AREOPAGUS_HOME/ledger.sqlite`, when left out.
             read_only: look only; nothing is made, and no writer waits for it.
 
         Raises:
@@ -284,14 +276,14 @@ class Ledger:
         try:
             abandoned = await writer.write("begin", (note, is_claim), soon=soon)
         except BaseException as error:
-            self._ended(key)
+            self._in_flight.pop(key, None)
             if isinstance(error, asyncio.CancelledError):
                 # The note is handed over already, and nobody will ever know its number: nothing
                 # was sent, so it must not look like a call in flight.
                 writer.post("fail", (None, [number]))
             raise
         if abandoned is None:
-            self._ended(key)
+            self._in_flight.pop(key, None)
             return None
         return PendingCall(number, key, backend, abandoned)
 
@@ -302,7 +294,7 @@ class Ledger:
         session or a later one, repeats it.
         """
         self._writable().post("abandon", pending_call.id)
-        self._ended(pending_call.key)
+        self._in_flight.pop(pending_call.key, None)
 
     def hurry(self) -> None:
         """What was handed over and not stored yet is wanted now."""
@@ -454,11 +446,8 @@ class Ledger:
 
     def _end(self, kind: str, pending_call: PendingCall, row: Any) -> asyncio.Future[Any]:
         storing = self._writable().write(kind, row)
-        storing.add_done_callback(lambda _: self._ended(pending_call.key))
+        storing.add_done_callback(lambda _: self._in_flight.pop(pending_call.key, None))
         return storing
-
-    def _ended(self, key: str) -> None:
-        self._in_flight.pop(key, None)
 
     def _noted(self, keys: Sequence[str]) -> dict[str, bool]:
         with self._read() as store:

@@ -19,18 +19,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import socket
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from ...errors import StoreError
 from .address import PostgresAddress
 from .session import this_process
-from .store import NEW_SESSION, SCHEMA_VERSION, SESSION_SHIFT, Outcome, Row, Store
+from .store import NEW_SESSION, SCHEMA_VERSION, Outcome, Row, Store
 
 OPERATION_TIMEOUT_S = 60.0
 """After this silence a server counts as gone."""
@@ -115,9 +116,9 @@ class Link:
                 host=address.host,
                 port=address.port,
                 database=address.database,
-                password=address.password_now,
+                password=address.password or os.environ.get("PGPASSWORD", ""),
                 application_name="areopagus",
-                ssl_context=False if address.host.startswith("/") else address.ssl_context(),
+                ssl_context=address.ssl_context(),
                 startup_params=settings,
                 sock=line,
             )
@@ -215,25 +216,15 @@ def _line_to(address: PostgresAddress) -> socket.socket:
     return line
 
 
-@lru_cache(maxsize=64)
-def _insertion(table: str, columns: tuple[str, ...], tail: str) -> str:
-    names = ", ".join(columns)
-    # In one order everywhere: two processes that write the same keys wait for each other in line.
-    return (
-        f"INSERT INTO {table}({names}) SELECT {names}"  # noqa: S608 - our own names
-        f" FROM json_populate_recordset(CAST(NULL AS {table}), CAST(:documents AS json))"
-        f" ORDER BY {columns[0]} {tail}"
-    )
+def _in_groups(rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows in groups for a statement each, in which no key (the first column) occurs twice.
 
-
-def _without_repeats(rows: Sequence[Row]) -> list[list[Row]]:
-    """The rows in groups in which no key occurs twice: one statement may not meet a row twice.
-
-    A group is no larger than a statement that stays far from the server's limit of 1 GB.
+    A statement may not meet a row twice, and a document of this many replies stays far from the
+    server's limit of 1 GB. In order of their keys: two processes that write the same ones wait for
+    each other in line.
     """
     groups: list[dict[Any, Row]] = []
-    for row in rows:
-        key = next(iter(row.values()))
+    for key, row in sorted(((next(iter(row.values())), row) for row in rows), key=itemgetter(0)):
         for group in groups:
             if key not in group and len(group) < _MOST_ROWS:
                 break
@@ -244,9 +235,8 @@ def _without_repeats(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def _array(values: Sequence[Any]) -> str:
-    """The values as PostgreSQL writes an array; the driver's own looks at every character."""
-    quoted = (str(value).replace("\\", "\\\\").replace('"', '\\"') for value in values)
-    return "{" + ",".join(f'"{value}"' for value in quoted) + "}"
+    """Keys or numbers as PostgreSQL writes an array; the driver's own looks at every character."""
+    return "{" + json.dumps(list(values))[1:-1] + "}"
 
 
 def _plain(value: Any) -> Any:
@@ -331,11 +321,15 @@ class PostgresStore(Store):
 
         The driver takes longer for each parameter than the server for a document of them.
         """
-        for group in _without_repeats(rows):
-            documents = json.dumps(
-                [{name: _plain(value) for name, value in row.items()} for row in group]
+        for group in _in_groups(rows):
+            columns = ", ".join(group[0])
+            documents = [{name: _plain(value) for name, value in row.items()} for row in group]
+            self._link.run(
+                f"INSERT INTO {table}({columns}) SELECT {columns}"  # noqa: S608 - names of our own
+                f" FROM json_populate_recordset(CAST(NULL AS {table}), CAST(:documents AS json))"
+                f" {tail}",
+                documents=json.dumps(documents),
             )
-            self._link.run(_insertion(table, tuple(group[0]), tail), documents=documents)
 
     def marks(self) -> tuple[bool, int, Collection[str]] | None:
         """See `Store.marks`."""
@@ -360,8 +354,7 @@ class PostgresStore(Store):
     def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
         """See `Store.notes_of_others`."""
         self.rows(_LOCK_KEYS, space=~self._space, keys=_array(keys))
-        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
-        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
+        return super().notes_of_others(keys)
 
     def living(self, sessions: Collection[int]) -> set[int]:
         """Told by the locks that living sessions hold."""

@@ -155,8 +155,7 @@ class SqliteStore(Store):
         )
         if least is None or {least >> SESSION_SHIFT, most >> SESSION_SHIFT} == {self.session}:
             return []
-        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
-        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
+        return super().notes_of_others(keys)
 
     def living(self, sessions: Collection[int]) -> set[int]:
         """Told by the process of each, or where that is on another machine by its heartbeat."""

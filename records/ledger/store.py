@@ -157,13 +157,6 @@ class Store(ABC):
         """Marks the place as a ledger of this version."""
 
     @abstractmethod
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """Number and key of the notes on these keys that other sessions made.
-
-        Until the transaction ends, nobody else gets an answer to this about the same keys.
-        """
-
-    @abstractmethod
     def living(self, sessions: Collection[int]) -> set[int]:
         """Those of these sessions that may still bring the outcome of a call they began."""
 
@@ -195,6 +188,14 @@ class Store(ABC):
             except ValueError as error:
                 unreadable[key] = str(error)
         return found, unreadable
+
+    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+        """Number and key of the notes on these keys that other sessions made.
+
+        Until the transaction ends, nobody else gets an answer to this about the same keys.
+        """
+        found = self.rows_among("SELECT id, key FROM intents WHERE key", keys)
+        return [row for row in found if row[0] >> SESSION_SHIFT != self.session]
 
     def dead(self, numbers: Sequence[int]) -> list[int]:
         """Those of these notes whose session is over, so that nobody will bring an outcome."""

@@ -53,10 +53,16 @@ FAULTY = [
 """Addresses that are refused."""
 
 
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGUSER", "me")
+    monkeypatch.delenv("PGPORT", raising=False)
+
+
 @pytest.mark.parametrize("address", FAULTY)
 def test_what_is_wrong_with_an_address_is_told_without_its_password(address: str) -> None:
     with pytest.raises(InputError) as caught:
-        PostgresAddress.parse(address, environment={})
+        PostgresAddress.parse(address)
     assert "SECRET" not in str(caught.value)
     assert "SECRET" not in without_password(address)
     assert without_password(address).startswith("postgresql://u")
@@ -113,7 +119,7 @@ def test_arguments_that_are_no_address_stay_as_they_are() -> None:
 )
 def test_an_address_with_faults_is_refused_without_its_password(address: str, words: str) -> None:
     with pytest.raises(InputError) as caught:
-        PostgresAddress.parse(address, environment={})
+        PostgresAddress.parse(address)
     assert words in str(caught.value)
     assert "secret" not in str(caught.value)
 
@@ -141,8 +147,8 @@ def test_all_faults_of_an_address_come_together() -> None:
 def test_an_address_is_shown_in_one_form_that_opens_the_same(
     address: str, shown: str, mode: str
 ) -> None:
-    read = PostgresAddress.parse(address, environment={"PGUSER": "me"})
+    read = PostgresAddress.parse(address)
     assert (read.shown, read.sslmode) == (shown, mode)
-    again = PostgresAddress.parse(shown, environment={})
+    again = PostgresAddress.parse(shown)
     assert again.shown == shown
     assert "p@ss" not in repr(read)

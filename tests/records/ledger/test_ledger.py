@@ -17,7 +17,7 @@ import pytest
 from processes import Command, until
 
 from areopagus.errors import InputError, ProviderError, StoreError
-from areopagus.records.ledger import Ledger, PendingCall, default_path
+from areopagus.records.ledger import Ledger, PendingCall
 from areopagus.records.ledger.admin import ledger_stats, prune, recent_calls, whole_call
 from areopagus.records.ledger.ledger import open_store
 from areopagus.records.types import Reply, Usage
@@ -129,9 +129,13 @@ def test_a_ledger_is_for_its_owner_only_and_keeps_its_secret(path: Path) -> None
     assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_the_default_stands_in_the_users_home(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AREOPAGUS_HOME", "/somewhere/else")
-    assert default_path() == Path("/somewhere/else/ledger.sqlite")
+def test_the_default_stands_in_the_users_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path / "somewhere" / "else"))
+    with Ledger.open() as ledger:
+        assert ledger.path == tmp_path / "somewhere" / "else" / "ledger.sqlite"
+        assert ledger.path.is_file()
 
 
 async def test_a_failed_call_is_no_reply_and_is_counted(place: Place) -> None:
