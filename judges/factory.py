@@ -9,15 +9,13 @@ from ..errors import InputError, InputFault, ProviderError
 from ..records.types import Reply, Usage
 from .models.backend import Backend, BackendSpec
 from .models.litellm_backend import LitellmBackend
-from .models.prices import FREE
+from .models.prices import FREE, TokenPrices
 from .models.request import Request
 from .offline.models import PROVIDER, STAND_INS, offline_reply, usage_counts
 
 
 class EmbeddedBackend(Backend):
     """A stand-in, `offline/…`, answered in this process without litellm; see `Backend`."""
-
-    unit_prices = FREE
 
     def __init__(self, spec: BackendSpec) -> None:
         self.spec = spec
@@ -59,11 +57,12 @@ class EmbeddedBackend(Backend):
                 [InputFault(self.spec.model, "gives no log-probabilities; use integer scores")]
             )
 
-    def worst_cost(self, input_tokens: int, output_tokens: int) -> float:
+    @property
+    def unit_prices(self) -> TokenPrices:
         """Nothing."""
-        return 0.0
+        return FREE
 
-    def likely_cost(self, input_tokens: int, output_tokens: int) -> float:
+    def worst_cost(self, input_tokens: int, output_tokens: int) -> float:
         """Nothing."""
         return 0.0
 

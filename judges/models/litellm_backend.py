@@ -257,9 +257,13 @@ class LitellmBackend(Backend):
         """What a token of each kind costs; None where it is unknown, or the cost is no sum."""
         return self.pricing.unit_prices
 
-    @cached_property
+    @property
     def prefix_minimum(self) -> int | None:
         """Tokens from which what calls begin with alike is cheaper; None where it never is."""
+        return self._prefix_minimum
+
+    @cached_property
+    def _prefix_minimum(self) -> int | None:
         return prefix_minimum(self.spec, self.pricing.usual)
 
     @cached_property

@@ -240,8 +240,9 @@ def _code(error: BaseException) -> str:
 def _fault_of(
     error: BaseException, text: str, body: str, status: int | None, causes: frozenset[str]
 ) -> FaultClass:
-    names = (cls.__name__ for cls in type(error).__mro__)
-    fault: FaultClass = next((_BY_CLASS[name] for name in names if name in _BY_CLASS), "internal")
+    lineage = [cls.__name__ for cls in type(error).__mro__]
+    nearest = next((name for name in lineage if name in _BY_CLASS), None)
+    fault: FaultClass = "internal" if nearest is None else _BY_CLASS[nearest]
     # The class is not the same for one status over litellm's providers and the HTTP clients of
     # chat models; the status is.
     if status is not None and fault in ("bad_request", "server", "connection", "internal"):
