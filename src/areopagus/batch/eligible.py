@@ -191,7 +191,7 @@ async def _answered(
     """
 
     def build(response_format: ResponseFormat) -> Request:
-        formats = {backend.spec.name: response_format}
+        formats: dict[str, ResponseFormat] = {backend.spec.name: response_format}
         return judgments_on(panel, example.row, example.sample, formats)[0].request
 
     reservation = client.reservation()

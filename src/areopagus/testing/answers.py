@@ -140,7 +140,7 @@ def http_answer(
         retry_after_s: what the Retry-After header says, for the faults that have one. A date has
             whole seconds only, so it names the next one.
     """
-    if reply.fault in HTTP_FAULTS:
+    if reply.fault is not None and reply.fault in HTTP_FAULTS:
         answer = _failure(request, reply.fault, api_key, retry_after_s)
     else:
         answer = _success(request, reply)
@@ -167,7 +167,7 @@ def _failure(
 
 def _success(request: ServedRequest, reply: ServedReply) -> HttpAnswer:
     fault = reply.fault
-    if fault in TEXT_FAULTS:
+    if fault is not None and fault in TEXT_FAULTS:
         reply = mangled(reply, fault)
     if reply.body is not None:
         body = reply.body
