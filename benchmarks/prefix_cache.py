@@ -2,7 +2,7 @@
 
     python benchmarks/prefix_cache.py [RESPONSES] [--limit N] [--delay S]
 
-A provider on loopback, on a processor of its own, counts as OpenAI (whole steps of 128 tokens) and
+A provider on loopback counts as OpenAI (whole steps of 128 tokens) and
 Anthropic (marked blocks) count: a prompt enters the cache once it has been answered, from 1,024
 tokens up, a token being four characters. Ten personas judge each response through the whole panel.
 Prompts are sent as they are: those below the minimum are counted apart, never made longer.
@@ -11,14 +11,14 @@ Prompts are sent as they are: those below the minimum are counted apart, never m
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from loopback import provider
-
 from areopagus import Panel
 from areopagus.records.tables import read_judgments
+from areopagus.testing import ProviderServer, by_hash
 
 LEAST = 1024
 MODELS = {"openai/gpt-4o-mini": "openai", "anthropic/claude-sonnet-4-5": "anthropic"}
@@ -56,16 +56,19 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=50)
     parser.add_argument("--delay", type=float, default=0.1, help="seconds to an answer")
     options = parser.parse_args()
-    server = ("--delay", str(options.delay), "--prefix-cache", str(LEAST))
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+    from prefix_cached import prefix_cached
+
     print(f"{'':44}{'long':>7}{'short':>7}{'tokens in':>12}{'cached':>12}{'share':>8}{'USD':>10}")
     for model, protocol in MODELS.items():
         for order in ("response_first", "persona_first"):
             for wish in ("auto", "off") if order == "response_first" else ("auto",):
                 # Each with a cache that knows nothing yet.
-                with provider(*server) as bases:
+                judge = prefix_cached(by_hash(1, 10), answered_after_s=options.delay, least=LEAST)
+                with ProviderServer(judge, delay_s=options.delay, record=False) as server:
                     found = score(
                         model,
-                        bases[protocol],
+                        server.bases[protocol],
                         options.responses,
                         options.limit,
                         order=order,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from prefix_cached import prefix_cached
 
-from areopagus.testing import ServedReply, ServedRequest, prefix_cached
+from areopagus.testing import ServedReply, ServedRequest
 
 # 4 characters a token: 8,192 characters are 2,048 tokens.
 SHARED = "abcd" * 2048

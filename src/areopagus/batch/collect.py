@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from ..errors import ProviderError
 from ..judges.models.budget import BudgetReservation, worst_usd
 from ..judges.models.client import Client
 from ..judges.models.connections import Answer
-from .eligible import Planned, Rows, planned_judgments
+from .eligible import Planned
 from .providers import BatchProvider, BatchResults
 from .store import BatchRecord
-
-if TYPE_CHECKING:
-    from ..graphs.panel_spec import PanelSpec
 
 TOGETHER = 256
 """Answers stored in one go: the ledger commits them together."""
@@ -42,46 +38,37 @@ class Collected:
         return self.faults.total()
 
 
+@dataclass(frozen=True, slots=True)
 class Collector:
-    """Takes in the results of one run's batches."""
+    """Takes in the results of one batch.
 
-    def __init__(
-        self,
-        panel: PanelSpec,
-        client: Client,
-        rows: Rows,
-        errors: dict[str, ProviderError],
-    ) -> None:
-        """Takes what there is to work with.
+    Attributes:
+        client: with the ledger and the counts.
+        record: the batch.
+        provider: whose it is.
+        results: what the provider gives; emptied by and by.
+        reservation: pays.
+        errors: where faults go, by ledger key.
+    """
 
-        Args:
-            panel: who judges.
-            client: the ledger and the counts.
-            rows: reads the responses again from the first.
-            errors: where faults go, by ledger key.
-        """
-        self._panel = panel
-        self._client = client
-        self._rows = rows
-        self._errors = errors
+    client: Client
+    record: BatchRecord
+    provider: BatchProvider
+    results: BatchResults
+    reservation: BudgetReservation
+    errors: dict[str, ProviderError]
 
     async def collect(
         self,
-        record: BatchRecord,
-        provider: BatchProvider,
-        ids: Sequence[str],
-        results: BatchResults,
-        reservation: BudgetReservation,
+        ids: Iterable[str],
+        judgments: Iterable[list[Planned]],
         on_step: Callable[[Collected], None],
     ) -> Collected:
         """Stores every answer; what is stored already stays as it is.
 
         Args:
-            record: the batch.
-            provider: whose it is.
-            ids: of its requests.
-            results: what the provider gives; emptied by and by.
-            reservation: pays.
+            ids: of the batch's requests.
+            judgments: those that are among its requests, and others.
             on_step: called with what has been collected so far.
 
         Raises:
@@ -92,13 +79,7 @@ class Collector:
         waiting: list[Planned] = []
 
         async def take_waiting() -> None:
-            taken: list[Awaitable[str | None]] = []
-            for item in waiting:
-                result = results.lines.pop(item.custom_id, None)
-                if result is None and not results.is_whole:
-                    # It may have been answered, where nobody could fetch or read the answer.
-                    reservation.write_off(worst_usd(provider.backend, item.request))
-                taken.append(self._take(record, provider, item, result, reservation))
+            taken = [self._take(item) for item in waiting]
             waiting.clear()
             for fault in await asyncio.gather(*taken):
                 if fault is None:
@@ -107,19 +88,12 @@ class Collector:
                     found.faults[fault] += 1
             on_step(found)
 
-        for planned in planned_judgments(
-            self._panel,
-            self._rows(),
-            {record.backend: record.structured},
-            first_row=record.first_row,
-            last_row=record.last_row,
-            whole=True,  # it may be of a session with another rule, and is paid for
-        ):
+        for planned in judgments:
             mine = [item for item in planned if item.custom_id in wanted]
             # Two responses may ask the same: the second time there is nothing left to take.
             wanted.difference_update(item.custom_id for item in mine)
             mine = list({item.custom_id: item for item in mine}.values())
-            stored = await self._client.ledger.find_all([item.key for item in mine])
+            stored = await self.client.ledger.find_all([item.key for item in mine])
             found.answered += len(stored)
             waiting += (item for item in mine if item.key not in stored)
             if len(waiting) >= TOGETHER:
@@ -129,30 +103,27 @@ class Collector:
         await take_waiting()
         return found
 
-    async def _take(
-        self,
-        record: BatchRecord,
-        provider: BatchProvider,
-        item: Planned,
-        result: Answer | str | None,
-        reservation: BudgetReservation,
-    ) -> str | None:
+    async def _take(self, item: Planned) -> str | None:
         """Stores one answer; the name of the fault where there is none."""
-        counts = self._client.counts
-        request, backend, prices = item.request, provider.backend, provider.prices
+        counts, reservation = self.client.counts, self.reservation
+        request, backend, prices = item.request, self.provider.backend, self.provider.prices
         name = backend.spec.name
+        result = self.results.lines.pop(item.custom_id, None)
         if not isinstance(result, Answer):
-            self._errors[item.key] = _no_answer(result)
+            if result is None and not self.results.is_whole:
+                # It may have been answered, where nobody could fetch or read the answer.
+                reservation.write_off(worst_usd(backend, request))
+            self.errors[item.key] = _no_answer(result)
             counts.failed += 1
             return result or "missing"
-        ledger = self._client.ledger
+        ledger = self.client.ledger
         try:
             reply = backend.translate_reply(
                 request, result, lambda usage: prices.cost(usage) if prices else None
             )
         except ProviderError as error:
             counts.failed += 1
-            self._errors[item.key] = error
+            self.errors[item.key] = error
             # A request that was refused costs nothing; an answer that nobody can read was paid.
             is_billed = error.may_be_billed and result.status_code == _ANSWERED
             if is_billed:
@@ -165,11 +136,11 @@ class Collector:
             pending_call,
             reply,
             purpose=request.purpose,
-            request={**request.description(), "batch": record.batch_id},
+            request={**request.description(), "batch": self.record.batch_id},
             endpoint=request.endpoint,
         )
         reservation.pay(reply.cost_usd, worst_usd=worst_usd(backend, request))
-        self._client.brought(item.key, reply, prices, backend.unit_prices)
+        self.client.brought(item.key, reply, prices, backend.unit_prices)
         counts.answered += 1
         counts.repeated += 1 if pending_call.repeats else 0
         return None

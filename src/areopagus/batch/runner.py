@@ -100,7 +100,6 @@ class BatchRunner:
         self._notice = on_notice or (lambda sentence: None)
         self._store = BatchStore.open(folder)
         self._submitter = Submitter(self._store, client, self._notice)
-        self._collector = Collector(panel, client, rows, self.leftovers.errors)
         self._providers: dict[str, BatchProvider] = {}
         self._reservations: dict[int, BudgetReservation] = {}  # of open batches, by number
         self._tried: set[str] = set()  # ids of requests that a batch has had its chance at
@@ -364,8 +363,19 @@ class BatchRunner:
             self._queue_was_full = True  # asked again when others have ended
         else:
             self._tried.update(ids)
+        judgments = planned_judgments(
+            self._panel,
+            self._rows(),
+            {record.backend: record.structured},
+            first_row=record.first_row,
+            last_row=record.last_row,
+            whole=True,  # it may be of a session with another rule, and is paid for
+        )
         reservation = self._reservations[record.number]
-        found = await self._collector.collect(record, provider, ids, results, reservation, on_step)
+        collector = Collector(
+            self._client, record, provider, results, reservation, self.leftovers.errors
+        )
+        found = await collector.collect(ids, judgments, on_step)
         self._reservations.pop(record.number).close()
         self._store.change(
             record,

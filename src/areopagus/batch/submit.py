@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from itertools import count
 from typing import TypeVar
 
 from ..errors import ProviderError
@@ -151,16 +150,15 @@ class Submitter:
 
     async def _patiently(self, call: Callable[[], Awaitable[Result]], *, asks: bool) -> Result:
         """The call's result; it is made again after faults that pass and cost nothing."""
-        for attempt in count(1):
+        for attempt in range(ATTEMPTS - 1):
             try:
                 return await call()
             except ProviderError as error:
-                passes = error.fault in TRANSIENT and not (asks and error.may_be_billed)
-                if not passes or attempt >= ATTEMPTS:
+                if error.fault not in TRANSIENT or (asks and error.may_be_billed):
                     raise
-                wait = error.retry_after_s or _FIRST_PAUSE_S * 2 ** (attempt - 1)
+                wait = error.retry_after_s or _FIRST_PAUSE_S * 2**attempt
             await self._client.pause(min(wait, _LONGEST_PAUSE_S))
-        raise AssertionError("the last attempt returns or raises")
+        return await call()
 
 
 def _unpaid(error: ProviderError) -> ProviderError:

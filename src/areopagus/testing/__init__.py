@@ -24,7 +24,6 @@ from .scripted import (
     constant,
     flaky,
     per_model,
-    prefix_cached,
     respondent,
     sequence,
 )
@@ -51,7 +50,6 @@ __all__ = [
     "flaky",
     "mangled",
     "per_model",
-    "prefix_cached",
     "request_key",
     "respondent",
     "sequence",

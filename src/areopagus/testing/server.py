@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .exchange import Fault
 from .provider import ProviderServer
-from .scripted import by_hash, constant, flaky, prefix_cached, respondent
+from .scripted import by_hash, constant, flaky, respondent
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,8 +37,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             options.seed,
             first_attempts=options.first_attempts,
         )
-    if options.prefix_cache:
-        judge = prefix_cached(judge, answered_after_s=options.delay, least=options.prefix_cache)
     server = ProviderServer(
         judge,
         port=options.port,
@@ -91,9 +89,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fault-rate", type=float, default=0.1)
     parser.add_argument("--first-attempts", type=int, help="later attempts never fail")
     parser.add_argument("--retry-after", type=float, default=1.0)
-    parser.add_argument(
-        "--prefix-cache", type=int, metavar="TOKENS", help="shortest beginning that is cached"
-    )
     parser.add_argument("--seed", type=int, default=0)
     return parser
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from prefix_cached import prefix_cached
 
 from areopagus import Panel
 from areopagus.async_runner import run_sync
@@ -27,7 +28,6 @@ from areopagus.testing import (
     ServedReply,
     ServedRequest,
     by_hash,
-    prefix_cached,
 )
 
 LONG = "Much is owed to those who waited, because promises bind. " * 40
