@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 from pydantic import ValidationError as FieldError
 
-from ...catalogue import SUFFIXES, FoundDocument, folder_entries, list_documents
+from ...catalogue import SUFFIXES, FoundDocument, files_at, list_documents
 from ...errors import SHOWN_FAULTS, InputError, InputFault
 from ...experiment.config import faults_of
 from ...yaml_files import read_document, read_documents
@@ -181,13 +181,8 @@ def load_pairs(
     lines: list[Path] = []
     for entry in files:
         path = Path(entry).expanduser()
-        if path.is_dir():
-            inside = folder_entries(path)
-            if not inside:
-                raise InputError([InputFault(str(entry), "must hold at least one YAML file")])
-            places += list(inside.values())
-        elif path.suffix in SUFFIXES:
-            places.append(path)
+        if path.is_dir() or path.suffix in SUFFIXES:
+            places += files_at(entry, "file of concepts").values()
         else:
             lines.append(path)
     read = sorted(

@@ -17,7 +17,7 @@ from pydantic import (
     field_validator,
 )
 
-from ...catalogue import folder_entries, list_documents
+from ...catalogue import files_at, list_documents
 from ...errors import InputError, InputFault
 from ...yaml_files import read_documents
 
@@ -231,14 +231,7 @@ def _built_in(kind: str, folder: str) -> dict[str, Any]:
 def _given(entries: Sequence[str | Path], what: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for entry in entries:
-        path = Path(entry).expanduser()
-        if not path.is_dir():
-            found[path.stem] = path
-            continue
-        inside = folder_entries(path)
-        if not inside:
-            raise InputError([InputFault(str(entry), f"must hold at least one {what}, got none")])
-        found.update(inside)
+        found.update(files_at(entry, what))
     return found
 
 

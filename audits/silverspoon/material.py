@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from ...catalogue import folder_entries, list_documents
+from ...catalogue import files_at, list_documents
 from ...errors import InputError, InputFault
 from ...records.readers.cells import is_missing, read_id, read_text
 from ...records.readers.dispatch import read_rows
@@ -104,13 +104,8 @@ def load_scenarios(
         loaded = _from_topics([entry.path for entry in found])
     else:
         path = Path(source).expanduser()
-        if path.is_dir():
-            entries = list(folder_entries(path).values())
-            if not entries:
-                raise InputError([InputFault(str(source), "must hold at least one topic")])
-            loaded = _from_topics(entries)
-        elif path.suffix.lower() in (".yaml", ".yml"):
-            loaded = _from_topics([path])
+        if path.is_dir() or path.suffix.lower() in (".yaml", ".yml"):
+            loaded = _from_topics(list(files_at(source, "topic").values()))
         else:
             loaded = _from_table(path, versions)
     if topics:

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
-from ...catalogue import FoundDocument, folder_entries, list_documents
+from ...catalogue import FoundDocument, files_at, list_documents
 from ...errors import InputError, InputFault
 from ...yaml_files import read_document, read_documents
 
@@ -154,19 +154,12 @@ def load_material(
         InputError: with every fault of every file; a template's or topic's id that stands twice;
             an unknown theme.
     """
-    places = [] if replaces else [(f.name, f.path) for f in _built_in()]
+    places = {} if replaces else {one.name: one.path for one in _built_in()}
     for entry in data:
-        path = Path(entry).expanduser()
-        if path.is_dir():
-            found = folder_entries(path)
-            if not found:
-                raise InputError([InputFault(str(entry), "must hold at least one theme, got none")])
-            places += list(found.items())
-        else:
-            places.append((path.stem, path))
+        places |= files_at(entry, "theme")
     if not places:
         raise InputError("the built-in themes are left out, and no other is given: name some data")
-    read = read_documents(list(dict(places).values()), Theme, kind="theme")
+    read = read_documents(list(places.values()), Theme, kind="theme")
     read = tuple(sorted(read, key=lambda theme: (theme.order, theme.id)))
     if themes:
         known = {theme.id: theme for theme in read}

@@ -50,37 +50,42 @@ class SeenRows:
     """
 
     def __init__(self) -> None:
-        self._columns: dict[str, array[int]] = {
-            name: array("Q")
-            for name in ("line", "id", "prompt", "prompt_text", "respondent", "response_text")
-        }
+        self._hashes = array("Q")
 
     def add(self, line: int, row_id: str, prompt_key: str, values: Mapping[str, str]) -> None:
         """Remembers a row; prompts have neither respondent nor response."""
         response = values.get("response_text", "")
-        hashes = (
-            line,
-            text_key(row_id),
-            text_key(prompt_key),
-            text_key(values["prompt_text"]),
-            text_key(values.get("respondent_id", "")),
-            # 0 stands for a blank text: no repetition of interest.
-            text_key(response) if response.strip() else 0,
+        self._hashes.extend(
+            (
+                line,
+                text_key(row_id),
+                text_key(prompt_key),
+                text_key(values["prompt_text"]),
+                text_key(values.get("respondent_id", "")),
+                # 0 stands for a blank text: no repetition of interest.
+                text_key(response) if response.strip() else 0,
+            )
         )
-        for column, value in zip(self._columns.values(), hashes, strict=True):
-            column.append(value)
 
-    def n_different(self, name: str) -> int:
-        """Returns how many different prompts or respondents were seen."""
+    def _columns(self) -> NDArray[Any]:
+        """Returns lines, ids, prompts, prompts' texts, respondents and responses; shape (6, n)."""
         import numpy as np
 
-        return int(np.unique(self._column(name)).size)
+        return np.array(self._hashes, dtype=np.uint64).reshape(-1, 6).T
+
+    def counts(self) -> tuple[int, int]:
+        """Returns how many different prompts and respondents were seen."""
+        import numpy as np
+
+        _, _, prompts, _, respondents, _ = self._columns()
+        return np.unique(prompts).size, np.unique(respondents).size
 
     def repeated_ids(self) -> list[tuple[int, int]]:
         """Returns (line, line of the first) for every row whose id stood before, by line."""
         import numpy as np
 
-        lines, first = self._column("line"), _first_of_each(self._column("id"))
+        lines, ids, *_ = self._columns()
+        first = _first_of_each(ids)
         later = np.flatnonzero(first != np.arange(len(first)))
         return [*zip(lines[later].tolist(), lines[first[later]].tolist(), strict=True)]
 
@@ -91,7 +96,7 @@ class SeenRows:
         """
         import numpy as np
 
-        lines, prompts, texts = map(self._column, ("line", "prompt", "prompt_text"))
+        lines, _, prompts, texts, _, _ = self._columns()
         first = _first_of_each(prompts)
         is_new = _first_of_each(_mixed(prompts, texts)) == np.arange(len(lines))
         later = np.flatnonzero(is_new & (texts != texts[first]))
@@ -101,15 +106,10 @@ class SeenRows:
         """Returns `text_key` of texts that one respondent gives to two or more prompts."""
         import numpy as np
 
-        prompts, respondents, texts = map(self._column, ("prompt", "respondent", "response_text"))
+        _, _, prompts, _, respondents, texts = self._columns()
         first = _first_of_each(_mixed(respondents, texts))
         repeats = (prompts != prompts[first]) & (texts != 0)
         return frozenset(np.unique(texts[repeats]).tolist())
-
-    def _column(self, name: str) -> NDArray[Any]:
-        import numpy as np
-
-        return np.array(self._columns[name], dtype=np.uint64)
 
 
 def _first_of_each(keys: NDArray[Any]) -> NDArray[Any]:
@@ -287,11 +287,12 @@ class RowSource(ABC, Generic[RowT]):
             is_cut = len(faults) >= FAULT_LIMIT
             stopped = f"reading stopped after {FAULT_LIMIT:,} faults"
             raise InputError(faults, hint=stopped if is_cut else None)
+        n_prompts, n_respondents = seen.counts()
         return SourceSummary(
             name=self.name,
             n_responses=n_rows,
-            n_prompts=seen.n_different("prompt"),
-            n_respondents=seen.n_different("respondent") if "respondent_id" in self.own else 0,
+            n_prompts=n_prompts,
+            n_respondents=n_respondents if "respondent_id" in self.own else 0,
             fingerprint=digest.hexdigest(),
             columns_carried=tuple(carried),
             repeated_texts=seen.repeated_texts(),

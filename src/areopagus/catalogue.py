@@ -205,6 +205,26 @@ def list_documents(
     return tuple(found.values())
 
 
+def files_at(place: str | Path, what: str) -> dict[str, Path]:
+    """The file that is named, or the YAML files of a folder; by stem.
+
+    Args:
+        place: the file or folder.
+        what: what a file holds, for messages.
+
+    Raises:
+        InputError: a folder without any; as `folder_entries`.
+    """
+    path = Path(place).expanduser()
+    if not path.is_dir():
+        return {path.stem: path}
+    found = folder_entries(path)
+    if not found:
+        message = f"must hold at least one {what} (<id>.yaml), got none"
+        raise InputError([InputFault(str(place), message)])
+    return found
+
+
 def folder_entries(folder: str | Path) -> dict[str, Path]:
     """The YAML files of a folder by stem, sorted; hidden files and sub-folders left out.
 

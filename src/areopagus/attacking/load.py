@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, StringConstraints
 
-from ..catalogue import Catalogue, folder_entries
+from ..catalogue import Catalogue, files_at
 from ..errors import InputError, InputFault
 from ..yaml_files import STRICT, Document, read_document
 from .family import AttackFamily
@@ -60,7 +60,7 @@ def load_families(
     """
     if isinstance(corpora, str | Path):
         corpora = [corpora]
-    paths = [path for place in corpora for path in _files(Path(place))]
+    paths = [path for place in corpora for path in files_at(place, "family").values()]
     if not paths:
         return FAMILIES.load_all(names or [found.name for found in list_families()])
     families = FAMILIES.load_all(paths)
@@ -72,12 +72,3 @@ def load_families(
             hint=f"It has {', '.join(sorted(known))}.",
         )
     return tuple(family for family in families if names is None or family.id in names)
-
-
-def _files(place: Path) -> list[Path]:
-    if not place.is_dir():
-        return [place]
-    found = list(folder_entries(place).values())
-    if not found:
-        raise InputError([InputFault(str(place), "holds no family of attacks (<id>.yaml)")])
-    return found
