@@ -1,7 +1,7 @@
 """The LangGraph state machines (the panel, `generate`), and what models write and rule by them."""
 
 from .panel import PanelContext, PanelState
-from .panel_spec import PanelSpec, judge_id
+from .panel_spec import PanelSpec
 from .screening import Screening, screen
 
-__all__ = ["PanelContext", "PanelSpec", "PanelState", "Screening", "judge_id", "screen"]
+__all__ = ["PanelContext", "PanelSpec", "PanelState", "Screening", "screen"]

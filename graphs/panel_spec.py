@@ -221,11 +221,6 @@ class PanelSpec:
         return 1.0 / max(1, len(self.judge_prompt.schema.criteria))
 
 
-def judge_id(judge: Judge) -> str:
-    """`persona|model`."""
-    return f"{judge.persona.id}|{judge.model}"
-
-
 def _identity_of(template: JudgeTemplate) -> str | dict[str, str]:
     # The first version had one wording, and wrote its version alone: its folders are continued.
     first = template.id == FIRST and template.sha256 == load_template(FIRST).sha256

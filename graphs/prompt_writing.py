@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..judges.english import WORD, is_refusal, kept_sentences
+from ..judges.english import WORD, is_refusal, kept_sentences, runs
 from ..judges.schema import FLAG, TEXT, OutputSchema, Value, object_schema
 from ..judges.structured import Question
 from .generate import Checked, Fault, Generated, WritingTask
@@ -336,8 +336,7 @@ def _question_faults(question: str, material: str) -> list[str]:
 
 def _runs(text: str) -> set[tuple[str, ...]]:
     """Every `QUOTED_WORDS` words in a row."""
-    words = [word.lower() for word in WORD.findall(text)]
-    return {tuple(words[i : i + QUOTED_WORDS]) for i in range(len(words) - QUOTED_WORDS + 1)}
+    return set(runs([word.lower() for word in WORD.findall(text)], QUOTED_WORDS))
 
 
 def _words(text: str) -> frozenset[str]:

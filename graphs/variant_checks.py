@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..judges.english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of
+from ..judges.english import FUNCTION_WORDS, QUESTION_WORDS, WORD, key_of, runs
 from ..judges.schema import TEXT, OutputSchema, object_schema
 from .framings import Framing, Marker
 from .generate import WHOLE, Checked, Fault
@@ -91,7 +91,7 @@ def subject_stems(text: str) -> frozenset[str]:
     return frozenset(stems)
 
 
-def runs(text: str) -> Counter[tuple[str, ...]]:
+def text_runs(text: str) -> Counter[tuple[str, ...]]:
     """Counts of the runs of three words; of characters where words are not set apart.
 
     Texts of Chinese, Japanese or Thai come out as a few very long words, whose runs say nothing.
@@ -101,7 +101,7 @@ def runs(text: str) -> Counter[tuple[str, ...]]:
         words = list("".join(words))
     if len(words) < _RUN:
         return Counter([tuple(words)] if words else [])
-    return Counter(zip(*(words[start:] for start in range(_RUN)), strict=False))
+    return Counter(runs(words, _RUN))
 
 
 def likeness(one: str, other: str) -> float:
@@ -109,14 +109,14 @@ def likeness(one: str, other: str) -> float:
 
     2 |A ∩ B| / (|A| + |B|) over multisets; 1.0 for equal texts, 0.0 where either has no word.
     """
-    first, second = runs(one), runs(other)
+    first, second = text_runs(one), text_runs(other)
     total = first.total() + second.total()
     return 2 * (first & second).total() / total if first and second else 0.0
 
 
 def taken_over(baseline: str, variant: str) -> float:
     """Share of the baseline's runs of three words that stand in the variant, in [0, 1]."""
-    first, second = runs(baseline), runs(variant)
+    first, second = text_runs(baseline), text_runs(variant)
     return (first & second).total() / first.total() if first else 0.0
 
 

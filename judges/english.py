@@ -6,6 +6,7 @@ All patterns are bounded or deterministic, so that time grows linearly with the 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -137,6 +138,11 @@ def uninflected(word: str) -> str:
 def key_of(word: str) -> str:
     """The word in the form in which words are compared."""
     return uninflected(word.lower().replace("’", "'"))
+
+
+def runs(words: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Every so many words in a row."""
+    return list(zip(*(words[start:] for start in range(size)), strict=False))
 
 
 def _is_demand(sentence: str, words: list[str]) -> bool:

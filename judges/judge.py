@@ -31,6 +31,11 @@ class Judge:
     score_mode: ScoreMode = "integer"
 
     @property
+    def id(self) -> str:
+        """`persona|model`."""
+        return f"{self.persona.id}|{self.model}"
+
+    @property
     def model(self) -> str:
         """The backend's name."""
         return self.backend.spec.name

@@ -22,6 +22,7 @@ from ..english import (
     is_refusal,
     kept_sentences,
     key_of,
+    runs,
     uninflected,
 )
 
@@ -149,21 +150,6 @@ def lexicon_key(term: str) -> str:
     return f" {keys} " if keys else ""
 
 
-def _repeated_share(keys: list[str], run: int) -> float:
-    total = len(keys) - run + 1
-    if total <= 0:
-        return 0.0
-    return 1.0 - len(set(zip(*(keys[start:] for start in range(run)), strict=False))) / total
-
-
-def _echo_share(prompt_keys: list[str], keys: list[str]) -> float:
-    runs = list(zip(keys, keys[1:], keys[2:], keys[3:], strict=False))
-    if not runs:
-        return 0.0
-    known = set(zip(prompt_keys, prompt_keys[1:], prompt_keys[2:], prompt_keys[3:], strict=False))
-    return sum(run in known for run in runs) / len(runs)
-
-
 def _markers(keys: list[str], is_engaged: list[bool]) -> tuple[dict[str, int], int]:
     """Distinct markers by family, and the number of words that belong to one.
 
@@ -243,6 +229,8 @@ def measure(prompt: str, response: str) -> Features:
     counts, marked = _markers(keys, is_engaged)
     years = sum(len(numeral) == 4 and "1000" <= numeral <= "2100" for numeral in numerals)
     sentence_words = count / len(sentences)
+    threes, fours = runs(keys, 3), runs(keys, 4)
+    prompt_fours = set(runs(prompt_keys, 4))
     grade = 4.71 * letters / count + 0.5 * sentence_words - 21.43
     return Features(
         characters=characters,
@@ -260,9 +248,9 @@ def measure(prompt: str, response: str) -> Features:
         quotations=len(set(_QUOTED.findall(text))),
         prompt_coverage=len(subject & stems) / len(subject) if subject else 0.0,
         off_topic_share=1.0 - len(engaged) / len(sentences),
-        prompt_echo=_echo_share(prompt_keys, keys),
+        prompt_echo=sum(run in prompt_fours for run in fours) / len(fours) if fours else 0.0,
         variety=len(stems),
-        repetition=_repeated_share(keys, 3),
+        repetition=1.0 - len(set(threes)) / len(threes) if threes else 0.0,
         marker_share=marked / count,
         function_share=function_words / count,
         list_items=len(_LIST_ITEM.findall(text)),

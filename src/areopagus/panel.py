@@ -15,7 +15,7 @@ from .errors import InputError, InputFault
 from .experiment.backends import Model, backends_from, checked_models, prepare_all
 from .experiment.config import faults_of
 from .experiment.single import SingleScores, sample_from
-from .graphs.panel_spec import PanelSpec, judge_id
+from .graphs.panel_spec import PanelSpec
 from .judges.factory import backend_of
 from .judges.judge import Judge
 from .judges.models.backend import Backend, BackendSpec
@@ -130,7 +130,7 @@ class Panel:
             for persona in whole
         ]
         self.spec = PanelSpec(
-            judges={judge_id(judge): judge for judge in judges},
+            judges={judge.id: judge for judge in judges},
             open_ledger=lambda: self.ledger,
             repeats=repeats,
             quorum=quorum,

@@ -21,7 +21,7 @@ from ..errors import AreopagusError, InputError, InputFault, StoreError
 from ..experiment.backends import access_faults
 from ..experiment.engine import score_rows, window_for
 from ..experiment.run_record import versions
-from ..graphs.panel_spec import PanelSpec, judge_id
+from ..graphs.panel_spec import PanelSpec
 from ..judges.factory import backend_of, is_made_of_settings
 from ..judges.judge import Judge
 from ..judges.models.backend import BackendSpec
@@ -156,7 +156,7 @@ class RunSpec:
         ]
         ledger = Ledger.open(self.ledger)
         return PanelSpec(
-            judges={judge_id(judge): judge for judge in judges},
+            judges={judge.id: judge for judge in judges},
             open_ledger=lambda: ledger,
             **self.settings,
         )
