@@ -125,17 +125,18 @@ def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:
             first=wanted,
             beyond=f"{wanted}g",
         )
-        described = {request: _description(store, request) for *_, request in rows}
-        replies, _ = store.replies([row[0] for row in rows])
-    if len(rows) != 1:
-        found = "no call" if not rows else "more than one call"
-        raise InputError([InputFault(store.place, f"holds {found} whose key begins with {prefix}")])
-    *plain, request = rows[0]
-    reply = replies.get(plain[0])
+        if len(rows) != 1:
+            found = "no call" if not rows else "more than one call"
+            raise InputError(
+                [InputFault(store.place, f"holds {found} whose key begins with {prefix}")]
+            )
+        ((*plain, request),) = rows
+        request = json.loads(_description(store, request))
+        replies, _ = store.replies([plain[0]])
     return {
         **dict(zip(_CALL_COLUMNS, plain, strict=True)),
-        "request": json.loads(described[request]),
-        "reply": None if reply is None else reply.to_json(),
+        "request": request,
+        "reply": replies[plain[0]].to_json() if replies else None,
     }
 
 

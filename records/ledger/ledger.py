@@ -149,7 +149,7 @@ class Ledger:
         self._reader = reader
         self._reading = threading.Lock()
         self._lookups = GatheredLookups(self.lookup, aside=self.path is None)
-        self._notes = GatheredLookups(self._noted, aside=self.path is None)
+        self._pending = GatheredLookups(self._which_in_flight, aside=self.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
         self._in_flight: dict[str, int] = {}
@@ -230,7 +230,7 @@ class Ledger:
         Raises:
             StoreError: the ledger cannot be read.
         """
-        return key in self._in_flight or bool(await self._notes.find(key))
+        return key in self._in_flight or bool(await self._pending.find(key))
 
     async def begin(self, key: str, *, backend: str, soon: bool = True) -> PendingCall:
         """Notes durably that a call is about to be sent, whoever else is sending it too.
@@ -243,7 +243,7 @@ class Ledger:
         Raises:
             StoreError: it cannot be stored, so the call must not be sent.
         """
-        noted = await self._note(key, backend, is_claim=False, soon=soon)
+        noted = await self._begin(key, backend, is_claim=False, soon=soon)
         assert noted is not None  # noqa: S101 - only claims are turned down
         return noted
 
@@ -255,9 +255,9 @@ class Ledger:
         Raises:
             StoreError: it cannot be stored, so the call must not be sent.
         """
-        return await self._note(key, backend, is_claim=True, soon=soon)
+        return await self._begin(key, backend, is_claim=True, soon=soon)
 
-    async def _note(
+    async def _begin(
         self, key: str, backend: str, *, is_claim: bool, soon: bool
     ) -> PendingCall | None:
         writer = self._writable()
@@ -449,7 +449,7 @@ class Ledger:
         storing.add_done_callback(lambda _: self._in_flight.pop(pending_call.key, None))
         return storing
 
-    def _noted(self, keys: Sequence[str]) -> dict[str, bool]:
+    def _which_in_flight(self, keys: Sequence[str]) -> dict[str, bool]:
         with self._read() as store:
             rows = store.rows_among("SELECT id, key FROM intents WHERE key", keys)
             dead = store.dead([number for number, _ in rows])

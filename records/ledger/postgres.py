@@ -24,7 +24,7 @@ import socket
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from operator import itemgetter
 from typing import Any
 
@@ -108,27 +108,25 @@ class Link:
         }
         if read_only:
             settings["default_transaction_read_only"] = "on"
-        line: socket.socket | None = None
         try:
-            line = _line_to(address)
-            self._connection = Connection(
-                address.user,
-                host=address.host,
-                port=address.port,
-                database=address.database,
-                password=address.password or os.environ.get("PGPASSWORD", ""),
-                application_name="areopagus",
-                ssl_context=address.ssl_context(),
-                startup_params=settings,
-                sock=line,
-            )
+            with ExitStack() as unless_connected:
+                line = unless_connected.enter_context(_line_to(address))
+                self._connection = Connection(
+                    address.user,
+                    host=address.host,
+                    port=address.port,
+                    database=address.database,
+                    password=address.password or os.environ.get("PGPASSWORD", ""),
+                    application_name="areopagus",
+                    ssl_context=address.ssl_context(),
+                    startup_params=settings,
+                    sock=line,
+                )
+                unless_connected.pop_all()
         except self._refused as error:
-            line.close() if line else None
             raise told(error, address) from None
         except self._broken as error:
-            line.close() if line else None
-            reason = error.__cause__ or error
-            raise ServerGoneError(f"{reason}") from None
+            raise ServerGoneError(f"{error.__cause__ or error}") from None
         if self.run("SELECT current_setting('synchronous_commit')") == [["off"]]:
             # What `finish` returned for must be on the server's disk.
             self.run("SET synchronous_commit TO on")
@@ -351,10 +349,10 @@ class PostgresStore(Store):
             tail="ON CONFLICT(name) DO UPDATE SET value = excluded.value",
         )
 
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """See `Store.notes_of_others`."""
+    def in_flight_elsewhere(self, keys: Sequence[str]) -> list[Any]:
+        """See `Store.in_flight_elsewhere`."""
         self.rows(_LOCK_KEYS, space=~self._space, keys=_array(keys))
-        return super().notes_of_others(keys)
+        return super().in_flight_elsewhere(keys)
 
     def living(self, sessions: Collection[int]) -> set[int]:
         """Told by the locks that living sessions hold."""

@@ -144,8 +144,8 @@ class SqliteStore(Store):
         self.rows(f"PRAGMA application_id={APPLICATION_ID}")
         self.rows(f"PRAGMA user_version={SCHEMA_VERSION}")
 
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
-        """See `Store.notes_of_others`; a transaction that writes is the only one.
+    def in_flight_elsewhere(self, keys: Sequence[str]) -> list[Any]:
+        """See `Store.in_flight_elsewhere`; a transaction that writes is the only one.
 
         Notes have no index by key: each commit would write several pages of it, for a question
         that the first and the last number answer where no other session has any.
@@ -155,7 +155,7 @@ class SqliteStore(Store):
         )
         if least is None or {least >> SESSION_SHIFT, most >> SESSION_SHIFT} == {self.session}:
             return []
-        return super().notes_of_others(keys)
+        return super().in_flight_elsewhere(keys)
 
     def living(self, sessions: Collection[int]) -> set[int]:
         """Told by the process of each, or where that is on another machine by its heartbeat."""
@@ -209,20 +209,17 @@ def _insertion(table: str, columns: tuple[str, ...], size: int, tail: str) -> st
 
 
 def _look_only(path: Path) -> sqlite3.Connection:
-    log = path.with_name(path.name + "-wal")
+    connection = _connect(path, "mode=ro")
     try:
-        connection = _connect(path, "mode=ro")
-        try:
-            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except BaseException:
-            connection.close()
-            raise
-    except sqlite3.OperationalError:
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.Error as error:
+        connection.close()
         # In a folder that cannot be written SQLite has no place for its shared memory. With no
         # log beside it, the file is complete in itself and nobody writes on it.
-        if log.exists() and log.stat().st_size:
+        log = path.with_name(path.name + "-wal")
+        if not isinstance(error, sqlite3.OperationalError) or (log.exists() and log.stat().st_size):
             raise
-        connection = _connect(path, "mode=ro&immutable=1")
+        return _connect(path, "mode=ro&immutable=1")
     return connection
 
 

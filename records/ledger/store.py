@@ -189,7 +189,7 @@ class Store(ABC):
                 unreadable[key] = str(error)
         return found, unreadable
 
-    def notes_of_others(self, keys: Sequence[str]) -> list[Any]:
+    def in_flight_elsewhere(self, keys: Sequence[str]) -> list[Any]:
         """Number and key of the notes on these keys that other sessions made.
 
         Until the transaction ends, nobody else gets an answer to this about the same keys.
@@ -322,7 +322,7 @@ def _begin(store: Store, rows: Sequence[tuple[Row, bool]]) -> Sequence[tuple[int
         in flight in another session that lives.
     """
     others: dict[str, list[int]] = {}
-    for number, key in store.notes_of_others(list({note["key"] for note, _ in rows})):
+    for number, key in store.in_flight_elsewhere(list({note["key"] for note, _ in rows})):
         others.setdefault(key, []).append(number)
     dead = set(store.dead([number for ids in others.values() for number in ids]))
     taken = {key for key, ids in others.items() if not dead.issuperset(ids)}

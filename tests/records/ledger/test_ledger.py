@@ -611,7 +611,7 @@ async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> No
         await first.begin(key(2), backend="b")
         writers = [ledger._writer._store for ledger in (first, second)]  # type: ignore[union-attr]
         asked = [key(1), key(2), key(3)]
-        found = [sorted(row[1] for row in writer.notes_of_others(asked)) for writer in writers]
+        found = [sorted(row[1] for row in writer.in_flight_elsewhere(asked)) for writer in writers]
         assert found == [[key(1)], [key(1), key(2)]]
 
 
