@@ -15,10 +15,9 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 Result = TypeVar("Result")
-Outcome = TypeVar("Outcome", covariant=True)  # noqa: PLC0105 - the word, not the variance
 
 _THREAD_NAME = "areopagus-loop"
 _lock = threading.Lock()
@@ -26,31 +25,25 @@ _loops: list[asyncio.AbstractEventLoop] = []
 _left_behind: list[asyncio.AbstractEventLoop] = []
 
 
-class Stoppable(Protocol[Outcome]):
-    """A job that can be asked, from any thread, to end soon."""
-
-    async def run(self) -> Outcome:
-        """Does the job."""
-        ...
-
-    def stop(self) -> None:
-        """Asks it to end soon: calls in flight are awaited and stored."""
-        ...
-
-
-def run_stoppable(job: Stoppable[Result]) -> tuple[Result, bool]:
-    """The job's outcome, and whether a KeyboardInterrupt stopped it early.
+def run_stoppable(
+    work: Coroutine[Any, Any, Result], stop: Callable[[], None]
+) -> tuple[Result, bool]:
+    """The coroutine's result, and whether a KeyboardInterrupt stopped it early.
 
     A first KeyboardInterrupt lets what is in flight finish.
+
+    Args:
+        work: does the job.
+        stop: asks it, from any thread, to end soon.
 
     Raises:
         KeyboardInterrupt: after a second one; calls in flight are then lost.
     """
-    future = submit(job.run())
+    future = submit(work)
     try:
         return future.result(), False
     except KeyboardInterrupt:
-        job.stop()
+        stop()
         try:
             return future.result(), True
         except KeyboardInterrupt:

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -462,7 +462,8 @@ def test_an_interrupted_run_says_how_to_go_on(
     run_folder = tmp_path / "run"
     assert call("score", responses, "--out", run_folder, "--quiet")[0] == 0
 
-    def interrupted(job: Any) -> tuple[Run, bool]:
+    def interrupted(work: Coroutine[Any, Any, Run], _: Callable[[], None]) -> tuple[Run, bool]:
+        work.close()
         return Run(run_folder), True
 
     monkeypatch.setattr("areopagus.async_runner.run_stoppable", interrupted)

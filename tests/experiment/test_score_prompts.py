@@ -7,7 +7,7 @@ import csv
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -198,7 +198,12 @@ def test_an_interrupt_is_raised_with_the_run(
 ) -> None:
     with Panel(model(judges, "j")) as panel:
         run = score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
-        monkeypatch.setattr("areopagus.experiment.job.run_stoppable", lambda job: (run, True))
+
+        def interrupted(work: Coroutine[Any, Any, Run], _: Callable[[], None]) -> tuple[Run, bool]:
+            work.close()
+            return run, True
+
+        monkeypatch.setattr("areopagus.experiment.job.run_stoppable", interrupted)
         with pytest.raises(RunInterrupted) as caught:
             score_prompts(PROMPTS, model(targets), tmp_path / "run", panel=panel)
     assert caught.value.run is run

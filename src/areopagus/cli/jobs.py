@@ -67,7 +67,7 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
             if manner.after_estimate is not None:
                 manner.after_estimate(found)
             return 0
-        run, was_interrupted = run_stoppable(job)
+        run, was_interrupted = run_stoppable(job.run(), job.stop)
     if was_interrupted:
         return interrupted(manner.stopped(run))
     if manner.json_file is not None:

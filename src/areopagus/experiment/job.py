@@ -355,7 +355,7 @@ def run_job(job: Job[Result]) -> Result:
     """
     from ..run import RunInterrupted
 
-    run, was_interrupted = run_stoppable(job)
+    run, was_interrupted = run_stoppable(job.run(), job.stop)
     if was_interrupted:
         raise RunInterrupted(run)
     return run

@@ -181,7 +181,8 @@ def respond(
         InputError: everything wrong with the input, before anything is spent.
         StoreError: the ledger or the table cannot be written.
     """
-    return run_stoppable(respond_job(prompts, targets, out, **options))[0]
+    job = respond_job(prompts, targets, out, **options)
+    return run_stoppable(job.run(), job.stop)[0]
 
 
 async def arespond(
