@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
 Message = dict[str, str]
@@ -110,21 +110,22 @@ class Request:
 
     @cached_property
     def _key(self) -> str:
-        asked = {
-            "backend": self.backend,
-            "endpoint": self.endpoint,
-            "messages": [
-                [message["role"], _without(self.nonce, message["content"])]
-                for message in self.messages
-            ],
-            "order": self.order,
-            "params": dict(self.params),
-            "repeat": self.repeat,
-            "schema": self._schema_text,
-            "structured": self.structured,
-            "template": self.template,
-        }
-        return hashlib.sha256(_canonical(asked).encode("ascii")).hexdigest()
+        said = ",".join(
+            _message(each["role"], each["content"], self.nonce) for each in self.messages
+        )
+        before = _canonical({"backend": self.backend, "endpoint": self.endpoint})
+        behind = _canonical(
+            {
+                "order": self.order,
+                "params": dict(self.params),
+                "repeat": self.repeat,
+                "schema": self._schema_text,
+                "structured": self.structured,
+                "template": self.template,
+            }
+        )
+        asked = f'{before[:-1]},"messages":[{said}],{behind[1:]}'
+        return hashlib.sha256(asked.encode("ascii")).hexdigest()
 
     @cached_property
     def _size(self) -> int:
@@ -140,8 +141,11 @@ class Request:
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-def _without(nonce: str, content: str) -> list[str]:
-    return content.split(nonce) if nonce else [content]
+# All judges of a response have one system message, which is most of what they are told.
+@lru_cache(maxsize=64)
+def _message(role: str, content: str, nonce: str) -> str:
+    """A message as it stands in the key: its text cut where the nonce stands."""
+    return _canonical([role, content.split(nonce) if nonce else [content]])
 
 
 def _bytes_in(text: str) -> int:

@@ -149,6 +149,9 @@ class Translation:
             model=self._name, provider=litellm.LlmProviders(self._words)
         )
         self._is_openais_own = self.provider == "openai" and spec.api_base is None
+        self._is_openais_form = (
+            type(self._config).transform_response is litellm.OpenAIGPTConfig.transform_response
+        )
         self._forms: dict[Any, _Form] = {}
 
     async def complete(self, arguments: Mapping[str, Any], about: Any) -> Any:
@@ -236,7 +239,8 @@ class Translation:
         counts = any(f'"{name}"'.encode() in answer.content for name in _COUNTS[:3])
         if not counts:
             load_encodings()
-        empty = self._litellm.ModelResponse()
+        # Where the answer is in OpenAI's form, its choices take the place of these.
+        empty = self._litellm.ModelResponse(choices=[] if self._is_openais_form else None)
         if self.provider in _NAMED_IN_ANSWERS:
             empty.model = f"{self.provider}/{self._name}"
         return self._config.transform_response(
