@@ -149,9 +149,9 @@ class Translation:
             model=self._name, provider=litellm.LlmProviders(self._words)
         )
         self._is_openais_own = self.provider == "openai" and spec.api_base is None
-        self._is_openais_form = (
-            type(self._config).transform_response is litellm.OpenAIGPTConfig.transform_response
-        )
+        kind: Any = type(self._config)
+        openais = litellm.OpenAIGPTConfig.transform_response
+        self._is_openais_form = kind.transform_response is openais
         self._forms: dict[Any, _Form] = {}
 
     async def complete(self, arguments: Mapping[str, Any], about: Any) -> Any:
