@@ -25,7 +25,7 @@ from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, Serv
 
 @pytest.fixture(autouse=True)
 def _no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("areopagus.experiment.score.ScoreJob._write_report", lambda job: None)
+    monkeypatch.setattr("areopagus.reports.write_report", lambda *_, **__: None)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from ..graphs.screening import screen
 from ..judges.judge import Judge
 from ..judges.models.backend import Backend
 from ..judges.models.budget import reserve_usd
-from ..judges.models.request import Request
+from ..judges.models.request import Request, ResponseFormat
 from ..judges.parse import parse
 from ..judges.schema import ParsedScore
 from ..judges.structured import Question
@@ -188,7 +188,7 @@ class _JudgingCalls:
 
     def __init__(self, panel: PanelSpec) -> None:
         self._panel = panel
-        self._formats = {
+        self._formats: dict[str, ResponseFormat | None] = {
             backend.spec.name: known_response_format(panel.ledger, backend)
             for backend in panel.backends
         }
@@ -272,5 +272,7 @@ def plus(total: float | None, amount: float | None) -> float | None:
 
 
 def _sum(values: Iterable[float | None]) -> float | None:
-    listed = list(values)
-    return None if any(value is None for value in listed) else sum(v for v in listed if v)
+    total: float | None = 0.0
+    for value in values:
+        total = plus(total, value)
+    return total

@@ -73,20 +73,18 @@ class ScoreJob(Job[Run]):
             panel, self._tally = panel_with_rule(panel, rule)
         self.panel = panel
         self.engine: Engine = engine or LocalEngine()
-        self.answering = source if isinstance(source, RespondJob) else None
         self.stages = ("score",)
-        if self.answering is not None:
-            self.stages, self.session_name = ("respond", "score"), "answers"
-        self.source: ResponseSource | None = None
+        self._given = source
         try:
             if isinstance(source, RespondJob):
+                self.stages, self.session_name = ("respond", "score"), "answers"
                 identity = self._identity_with_answers(source)
                 planned = source.n_planned
                 self.summary = replace(
                     source.summary, n_responses=planned, n_respondents=len(source.backends)
                 )
             else:
-                self.source, self.summary = source, source.check()
+                self.summary = source.check()
                 identity = panel.identity() | {"responses_sha256": self.summary.fingerprint}
             name = Path(self.summary.name).name
             super().__init__(config, identity=identity, name=name, on_progress=on_progress)
@@ -113,6 +111,11 @@ class ScoreJob(Job[Run]):
             "targets": settings_of(answering.backends),
             "asked": answering.asked,
         }
+
+    @property
+    def answering(self) -> RespondJob | None:
+        """The job that asks for the responses, where they are not there yet."""
+        return self._given if isinstance(self._given, RespondJob) else None
 
     @property
     def ledger(self) -> Ledger:
@@ -143,11 +146,11 @@ class ScoreJob(Job[Run]):
         An answer that the ledger does not hold is taken to have the length asked for, or that of a
         usual essay.
         """
-        if self.answering is None:
-            assert self.source is not None  # noqa: S101 - one of the two is there
-            return estimate_scoring(self.panel, self.source)
-        answers = await self.answering.dry_run()
-        rows = list(self._assumed_answers(self.answering))
+        given = self._given
+        if isinstance(given, ResponseSource):
+            return estimate_scoring(self.panel, given)
+        answers = await given.dry_run()
+        rows = list(self._assumed_answers(given))
         return answers.followed_by(estimate_scoring(self.panel, ResponseSource(rows)))
 
     def _assumed_answers(self, answering: RespondJob) -> Iterator[Mapping[str, str]]:
@@ -158,15 +161,14 @@ class ScoreJob(Job[Run]):
 
     async def require_access(self, client: Client) -> None:
         """Raises what keeps anybody from being asked; see `Engine.require_access`."""
-        capped = client.budget.cap is not None
-        if self.answering is None:
-            assert self.source is not None  # noqa: S101 - one of the two is there
-            await self._require_judges(self.source, capped=capped)
+        given, capped = self._given, client.budget.cap is not None
+        if isinstance(given, ResponseSource):
+            await self._require_judges(given, capped=capped)
             return
-        if not self.answering.is_paid():
+        if not given.is_paid():
             # The judges must be there before the first answer is paid for.
             await self.engine.require_access(self.panel, lambda _: False, capped=capped)
-        await self.answering.require_access(client)
+        await given.require_access(client)
 
     async def _require_judges(self, source: ResponseSource, *, capped: bool) -> None:
         def is_paid(backend: Backend) -> bool:
@@ -196,14 +198,14 @@ class ScoreJob(Job[Run]):
 
     async def run_stages(self, client: Client) -> None:
         """Has prompts answered where that is to be done, and scores everything into the tables."""
-        if self.answering is not None:
-            self.source = await self._respond(self.answering, client)
-            self.summary = self.source.check()
-            await self._require_judges(self.source, capped=client.budget.cap is not None)
+        source = self._given
+        if isinstance(source, RespondJob):
+            source = await self._respond(source, client)
+            self.summary = source.check()
+            await self._require_judges(source, capped=client.budget.cap is not None)
             self._panel_description = None
             self.write_record("running")
-        assert self.source is not None  # noqa: S101 - given, or made of the answers
-        summary = await self._score(client, self.source)
+        summary = await self._score(client, source)
         self._scored, self._panel_description = summary, None
         self.outcome["score"] = {
             "responses": self.summary.n_responses,
@@ -283,22 +285,19 @@ class ScoreJob(Job[Run]):
 
     def finished(self, result: None) -> Run:
         """Writes the report and returns the run."""
-        self._write_report()
-        return Run(self.path)
-
-    def _write_report(self) -> None:
         from ..reports import write_report
 
         is_stage = self._within is not None
         write_report(self.path, figures=not is_stage, is_stage=is_stage)
+        return Run(self.path)
 
     async def close(self) -> None:
         """Closes the source and the engine; the panel is the caller's."""
         await self.engine.close()
-        if self.answering is not None:
-            await self.answering.close()
-        if self.source is not None:
-            self.source.close()
+        if isinstance(self._given, RespondJob):
+            await self._given.close()
+        else:
+            self._given.close()
         await super().close()
 
 
