@@ -201,7 +201,7 @@ async def test_a_node_that_was_given_up_and_lives_asks_again(tmp_path: Path) -> 
     assert (await coordinator.totals()).possibly_spent_usd == 0.5
 
 
-async def test_however_many_wait_for_money_a_node_has_one_message_at_the_gate(
+async def test_however_many_wait_for_money_a_node_has_one_message_at_the_coordinator(
     tmp_path: Path,
 ) -> None:
     waiting = most = 0
@@ -255,7 +255,7 @@ async def test_a_stop_reaches_nodes_that_wait() -> None:
     assert await coordinator.report("a", []) is True
 
 
-async def test_a_stop_at_the_gate_stops_a_node_s_desk(tmp_path: Path) -> None:
+async def test_a_stop_at_the_coordinator_stops_a_node_s_client(tmp_path: Path) -> None:
     coordinator = Coordinator(limited(), cap=None)
     await coordinator.stop()
     with Ledger.open(tmp_path / "l.sqlite") as ledger:
@@ -308,7 +308,7 @@ async def test_a_wish_that_is_cancelled_gives_its_place_back(tmp_path: Path) -> 
             await limiter.acquire(1.0)
 
 
-async def test_a_gate_that_is_lost_is_told_and_nothing_more_is_sent(tmp_path: Path) -> None:
+async def test_a_coordinator_that_is_lost_is_told_and_nothing_more_is_sent(tmp_path: Path) -> None:
     class Lost(Coordinator):
         async def enter(self, node, backend, tokens):  # type: ignore[no-untyped-def]
             raise ConnectionError("the actor died")
@@ -372,7 +372,7 @@ def test_what_batches_brought_is_the_runs_own_at_the_nodes_too(tmp_path: Path) -
     assert found == (0, 30)
 
 
-async def test_whoever_follows_a_run_hears_of_what_passed_the_gate(
+async def test_whoever_follows_a_run_hears_of_what_passed_the_coordinator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from types import SimpleNamespace

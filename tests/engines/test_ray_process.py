@@ -117,7 +117,7 @@ def test_a_password_on_the_command_line_does_not_enter_the_cluster() -> None:
 
 
 @pytest.mark.slow
-def test_the_nodes_get_what_the_desk_has_left_of_the_cap(
+def test_the_nodes_get_what_the_client_has_left_of_the_cap(
     cluster: LoopbackCluster, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     cluster.keep(2)

@@ -23,7 +23,6 @@ from .eligible import Planned
 from .providers import BatchProvider, ProviderKind
 
 BATCHES_FILE = "batches.json"
-BATCHES_FORMAT = 1
 _IDS = "batch-{:04}.ids"
 _INPUT = ".batch-input-"
 

@@ -104,7 +104,6 @@ class _Reporter:
             await asyncio.shield(self._sending)
         if self._failed is not None:
             raise self._failed
-        self._stopped = self._stopped or await self.coordinator.report(self.node, [])
         return self._stopped
 
     async def _send(self) -> None:
