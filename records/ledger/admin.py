@@ -103,7 +103,10 @@ def recent_calls(location: str | Path | None, *, limit: int = 20) -> list[Stored
         )
         replies, _ = store.replies([row[0] for row in rows])
     texts = {key: reply.text or "" for key, reply in replies.items()}
-    return [StoredCall(*(*row, texts.get(row[0]))) for row in rows]
+    return [
+        StoredCall(key, backend, purpose, created_at, cost_usd, texts.get(key))
+        for key, backend, purpose, created_at, cost_usd in rows
+    ]
 
 
 def whole_call(location: str | Path | None, prefix: str) -> dict[str, Any]:

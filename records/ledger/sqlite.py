@@ -51,8 +51,7 @@ class SqliteStore(Store):
         "real": "REAL",
         "by_name": " WITHOUT ROWID",
     }
-    elsewhere = "name another file with --ledger"
-    path: Path
+    elsewhere = "name another ledger with --ledger"
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         """Opens the file; to write, it is made where there is none.
@@ -63,7 +62,8 @@ class SqliteStore(Store):
             StoreError: there is no ledger to look at, it cannot be read or written, or the file
                 holds something else. Nothing is changed then.
         """
-        self.place, self.path = str(path), path
+        self.place = str(path)
+        self.path = self._file = path
         if not read_only:
             _create_file(path)
         elif not path.exists():
@@ -172,8 +172,8 @@ class SqliteStore(Store):
 
     def size_bytes(self) -> int:
         """The file with its log."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        return sum(part.stat().st_size for part in (self.path, log) if part.exists())
+        log = self._file.with_name(f"{self._file.name}-wal")
+        return sum(part.stat().st_size for part in (self._file, log) if part.exists())
 
     def give_back_space(self) -> None:
         """See `Store.give_back_space`."""
@@ -186,7 +186,7 @@ class SqliteStore(Store):
     def _get_ready_to_write(self) -> None:
         """Sets the file up, makes or upgrades the tables, and begins the session."""
         self.rows(f"PRAGMA page_size={PAGE_BYTES}")  # of a file that is made here
-        _use_write_ahead_log(self._connection, self.path)
+        _use_write_ahead_log(self._connection, self._file)
         self.rows(f"PRAGMA synchronous={SYNCHRONOUS}")
         self.rows("PRAGMA wal_autocheckpoint=4000")
         if self.version < SCHEMA_VERSION:
@@ -199,7 +199,7 @@ class SqliteStore(Store):
         try:
             yield
         except sqlite3.Error as error:
-            raise store_error(error, self.path) from error
+            raise store_error(error, self._file) from error
 
 
 @lru_cache(maxsize=64)
