@@ -122,9 +122,10 @@ def read_ids(
     """
     for line, values in rows:
         found: dict[str, str] = {}
-        for ours, theirs in known_columns(values).items():
+        columns = known_columns(values)
+        for ours, theirs in ((ours, columns[ours]) for ours in wanted if ours in columns):
             try:
-                text = read_id(values[theirs]) if ours in wanted else None
+                text = read_id(values[theirs])
             except ValueError as error:
                 faults.append(InputFault(f"{name}:{line}", str(error), field=theirs))
                 continue
@@ -158,10 +159,10 @@ class Item(BaseModel):
 
     model_config = STRICT
     column: str
+    criterion: str = OVERALL
     prompt_id: str | None = None
     response_id: str | None = None
     blinded_label: str | None = None
-    criterion: str = OVERALL
     kind: Kind = "score"
 
 

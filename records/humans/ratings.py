@@ -95,10 +95,11 @@ class RatingReader:
             texts["rater_id"] = f"row {self.n_rows}"
         if plan.for_judges and self._is_not_scored(line, values, texts):
             return
+        is_sound = self.n_faults == before
         seconds = None
         if "duration_s" in plan.columns:
             seconds = self._cell(line, plan.columns["duration_s"], values, self._number)
-        if self.n_faults > before:
+        if not is_sound:
             return
         for rating in plan.ratings:
             if rating.column in values:
@@ -189,11 +190,11 @@ class RatingReader:
         self, line: int, values: Mapping[str, Any], texts: dict[str, str | None]
     ) -> bool:
         """For stored judgments: completes the judge, and leaves out what is not a scored vote."""
-        persona, status, abstained = (
-            _text(values.get(self._plan.columns.get(name, "")))
+        persona, said, abstained = (
+            values.get(self._plan.columns.get(name, ""))
             for name in ("persona", "status", "abstained")
         )
-        model = texts.get("model")
+        persona, model = _text(persona), texts.get("model")
         if texts.get("rater_id") is None:
             texts["rater_id"] = " x ".join(part for part in (persona, model) if part) or None
         judge = texts["rater_id"]
@@ -202,8 +203,8 @@ class RatingReader:
             for name, text in (("persona", persona), ("model", model)):
                 if text:
                     known.setdefault(name, text)
-        status = (status or "scored").strip().lower()
-        if (abstained or "").strip().lower() in ("true", "1", "yes"):
+        status = str(said or "scored").strip().lower()
+        if str(abstained).strip().lower() in ("true", "1", "yes"):
             status = "abstained"
         if status != "scored":
             # The numbers beside it were never votes: a failure is not a low score.

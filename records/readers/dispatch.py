@@ -128,8 +128,8 @@ def read_cells(
 def _counted(rows: Iterator[Row], sink: FaultSink) -> Iterator[Row]:
     limits = read_limits()
     for n, row in enumerate(rows, start=1):
-        if n > limits.rows:
-            sink.report(row.line, limits.rows_fault(n) or "")
+        if fault := limits.rows_fault(n):
+            sink.report(row.line, fault)
             return
         yield row
 

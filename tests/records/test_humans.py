@@ -476,6 +476,22 @@ def test_faults_of_rows_are_kept_with_their_places(tmp_path: Path) -> None:
     assert (reading.n_rows, reading.n_missing, len(reading.table)) == (5, 1, 1)
 
 
+def test_every_fault_of_a_row_is_told_under_its_own_column(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "h.csv",
+        ["rater_id", "response_id", "criterion", "value", "kind", "duration_s"],
+        ["a", "", "x", 3, "grade", "long"],
+        ["a", "r1", "x", "high", "score", "short"],
+    )
+    assert [str(fault).partition(": must")[0] for fault in read_humans(path).faults] == [
+        f"{path}:2: duration_s",
+        f"{path}:2: kind",
+        f"{path}:2: response_id",
+        f"{path}:3: duration_s",
+        f"{path}:3: value",
+    ]
+
+
 def test_kinds_by_row_and_their_faults(tmp_path: Path) -> None:
     path = write(
         tmp_path / "h.csv",
