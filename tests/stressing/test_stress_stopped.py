@@ -132,7 +132,7 @@ def test_the_most_of_a_dry_run_holds_repairs_and_second_reviews(tmp_path: Path) 
         writers = [model("rewriter"), model("reviewer")]
         with Panel([model("judge")], personas=["historian"], ledger=tmp_path / "l.sqlite") as panel:
             job = StressJob(
-                panel, WORLD.prompts(), targets=[model("target")], rewriters=writers,
+                panel.spec, WORLD.prompts(), targets=[model("target")], rewriters=writers,
                 rewrite_only=True, out=tmp_path / "run",
             )  # fmt: skip
             found = job.estimate().stages
