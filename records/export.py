@@ -185,6 +185,7 @@ def _write_jsonl(part: Path, rows: Iterable[dict[str, Any]]) -> int:
 def _write_xlsx(part: Path, rows: Iterable[dict[str, Any]]) -> int:
     try:
         import xlsxwriter
+        from xlsxwriter.exceptions import FileCreateError
     except ImportError as error:
         raise InputError("xlsx needs another package: pip install 'areopagus[xlsx]'") from error
     count = 0
@@ -200,7 +201,7 @@ def _write_xlsx(part: Path, rows: Iterable[dict[str, Any]]) -> int:
                     sheet.write_row(0, 0, list(row))
                 for column, value in enumerate(row.values()):
                     _write_cell(sheet, count, column, value)
-    except xlsxwriter.exceptions.FileCreateError as error:
+    except FileCreateError as error:
         # The library's own class around the error of the disk.
         raise OSError(str(error)) from error
     return count

@@ -198,7 +198,7 @@ def _read_row(
     baseline = None
     if prompt_id is not None:
         baseline = _baseline(fields, prompt_id, given, baselines, is_known=is_known)
-    is_accepted = status in ("accepted", "")
+    is_accepted = status not in ("failed", "not_asked")
     origin: Origin = "supplied"
     if sha256:
         origin = "generated" if text_sha256(text) == sha256 else "edited by hand"
