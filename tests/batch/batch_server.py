@@ -76,6 +76,7 @@ class BatchServer:
         self.look_status: dict[str, int] = {}
         self.port = 0
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._ended = asyncio.Event()
         self._thread: threading.Thread | None = None
         self._n = 0
 
@@ -94,7 +95,7 @@ class BatchServer:
 
     def __enter__(self) -> Self:
         ready = threading.Event()
-        self._thread = threading.Thread(target=self._serve, args=(ready,), daemon=True)
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(ready)), daemon=True)
         self._thread.start()
         assert ready.wait(10)
         return self
@@ -102,11 +103,11 @@ class BatchServer:
     def __exit__(self, *exception: object) -> None:
         assert self._loop is not None
         assert self._thread is not None
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join(10)
 
-    def _serve(self, ready: threading.Event) -> None:
-        loop = self._loop = asyncio.new_event_loop()
+    async def _serve(self, ready: threading.Event) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         app = web.Application(client_max_size=2**30)
         app.router.add_post("/v1/chat/completions", self._ask)
         app.router.add_post("/v1/messages", self._ask)
@@ -119,15 +120,12 @@ class BatchServer:
         app.router.add_get("/v1/messages/batches/{id}", self._look)
         app.router.add_get("/v1/messages/batches/{id}/results", self._results)
         runner = web.AppRunner(app)
-        loop.run_until_complete(runner.setup())
-        site = web.TCPSite(runner, "127.0.0.1", self.port)
-        loop.run_until_complete(site.start())
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
         self.port = runner.addresses[0][1]
         ready.set()
-        loop.run_forever()
-        loop.run_until_complete(runner.cleanup())
-        loop.run_until_complete(asyncio.sleep(0.01))  # what was closed is let go of a turn later
-        loop.close()
+        await self._ended.wait()
+        await runner.cleanup()
 
     async def _ask(self, request: web.Request) -> web.Response:
         body = await request.read()
