@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from chromium import Chromium, Tab, find_chromium
+from hypothesis import settings
 from postgres_server import PostgresServer, missing
 
 from areopagus.async_runner import new_loop
@@ -26,6 +27,10 @@ except ImportError:  # the extra `fast` is not installed: asyncio's loop goes th
 # serves the others, also where the shell has switched that off.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# An example may take its time where others use the machine.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 # A shell lets what it runs in the background ignore SIGINT, and every process started from there.
 # Those that the tests interrupt must not.

@@ -38,11 +38,9 @@ class JsonSchema(dict[str, Any]):
         return hashlib.sha256(json.dumps(self, separators=(",", ":")).encode()).hexdigest()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Request:
     """A call to a backend.
-
-    What is worked out of it is worked out once: a call asks for its key and size several times.
 
     Attributes:
         backend: the model string.
@@ -82,7 +80,22 @@ class Request:
         the text where it stands, not by writing a placeholder: a placeholder could be forged by
         a judged text that contains it, and two different requests would then share a reply.
         """
-        return self._key
+        said = ",".join(
+            _message(each["role"], each["content"], self.nonce) for each in self.messages
+        )
+        before = _canonical({"backend": self.backend, "endpoint": self.endpoint})
+        behind = _canonical(
+            {
+                "order": self.order,
+                "params": dict(self.params),
+                "repeat": self.repeat,
+                "schema": self._schema_text,
+                "structured": self.structured,
+                "template": self.template,
+            }
+        )
+        asked = f'{before[:-1]},"messages":[{said}],{behind[1:]}'
+        return hashlib.sha256(asked.encode("ascii")).hexdigest()
 
     def description(self) -> dict[str, Any]:
         """What the ledger keeps about the request: everything but the texts."""
@@ -101,36 +114,13 @@ class Request:
 
     def size_bytes(self) -> int:
         """Bytes of the texts and the schema: no tokenizer makes more tokens than bytes of them."""
-        return self._size
+        texts = sum(_bytes_in(message["content"]) for message in self.messages)
+        return texts + len(self._schema_text or "")
 
-    @cached_property
+    @property
     def form(self) -> tuple[str, str, str]:
         """What it has in common with requests that differ in their texts only."""
         return _canonical(dict(self.params)), self.structured, self._schema_text or ""
-
-    @cached_property
-    def _key(self) -> str:
-        said = ",".join(
-            _message(each["role"], each["content"], self.nonce) for each in self.messages
-        )
-        before = _canonical({"backend": self.backend, "endpoint": self.endpoint})
-        behind = _canonical(
-            {
-                "order": self.order,
-                "params": dict(self.params),
-                "repeat": self.repeat,
-                "schema": self._schema_text,
-                "structured": self.structured,
-                "template": self.template,
-            }
-        )
-        asked = f'{before[:-1]},"messages":[{said}],{behind[1:]}'
-        return hashlib.sha256(asked.encode("ascii")).hexdigest()
-
-    @cached_property
-    def _size(self) -> int:
-        texts = sum(_bytes_in(message["content"]) for message in self.messages)
-        return texts + len(self._schema_text or "")
 
     @property
     def _schema_text(self) -> str | None:

@@ -236,7 +236,7 @@ class Translation:
     def _read(self, answer: Answer, asked: TranslatedRequest) -> Any:
         # Where an answer has no counts, litellm counts the tokens of what it is given here, and
         # takes its time for that.
-        counts = any(f'"{name}"'.encode() in answer.content for name in _COUNTS[:3])
+        counts = not answer.json().keys().isdisjoint(_COUNTS[:3])
         if not counts:
             load_encodings()
         # Where the answer is in OpenAI's form, its choices take the place of these.
