@@ -53,8 +53,7 @@ class ScoringBackend(LitellmBackend):
         before, _, option = str(request.messages[0]["content"]).rpartition(JOIN)
         text = f"{before} {option}"
         started = time.perf_counter()
-        async with one_attempt(self.spec.timeout_s, self.secrets):
-            body = await self._posted(text)
+        body = await one_attempt(self._posted(text), self.spec.timeout_s, self.secrets)
         tokens, total = option_weight(body, text, len(before))
         used = body.get("usage")
         usage = _usage(used if isinstance(used, dict) else {})

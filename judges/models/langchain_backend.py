@@ -94,9 +94,10 @@ class ChatModelBackend(Backend):
         messages = [kinds[m["role"]](content=m["content"]) for m in request.messages]
         started = time.perf_counter()
         # Whatever the environment says, texts go to the endpoints named and nowhere else.
-        async with one_attempt(self.spec.timeout_s, self.secrets):
-            with tracing_context(enabled=False):
-                answer = await self.model.ainvoke(messages)
+        with tracing_context(enabled=False):
+            answer = await one_attempt(
+                self.model.ainvoke(messages), self.spec.timeout_s, self.secrets
+            )
         return self._reply(answer, time.perf_counter() - started)
 
     def effective_parameters(self) -> dict[str, Any]:

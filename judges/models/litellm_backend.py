@@ -120,19 +120,22 @@ class LitellmBackend(Backend):
     async def send(self, request: Request) -> Reply:
         """The reply to one HTTP attempt; see `Backend.send`."""
         arguments = self.arguments(request)
-        started = perf_counter()
-        async with one_attempt(self.spec.timeout_s, self.secrets):
-            translation = self.translation(arguments.get("api_key"))
-            if translation is None:
-                answer = await complete(self.spec, arguments)
-            else:
-                answer = await translation.complete(arguments, request.form)
-            reply = reply_of(
-                answer,
-                latency_s=perf_counter() - started,
-                cost_of=lambda usage: self.pricing.cost(answer, usage),
-            )
+        attempt = self._attempt(request, arguments)
+        reply = await one_attempt(attempt, self.spec.timeout_s, self.secrets)
         return without_secrets(reply, self.secrets())
+
+    async def _attempt(self, request: Request, arguments: Mapping[str, Any]) -> Reply:
+        started = perf_counter()
+        translation = self.translation(arguments.get("api_key"))
+        if translation is None:
+            answer = await complete(self.spec, arguments)
+        else:
+            answer = await translation.complete(arguments, request.form)
+        return reply_of(
+            answer,
+            latency_s=perf_counter() - started,
+            cost_of=lambda usage: self.pricing.cost(answer, usage),
+        )
 
     def translation(self, key: str | None) -> Translation | None:
         """litellm's translation for calls with this key; None where litellm is to call itself."""

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from time import time
-from typing import Any
+from typing import Any, TypeVar
 
 from ...errors import FaultClass, ProviderError
 from .connections import HttpError
 from .credentials import TRACEBACK, redact
+
+T = TypeVar("T")
 
 # The nearest class name along the inheritance line decides; order within this table is free.
 _BY_CLASS: dict[str, FaultClass] = {
@@ -137,13 +138,13 @@ _TURNED_AWAY = frozenset({503, 529})
 """Statuses of a provider that has no room for the call, and so has not begun it."""
 
 
-@asynccontextmanager
 async def one_attempt(
-    timeout_s: float, secrets: Callable[[], Sequence[str]]
-) -> AsyncGenerator[None]:
-    """Around an attempt: it ends after so many seconds, and whatever it raises in our terms.
+    attempt: Awaitable[T], timeout_s: float, secrets: Callable[[], Sequence[str]]
+) -> T:
+    """What an attempt brings; it ends after so many seconds, and whatever it raises in our terms.
 
     Args:
+        attempt: what is awaited.
         timeout_s: for all of it: a server that drips a byte a second passes a limit on each read.
         secrets: keys that were sent; see `classify`.
 
@@ -152,7 +153,7 @@ async def one_attempt(
     """
     try:
         async with asyncio.timeout(timeout_s):
-            yield
+            return await attempt
     except TimeoutError as error:
         raise ProviderError(
             "timeout", f"no answer within {timeout_s:g} s", may_be_billed=True

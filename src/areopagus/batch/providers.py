@@ -197,7 +197,8 @@ class BatchProvider(ABC):
             for name, value in self._headers.items()
             if is_json or name.lower() != "content-type"
         }
-        async with one_attempt(limit_s, self.backend.secrets):
+
+        async def attempt() -> bytes:
             try:
                 answer = await post(
                     self._base + path, headers, body, method=method, most_bytes=MOST_BYTES
@@ -209,7 +210,9 @@ class BatchProvider(ABC):
                 ) from error
             if answer.status_code != HTTPStatus.OK:
                 raise HttpError(answer)
-        return answer.content
+            return answer.content
+
+        return await one_attempt(attempt(), limit_s, self.backend.secrets)
 
 
 class OpenAIBatches(BatchProvider):

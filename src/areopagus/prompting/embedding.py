@@ -55,8 +55,9 @@ class EmbeddingBackend(LitellmBackend):
         if self.spec.api_base is not None:
             arguments["api_base"] = self.spec.api_base
         started = time.perf_counter()
-        async with one_attempt(self.spec.timeout_s, self.secrets):
-            answer = await complete(self.spec, arguments, embeds=True)
+        answer = await one_attempt(
+            complete(self.spec, arguments, embeds=True), self.spec.timeout_s, self.secrets
+        )
         used = getattr(getattr(answer, "usage", None), "prompt_tokens", None)
         return Reply(
             text=packed(_vector_of(answer)),
