@@ -32,8 +32,9 @@ def usage_from(told: Any) -> Usage:
         told: the `usage` of an answer, as an object or a dict, in the names of OpenAI, which
             are litellm's, or of LangChain.
     """
-    sent_details = _first(told, "prompt_tokens_details", "input_token_details")
-    said_details = _first(told, "completion_tokens_details", "output_token_details")
+    told = _fields(told)
+    sent_details = _fields(_first(told, "prompt_tokens_details", "input_token_details"))
+    said_details = _fields(_first(told, "completion_tokens_details", "output_token_details"))
     try:
         usage = Usage(
             input_tokens=_count(_first(told, "prompt_tokens", "input_tokens")),
@@ -54,13 +55,17 @@ def usage_from(told: Any) -> Usage:
     return Usage() if cached > usage.input_tokens else usage
 
 
-def _first(holder: Any, *names: str) -> Any:
+def _fields(holder: Any) -> Mapping[str, Any]:
+    """The fields of an object or a dict; of litellm's objects more than are declared."""
+    if isinstance(holder, dict):
+        return holder
+    further = getattr(holder, "__pydantic_extra__", None) or {}
+    return {**getattr(holder, "__dict__", {}), **further}
+
+
+def _first(told: Mapping[str, Any], *names: str) -> Any:
     """The first of these fields that is there."""
-    for name in names:
-        found = holder.get(name) if isinstance(holder, dict) else getattr(holder, name, None)
-        if found is not None:
-            return found
-    return None
+    return next((told[name] for name in names if told.get(name) is not None), None)
 
 
 def _count(value: Any) -> int | None:
