@@ -89,8 +89,7 @@ def require_readable(template: JudgeTemplate) -> None:
 class JudgePrompt:
     """The wording of a panel: one template with one rubric, in one mode and order.
 
-    What judges share is put together once: the system message per persona, and the user message
-    up to the persona per response.
+    A system message is put together once and then kept.
     """
 
     rubric: Rubric
