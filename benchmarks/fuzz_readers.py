@@ -216,15 +216,14 @@ def answer_target() -> Callable[[bytes], None]:
 
     spec = BackendSpec(model="openai/x", api_base="http://127.0.0.1:9")
     translation = Translation(spec, "a-key")
-    arguments = {"messages": [{"role": "user", "content": "?"}]}
+    asked = translation.request({"messages": [{"role": "user", "content": "?"}]}, None)
 
     def one(data: bytes) -> None:
-        if len(data) < 3:
+        if len(data) < 2:
             return
-        head, _, body = data[2:].partition(b"\r\n\r\n")
         status = 200 if data[0] & 1 else 400 + data[1]
         try:
-            answer = translation.read(Answer(status, {}, body or head), arguments, None)
+            answer = translation.read(Answer(status, {}, data[2:]), asked)
         except (HttpError, ProviderError):
             return
         reply_of(answer)

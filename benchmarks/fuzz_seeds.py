@@ -101,24 +101,24 @@ def seeds(target: str) -> Iterator[bytes]:
 
 
 def _answers() -> Iterator[bytes]:
+    """Whether it is a success, the rest of its status, and what an endpoint may say."""
     message = {"role": "assistant", "content": VOTE}
     choices = [{"index": 0, "finish_reason": "stop", "message": message}]
     usage = {"prompt_tokens": 9, "completion_tokens": 9}
-    said = json.dumps({"id": "1", "model": "m", "choices": choices, "usage": usage}).encode()
-    start = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-    packed = gzip.compress(said)
-    for index, answer in enumerate(
-        (
-            start + b"Content-Length: %d\r\n\r\n" % len(said) + said,
-            start + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-After: 1\r\n\r\n",
-            start + b"\r\n" + said,
-            b"HTTP/1.1 103 Early Hints\r\nLink: <a>\r\n\r\nHTTP/1.0 204 No\r\n\r\n",
-            b"HTTP/1.1 101 Other\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nx",
-            start + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}HTTP/1.1 200 OK\r\n\r\n",
-            start + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed,
-        )
+    good = {"id": "1", "model": "m", "choices": choices, "usage": usage}
+    fault = {"error": {"message": "no such model", "type": "x", "code": 404}}
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": VOTE}}
+    for said in (
+        good,
+        good | {"usage": {"prompt_tokens": -1, "completion_tokens": "many"}},
+        good | {"choices": []},
+        good | {"choices": [{"message": {"role": "assistant", "tool_calls": [call]}}]},
+        fault,
+        [fault],
     ):
-        yield bytes([index, 7 * index]) + answer
+        yield b"\x01\x00" + json.dumps(said).encode()
+    yield b"\x00\x1d" + json.dumps(fault).encode()
+    yield b"\x00\x00<html>Bad gateway</html>"
 
 
 def _binary_tables() -> Iterator[bytes]:
