@@ -27,6 +27,7 @@ from .backend import BackendSpec, PriceSource
 from .litellm_setup import litellm_module
 from .price_list import genai_entry, litellms_entry
 from .prices import FREE, TokenPrices
+from .usage import fields_of
 
 MOST_TOKENS = 100_000
 """Longer inputs and outputs may have listed prices of their own."""
@@ -285,13 +286,13 @@ _TOKENS_APART = (
 
 def is_usual(answer: Any) -> bool:
     """Whether nothing in the answer is priced apart: sounds, pictures, tiers, tools, searches."""
-    told = _fields(answer)
-    usage = _fields(told.get("usage"))
+    told = fields_of(answer)
+    usage = fields_of(told.get("usage"))
     return not (
         any(usage.get(name) is not None for name in _COSTS_APART)
         or any(map(usage.get, _USED_APART))
-        or any(map(_fields(usage.get("prompt_tokens_details")).get, _TOKENS_APART))
-        or any(map(_fields(usage.get("completion_tokens_details")).get, _TOKENS_APART))
+        or any(map(fields_of(usage.get("prompt_tokens_details")).get, _TOKENS_APART))
+        or any(map(fields_of(usage.get("completion_tokens_details")).get, _TOKENS_APART))
         or told.get("citations")
         or told.get("search_results")
         or _has_notes(answer)
@@ -301,14 +302,14 @@ def is_usual(answer: Any) -> bool:
 
 def _served_as(answer: Any) -> str | None:
     """The tier of service that an answer says it was billed at; None where that is the usual."""
-    told = _fields(answer)
+    told = fields_of(answer)
     hidden = getattr(answer, "_hidden_params", None)
     # Where litellm puts what Google calls traffic.
     own = hidden.get("provider_specific_fields") if isinstance(hidden, dict) else None
     traffic = own.get("traffic_type") if isinstance(own, dict) else None
     for named in (
         told.get("service_tier"),
-        _fields(told.get("usage")).get("service_tier"),
+        fields_of(told.get("usage")).get("service_tier"),
         traffic and _TRAFFIC.get(str(traffic).upper(), "flex"),
     ):
         if named is not None and str(named).lower() not in _USUAL_SERVICE:
@@ -323,8 +324,8 @@ def _tells_of_searches(answer: Any, provider: str) -> bool:
         answer: litellm's object.
         provider: litellm's name; the sources that Perplexity cites do not tell its fee.
     """
-    usage = _fields(_fields(answer).get("usage"))
-    if _fields(usage.get("prompt_tokens_details")).get("web_search_requests") is not None or any(
+    usage = fields_of(fields_of(answer).get("usage"))
+    if fields_of(usage.get("prompt_tokens_details")).get("web_search_requests") is not None or any(
         usage.get(name) is not None
         for name in ("cost", "server_tool_use", "server_side_tool_usage_details")
     ):
@@ -335,16 +336,9 @@ def _tells_of_searches(answer: Any, provider: str) -> bool:
 def _has_notes(answer: Any) -> bool:
     """Whether a text has annotations: they name what was searched and read for it."""
     return any(
-        _fields(_fields(choice).get("message")).get("annotations")
-        for choice in _fields(answer).get("choices") or ()
+        fields_of(fields_of(choice).get("message")).get("annotations")
+        for choice in fields_of(answer).get("choices") or ()
     )
-
-
-def _fields(thing: Any) -> Mapping[str, Any]:
-    """What one of litellm's objects holds. To ask one for a field that it lacks takes its time."""
-    held: Mapping[str, Any] = getattr(thing, "__dict__", {})
-    further = getattr(thing, "__pydantic_extra__", None)
-    return {**held, **further} if further else held
 
 
 # litellm's own way

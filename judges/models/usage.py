@@ -32,9 +32,9 @@ def usage_from(told: Any) -> Usage:
         told: the `usage` of an answer, as an object or a dict, in the names of OpenAI, which
             are litellm's, or of LangChain.
     """
-    told = _fields(told)
-    sent_details = _fields(_first(told, "prompt_tokens_details", "input_token_details"))
-    said_details = _fields(_first(told, "completion_tokens_details", "output_token_details"))
+    told = fields_of(told)
+    sent_details = fields_of(_first(told, "prompt_tokens_details", "input_token_details"))
+    said_details = fields_of(_first(told, "completion_tokens_details", "output_token_details"))
     try:
         usage = Usage(
             input_tokens=_count(_first(told, "prompt_tokens", "input_tokens")),
@@ -55,12 +55,16 @@ def usage_from(told: Any) -> Usage:
     return Usage() if cached > usage.input_tokens else usage
 
 
-def _fields(holder: Any) -> Mapping[str, Any]:
-    """The fields of an object or a dict; of litellm's objects more than are declared."""
-    if isinstance(holder, dict):
-        return holder
-    further = getattr(holder, "__pydantic_extra__", None) or {}
-    return {**getattr(holder, "__dict__", {}), **further}
+def fields_of(part: Any) -> Mapping[str, Any]:
+    """What a part of an answer holds, be it a dict or one of litellm's objects.
+
+    To ask one of these for a field that it lacks takes its time.
+    """
+    if isinstance(part, dict):
+        return part
+    held: Mapping[str, Any] = getattr(part, "__dict__", {})
+    further = getattr(part, "__pydantic_extra__", None)
+    return {**held, **further} if further else held
 
 
 def _first(told: Mapping[str, Any], *names: str) -> Any:

@@ -798,10 +798,12 @@ class AuditJob(Job[AuditRun]):
         cap = self._budget.cap
         if not self.over_budget or cap is None:
             return None
-        unheard = f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
+        not_judged = (
+            f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
+        )
         asked = self.n_askings - self._unasked
         verb = "asked for" if self.supplied is None else "supplied"
-        return CapStop(cap, self.n_askings, asked, "answers", verb, unheard)
+        return CapStop(cap, self.n_askings, asked, "answers", verb, not_judged)
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of an audit."""

@@ -100,7 +100,7 @@ class RayEngine:
         coordinator = self._new_coordinator(cluster, panel, run)
         faults: list[InputFault] = []
         access: dict[str, list[InputFault]] = {}
-        unheard: dict[str, InputFault] = {}
+        unable: dict[str, InputFault] = {}
         try:
             asked = {
                 node: cluster.ray.remote(check_node)
@@ -118,7 +118,7 @@ class RayEngine:
                     faults.append(InputFault(name, str(error)))
                 except (cluster.ray.exceptions.RayError, RuntimeError) as error:
                     reason = redact(str(error).strip().split("\n")[-1])
-                    unheard[node] = InputFault(name, f"cannot work for this run: {reason}")
+                    unable[node] = InputFault(name, f"cannot work for this run: {reason}")
                 else:
                     faults += _at(name, found)
                     for backend_name, closed in closed_to.items():
@@ -126,7 +126,7 @@ class RayEngine:
         finally:
             cluster.ray.kill(coordinator)
         living = {node for node, _ in cluster.nodes()}
-        faults += [fault for node, fault in unheard.items() if node in living or not living]
+        faults += [fault for node, fault in unable.items() if node in living or not living]
         for backend in panel.backends:
             found = access.get(backend.spec.name, [])
             if capped and backend.worst_cost(1, 1) is None:

@@ -615,13 +615,13 @@ class StressJob(Job[StressRun]):
         if not self.over_budget or cap is None:
             return None
         judging = [self.outcome.get(stage, {}) for stage in ("score", "retest")]
-        unheard = sum(stage.get("counts", {}).get("not_asked", 0) for stage in judging)
+        not_asked = sum(stage.get("counts", {}).get("not_asked", 0) for stage in judging)
         if self.design.supplied is not None:
             planned = sum(stage.get("n_planned", 0) for stage in judging)
-            return CapStop(cap, planned, planned - unheard, "judgments")
+            return CapStop(cap, planned, planned - not_asked, "judgments")
         planned = sum(tally.planned for tally in self.counts.values())
         left = sum(tally.not_asked for tally in self.counts.values())
-        rest = [f"{units(unheard, 'judgment')} not asked for"] if unheard else []
+        rest = [f"{units(not_asked, 'judgment')} not asked for"] if not_asked else []
         unwritten = self.outcome.get("rewrite", {}).get("not_asked", 0)
         rest += [f"{units(unwritten, 'variant')} not written"] if unwritten else []
         return CapStop(cap, planned, planned - left, "responses", rest=", ".join(rest))
