@@ -1,4 +1,4 @@
-"""The panel graph: screen, plan, Sends to judge, aggregate. One run is one response.
+"""The panel graph: screen, Sends to judge, aggregate. One run is one response.
 
 With a stopping rule, `plan` asks for a first block of judgments, and `aggregate` goes back to it as
 long as the rule wants more; judgments that were never wanted are recorded as not asked.
@@ -8,9 +8,9 @@ context, which is never persisted. No checkpointer is needed: the ledger makes e
 and the judge node writes it before it returns. One can be passed in; state is JSON-like, so any
 serializer holds it.
 
-A Send is slow beside the rest of a judgment. So one Send carries all judgments of one backend,
-which the node asks for at the same time. With a checkpointer every judgment has its own Send, so
-that each is saved as it comes.
+A step of a graph and a Send are slow beside the rest of a judgment. So there are few steps, and one
+Send carries all judgments of one backend, which the node asks for at the same time. With a
+checkpointer every judgment has its own Send, so that each is saved as it comes.
 """
 
 from __future__ import annotations
@@ -88,44 +88,42 @@ class PanelContext:
 
 
 async def screen_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """Flags of the response, and the gate that keeps it from the panel, if one does."""
-    context = runtime.context
-    seen = screen(
-        context.sample.response_text,
-        repeated=context.repeated_text,
-        most_characters=context.panel.most_characters,
-    )
-    # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
-    anew: PanelState = {"order": [], "called": [], "block": []}
-    return {"flags": list(seen.flags), "gate": seen.gate, **anew}
+    """Flags of the response, its gate, and who is to judge it; closed at once behind a gate.
 
-
-async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
-    """The plan: every persona on every backend, each repeat; closed at once behind a gate.
-
-    With a stopping rule also what is asked now, which it comes back here for.
+    Planned is every persona on every backend, each repeat.
     """
     context = runtime.context
     panel = context.panel
+    seen = screen(
+        context.sample.response_text,
+        repeated=context.repeated_text,
+        most_characters=panel.most_characters,
+    )
     planned = panel.planned()
-    gate = state.get("gate")
-    if gate is not None:
-        closed = _not_asked(context, planned, reason="screened", detail=gate)
-        return {"planned": planned, "judgments": closed}
-    if panel.rule is None:
-        return {"planned": planned}
-    order = state["order"] or panel.order(context.sample.response_id)
+    # A checkpointer may hand down what an earlier time asked in which order: it starts anew.
+    plan: PanelState = {"planned": planned, "order": [], "called": [], "block": []}
+    if seen.gate is not None:
+        plan["judgments"] = _not_asked(context, planned, reason="screened", detail=seen.gate)
+    elif panel.rule is not None:
+        plan["order"] = panel.order(context.sample.response_id)
+    return {"flags": list(seen.flags), "gate": seen.gate, **plan}
+
+
+async def plan_node(state: PanelState, runtime: Runtime[PanelContext]) -> PanelState:
+    """What the stopping rule has asked now: a first block, or one more."""
     called = state["called"]
-    block = _wanted(context, state, order, called)
-    return {"planned": planned, "order": order, "called": called + block, "block": block}
+    block = _wanted(runtime.context, state, state["order"], called)
+    return {"called": called + block, "block": block}
 
 
 # The edges between nodes await nothing, and are coroutines all the same: LangGraph sends plain
 # functions to a thread, which costs more than the whole node.
 async def ask_all(state: PanelState) -> list[Any] | str:
-    """A Send for every backend with its planned judgments that are still open; keys travel."""
+    """A Send for every backend with its judgments that are open; keys travel."""
     from langgraph.types import Send
 
+    if _is_to_be_planned(state):
+        return "plan"
     by_model: dict[str, list[str]] = {}
     for key in _open_keys(state):
         by_model.setdefault(key.split("|", 2)[1], []).append(key)
@@ -136,7 +134,13 @@ async def ask_each(state: PanelState) -> list[Any] | str:
     """The same with a Send for every judgment, for a checkpointer to save one by one."""
     from langgraph.types import Send
 
+    if _is_to_be_planned(state):
+        return "plan"
     return [Send("judge", JudgeTask(judgments=[key])) for key in _open_keys(state)] or "aggregate"
+
+
+def _is_to_be_planned(state: PanelState) -> bool:
+    return bool(state["order"] and not state["called"])
 
 
 def _open_keys(state: PanelState) -> list[str]:
@@ -254,12 +258,11 @@ def build_panel_graph(checkpointer: Any = None) -> Any:
     graph.add_node("screen", screen_node)
     graph.add_node("plan", plan_node)
     graph.add_node("judge", judge_node, input_schema=JudgeTask)
-    graph.add_node("aggregate", aggregate_node, defer=True)
+    graph.add_node("aggregate", aggregate_node)
     graph.add_edge(START, "screen")
-    graph.add_edge("screen", "plan")
-    graph.add_conditional_edges(
-        "plan", ask_all if checkpointer is None else ask_each, ["judge", "aggregate"]
-    )
+    ask = ask_all if checkpointer is None else ask_each
+    graph.add_conditional_edges("screen", ask, ["plan", "judge", "aggregate"])
+    graph.add_conditional_edges("plan", ask, ["judge", "aggregate"])
     graph.add_edge("judge", "aggregate")
     graph.add_conditional_edges("aggregate", more_or_end, ["plan", END])
     return graph.compile(checkpointer=checkpointer, name="panel")

@@ -38,7 +38,7 @@ class JsonSchema(dict[str, Any]):
         return hashlib.sha256(json.dumps(self, separators=(",", ":")).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """A call to a backend.
 
@@ -80,22 +80,15 @@ class Request:
         the text where it stands, not by writing a placeholder: a placeholder could be forged by
         a judged text that contains it, and two different requests would then share a reply.
         """
-        said = ",".join(
-            _message(each["role"], each["content"], self.nonce) for each in self.messages
-        )
-        before = _canonical({"backend": self.backend, "endpoint": self.endpoint})
-        behind = _canonical(
-            {
-                "order": self.order,
-                "params": dict(self.params),
-                "repeat": self.repeat,
-                "schema": self._schema_text,
-                "structured": self.structured,
-                "template": self.template,
-            }
-        )
-        asked = f'{before[:-1]},"messages":[{said}],{behind[1:]}'
-        return hashlib.sha256(asked.encode("ascii")).hexdigest()
+        said = (_message(each["role"], each["content"], self.nonce) for each in self.messages)
+        first = next(said, "")
+        digest = _begun(self.backend, self.endpoint, first).copy()
+        for one in said:
+            digest.update(b"," + one.encode("ascii"))
+        ending = self.order, self._params_text, self.repeat, self._schema_text
+        digest.update(_ending(*ending, self.structured, self.template))
+        key: str = digest.hexdigest()
+        return key
 
     def description(self) -> dict[str, Any]:
         """What the ledger keeps about the request: everything but the texts."""
@@ -120,7 +113,11 @@ class Request:
     @property
     def form(self) -> tuple[str, str, str]:
         """What it has in common with requests that differ in their texts only."""
-        return _canonical(dict(self.params)), self.structured, self._schema_text or ""
+        return self._params_text, self.structured, self._schema_text or ""
+
+    @cached_property
+    def _params_text(self) -> str:
+        return _canonical(dict(self.params))
 
     @property
     def _schema_text(self) -> str | None:
@@ -131,11 +128,29 @@ class Request:
 _canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
-# All judges of a response have one system message, which is most of what they are told.
+# What follows writes the canonical request, a JSON object with its names in order, piece by piece:
+# nearly all of it is the same in many calls, the system message above all.
+@lru_cache(maxsize=64)
+def _begun(backend: str, endpoint: str, first_message: str) -> Any:
+    """The digest of its beginning, up to the first message."""
+    before = _canonical({"backend": backend, "endpoint": endpoint})
+    return hashlib.sha256(f'{before[:-1]},"messages":[{first_message}'.encode("ascii"))
+
+
 @lru_cache(maxsize=64)
 def _message(role: str, content: str, nonce: str) -> str:
-    """A message as it stands in the key: its text cut where the nonce stands."""
+    """A message in it: its text cut where the nonce stands."""
     return _canonical([role, content.split(nonce) if nonce else [content]])
+
+
+@lru_cache(maxsize=64)
+def _ending(
+    order: str, params: str, repeat: int, schema: str | None, structured: str, template: str
+) -> bytes:
+    """What stands in it behind the messages."""
+    behind = {"repeat": repeat, "schema": schema, "structured": structured, "template": template}
+    ending = f'],"order":{_canonical(order)},"params":{params},{_canonical(behind)[1:]}'
+    return ending.encode("ascii")
 
 
 def _bytes_in(text: str) -> int:

@@ -62,9 +62,9 @@ async def test_what_travels_is_json_and_holds_neither_text_nor_secret() -> None:
     assert json.loads(wire) == changed
     for canary in (PROMPT_CANARY, RESPONSE_CANARY, secret.hex(), str(secret), "Marker of"):
         assert canary not in wire
-    # One update a backend, and one each of screen, plan and aggregate.
+    # One update a backend, and one each of screen and aggregate.
     nodes = [name for part in changed for name in part]
-    assert nodes == ["screen", "plan", "judge", "aggregate"]
+    assert nodes == ["screen", "judge", "aggregate"]
 
 
 async def test_a_judge_that_repeats_the_texts_puts_them_into_no_state() -> None:
@@ -189,7 +189,7 @@ async def test_behind_a_gate_every_judgment_is_closed_and_nobody_is_asked() -> N
         changed, events = await updates(context_of(panel, empty))
         verdict = await judge_sample(context_of(panel, empty))
     assert backend.requests == events == []
-    assert [name for part in changed for name in part] == ["screen", "plan", "aggregate"]
+    assert [name for part in changed for name in part] == ["screen", "aggregate"]
     assert verdict.status == "screened"
     assert verdict.counts["not_asked"] == verdict.n_planned == 10
     assert {(j.reason, j.detail) for j in verdict.judgments} == {("screened", "empty")}
