@@ -401,6 +401,8 @@ def _litellms_cost(spec: BackendSpec, answer: Any) -> float | None:
         raise TypeError("not litellm's answer")
     asked = spec.further()
     try:
+        if isinstance(answer.usage, dict):
+            answer.usage = litellm.Usage(**answer.usage)
         cost = float(
             litellm.completion_cost(
                 completion_response=answer,

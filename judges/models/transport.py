@@ -143,6 +143,7 @@ class Translation:
             spec.model, api_base=spec.api_base, api_key=key
         )
         self._base = base or _ADDRESSES.get(self.provider)
+        self._about = {"custom_llm_provider": self.provider, "api_base": base}
         # The same words, which litellm sends by another client.
         self._words = "openai" if self.provider == "aiohttp_openai" else self.provider
         self._config: Any = ProviderConfigManager.get_provider_chat_config(
@@ -182,7 +183,7 @@ class Translation:
             "model": self._name,
             "messages": messages,
             "optional_params": dict(form.parameters),
-            "litellm_params": {},
+            "litellm_params": dict(self._about),
         }
         headers = dict(form.headers)
         if self.provider == "gemini":  # its translation stands beside its class, not in it
@@ -236,14 +237,17 @@ class Translation:
     def _read(self, answer: Answer, asked: TranslatedRequest) -> Any:
         # Where an answer has no counts, litellm counts the tokens of what it is given here, and
         # takes its time for that.
-        counts = not answer.json().keys().isdisjoint(_COUNTS[:3])
+        said = answer.json()
+        counts = not said.keys().isdisjoint(_COUNTS[:3])
         if not counts:
             load_encodings()
-        # Where the answer is in OpenAI's form, its choices take the place of these.
+        # In OpenAI's form counts are read as they come: litellm's objects of them take as long as
+        # all else. The answer's choices take the place of these.
+        usage = said.pop("usage", None) if self._is_openais_form else None
         empty = self._litellm.ModelResponse(choices=[] if self._is_openais_form else None)
         if self.provider in _NAMED_IN_ANSWERS:
             empty.model = f"{self.provider}/{self._name}"
-        return self._config.transform_response(
+        found = self._config.transform_response(
             model=self._name,
             raw_response=answer,
             model_response=empty,
@@ -256,6 +260,9 @@ class Translation:
             api_key=self._key,
             json_mode=asked.form.json_mode,
         )
+        if self._is_openais_form:
+            found.usage = usage
+        return found
 
     def _form(self, arguments: Mapping[str, Any], about: Any) -> _Form:
         kinds = tuple(isinstance(message["content"], str) for message in arguments["messages"])

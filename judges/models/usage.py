@@ -29,22 +29,30 @@ def usage_from(told: Any) -> Usage:
     `MOST_TOKENS`) or where more was cached than was sent: the answer is good all the same.
 
     Args:
-        told: the `usage` of an answer, as an object or a dict, in the names of OpenAI, which
-            are litellm's, or of LangChain.
+        told: the `usage` of an answer, as an object or a dict, in the names of OpenAI and those
+            like it, which are litellm's, or of LangChain.
     """
     told = fields_of(told)
-    sent_details = fields_of(_first(told, "prompt_tokens_details", "input_token_details"))
-    said_details = fields_of(_first(told, "completion_tokens_details", "output_token_details"))
+    sent = fields_of(_known(told.get("prompt_tokens_details"), told.get("input_token_details")))
+    said = fields_of(
+        _known(told.get("completion_tokens_details"), told.get("output_token_details"))
+    )
     try:
         usage = Usage(
-            input_tokens=_count(_first(told, "prompt_tokens", "input_tokens")),
-            output_tokens=_count(_first(told, "completion_tokens", "output_tokens")),
-            cached_input_tokens=_count(_first(sent_details, "cached_tokens", "cache_read")),
-            cache_write_tokens=_count(
-                _first(told, "cache_creation_input_tokens")
-                or _first(sent_details, "cache_creation")
+            input_tokens=_count(told.get("prompt_tokens"), told.get("input_tokens")),
+            output_tokens=_count(told.get("completion_tokens"), told.get("output_tokens")),
+            cached_input_tokens=_count(
+                told.get("cache_read_input_tokens"),
+                told.get("prompt_cache_hit_tokens"),
+                sent.get("cached_tokens"),
+                sent.get("cache_read"),
             ),
-            reasoning_tokens=_count(_first(said_details, "reasoning_tokens", "reasoning")),
+            cache_write_tokens=_count(
+                told.get("cache_creation_input_tokens") or sent.get("cache_creation")
+            ),
+            reasoning_tokens=_count(
+                said.get("reasoning_tokens"), said.get("reasoning"), told.get("reasoning_tokens")
+            ),
         )
     except ValueError:
         return Usage()
@@ -67,12 +75,13 @@ def fields_of(part: Any) -> Mapping[str, Any]:
     return {**held, **further} if further else held
 
 
-def _first(told: Mapping[str, Any], *names: str) -> Any:
-    """The first of these fields that is there."""
-    return next((told[name] for name in names if told.get(name) is not None), None)
+def _known(*values: Any) -> Any:
+    """The first that is there."""
+    return next((value for value in values if value is not None), None)
 
 
-def _count(value: Any) -> int | None:
+def _count(*told: Any) -> int | None:
+    value = _known(*told)
     if value is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

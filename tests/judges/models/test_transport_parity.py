@@ -257,6 +257,55 @@ async def test_reasoning_and_cached_tokens_are_read_alike(recorder: Recorder, mo
     await agree(recorder, backend(model, f"http://127.0.0.1:{recorder.port}"), KINDS["prompt"])
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"prompt_tokens": None, "completion_tokens": None},
+        {"prompt_tokens": 900, "completion_tokens": 9, "prompt_tokens_details": None},
+        {"prompt_tokens": 900, "completion_tokens": 9, "prompt_cache_hit_tokens": 512},
+        {"prompt_tokens": 900, "completion_tokens": 9, "prompt_cache_hit_tokens": 0},
+        {"prompt_tokens": 900, "completion_tokens": 9, "cache_read_input_tokens": 100},
+        {"prompt_tokens": 900, "completion_tokens": 9, "cache_creation_input_tokens": 100},
+        {"prompt_tokens": 900, "completion_tokens": 90, "reasoning_tokens": 80},
+        {
+            "prompt_tokens": 900,
+            "completion_tokens": 90,
+            "reasoning_tokens": 80,
+            "prompt_cache_hit_tokens": 0,
+            "prompt_tokens_details": {"cached_tokens": 7, "audio_tokens": 0},
+            "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+        },
+        {
+            "prompt_tokens": 900,
+            "completion_tokens": 90,
+            "cache_read_input_tokens": 3,
+            "prompt_cache_hit_tokens": 4,
+            "prompt_tokens_details": {"cached_tokens": 7},
+            "completion_tokens_details": {"reasoning_tokens": None},
+        },
+    ],
+)
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "deepseek/deepseek-chat", "hosted_vllm/x"])
+async def test_counts_of_every_kind_are_read_alike(
+    recorder: Recorder, model: str, told: dict[str, Any]
+) -> None:
+    recorder.body = json.dumps({**OPENAI, "usage": told}).encode()
+    asked = backend(model, f"http://127.0.0.1:{recorder.port}")
+    reply = await asked.send(request(asked))
+    expected = await by_litellm(asked, request(asked))
+    assert reply.usage == expected.usage
+    assert reply.cost_usd == expected.cost_usd
+
+
+async def test_a_count_that_is_not_told_is_unknown_and_not_0(recorder: Recorder) -> None:
+    told = {"prompt_tokens": 900, "completion_tokens": None}
+    recorder.body = json.dumps({**OPENAI, "usage": told}).encode()
+    asked = backend("openai/gpt-4o-mini", f"http://127.0.0.1:{recorder.port}")
+    reply = await asked.send(request(asked))
+    assert reply.usage == Usage(input_tokens=900)
+    assert reply.cost_usd is None
+
+
 @pytest.mark.parametrize("model", PROTOCOLS)
 @pytest.mark.parametrize(
     "fault",
