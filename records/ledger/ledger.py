@@ -152,7 +152,7 @@ class Ledger:
         self._pending = GatheredLookups(self._which_in_flight, aside=self.path is None)
         self._writer = writer
         self._numbers = itertools.count(1)
-        self._in_flight: dict[str, int] = {}
+        self._in_flight = {} if writer is None else writer.in_flight
         self._unreadable: set[str] = set()
         self._descriptions: set[str] = set()
 

@@ -18,7 +18,8 @@ APART_S = 0.05
 """From one commit to the next where nobody is held up. Answers that come one by one would else be
 committed one by one, each with its hand-over between the threads and its wait for the disk."""
 HURRIED_APART_S = 0.01
-"""The same where somebody is: a commit takes as much of the processor as the rest of a call."""
+"""The same where somebody is, and fewer rows wait than calls are in flight: more are about to come,
+and a commit takes as much of the processor as the rest of a call."""
 
 
 @dataclass(slots=True)
@@ -36,9 +37,13 @@ class LedgerWriter:
     """Owns the store that writes; commits all that is pending at once.
 
     While one commit runs, the next batch gathers, and for `APART_S` after it began, or
-    `HURRIED_APART_S` where somebody cannot go on without what is waiting. After an error that
-    cannot pass, such as a full disk, everybody who waits and everybody who comes later gets the
-    same StoreError.
+    `HURRIED_APART_S` at most where somebody cannot go on without what is waiting. After an error
+    that cannot pass, such as a full disk, everybody who waits and everybody who comes later gets
+    the same StoreError.
+
+    Attributes:
+        session: number of the session that it began.
+        in_flight: number of its note by key, for each call of this session; the ledger keeps it.
     """
 
     def __init__(self, store: Store) -> None:
@@ -50,6 +55,7 @@ class LedgerWriter:
         self._closing = False
         self._broken: StoreError | None = None
         self.session = store.session
+        self.in_flight: dict[str, int] = {}
         self._thread = threading.Thread(
             target=self._run, name=f"areopagus-ledger-{self.session}", daemon=True
         )
@@ -101,14 +107,17 @@ class LedgerWriter:
             if self._closing:
                 raise StoreError(f"{self._store.place}: the ledger is closed")
             self._queue.append(waiting)
-            if self._idle or (soon and not self._hurried):
+            was_hurried, self._hurried = self._hurried, self._hurried or soon
+            if self._idle or (self._hurried and (not was_hurried or self._has_enough())):
                 self._condition.notify()
-            self._hurried |= soon
+
+    def _has_enough(self) -> bool:
+        return len(self._queue) >= len(self.in_flight)
 
     def _next_batch(self, began: float) -> list[_Waiting]:
         """All that is waiting, when it is to be written; empty after a while without anything."""
         with self._condition:
-            while not self._closing:
+            while not (self._closing or (self._hurried and self._has_enough())):
                 apart = HURRIED_APART_S if self._hurried else APART_S
                 left = began + apart - time.monotonic()
                 if left <= 0:

@@ -604,6 +604,19 @@ async def test_what_holds_nobody_up_is_gathered_until_somebody_is_held_up(
         assert commits == [1, 1 + 4]  # the reply with what its request is described by
 
 
+async def test_who_is_held_up_waits_only_while_another_call_may_have_something_to_write(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("APART_S", "HURRIED_APART_S"):
+        monkeypatch.setattr(f"areopagus.records.ledger.writer.{name}", 60.0)
+    with Ledger.open(path) as ledger:
+        first = await asyncio.wait_for(ledger.begin(key(1), backend="b"), 10)
+        second = asyncio.create_task(ledger.begin(key(2), backend="b"))
+        assert await all_done([second]) == [False]
+        paying = asyncio.ensure_future(finish(ledger, first))
+        await asyncio.wait_for(asyncio.gather(second, paying), 10)
+
+
 async def test_notes_of_another_session_are_told_from_ones_own(path: Path) -> None:
     with Ledger.open(path) as first, Ledger.open(path) as second:
         await first.begin(key(1), backend="b")
