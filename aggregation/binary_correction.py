@@ -4,7 +4,7 @@ import math
 
 from scipy import stats
 
-from .interval import Interval
+from .estimate import Estimate
 
 
 def rogan_gladen(
@@ -17,7 +17,7 @@ def rogan_gladen(
     n_positive: int,
     level: float = 0.95,
     unit: str = "item",
-) -> Interval:
+) -> Estimate:
     """Returns the true share of passes behind the share that an imperfect judge passes.
 
     θ = (p + q0 − 1) / (q0 + q1 − 1)        p: share passed; q0: specificity; q1: sensitivity
@@ -68,7 +68,7 @@ def rogan_gladen(
         reason = (
             "specificity and sensitivity add up to 1 or less: the judge is no better than chance"
         )
-        return Interval(nan, nan, nan, n, unit, method, level, reason)
+        return Estimate(nan, nan, nan, n, unit, method, level, reason)
     theta = (p + q0 - 1) / (q0 + q1 - 1)
     v0, v1 = q0 * (1 - q0) / (n_negative + 2), q1 * (1 - q1) / (n_positive + 2)
     shift = 2 * z * z * (theta * v1 - (1 - theta) * v0)
@@ -82,4 +82,4 @@ def rogan_gladen(
             theta + shift + reach,
         )
     )
-    return Interval(value, low, high, n, unit, method, level)
+    return Estimate(value, low, high, n, unit, method, level)

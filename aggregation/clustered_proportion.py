@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from .interval import Interval
+from .estimate import Estimate
 
 FEWEST_CLUSTERS = 6
 """Below this number of clusters there is no interval: their spread cannot be told."""
@@ -19,7 +19,7 @@ def clustered_proportion(
     *,
     level: float = 0.95,
     unit: str = "prompt",
-) -> Interval:
+) -> Estimate:
     """Returns a proportion with a Wilson interval at its effective number of observations.
 
     p̂ = Σ y / n over all observations; with r_g = Σ_{i in g} (y_i − p̂) and G clusters, var =
@@ -65,11 +65,11 @@ def clustered_proportion(
     method = "clustered wilson"
     nan = math.nan
     if n == 0:
-        return Interval(nan, nan, nan, 0, unit, method, level, "no outcome")
+        return Estimate(nan, nan, nan, 0, unit, method, level, "no outcome")
     p = float(y.mean())
     if groups < FEWEST_CLUSTERS:
         reason = f"an interval needs {FEWEST_CLUSTERS} {unit}s, there are {groups}"
-        return Interval(p, nan, nan, groups, unit, method, level, reason)
+        return Estimate(p, nan, nan, groups, unit, method, level, reason)
     rests = np.bincount(codes, weights=y - p, minlength=groups)
     variance = groups / (groups - 1) * float(rests @ rests) / n**2
     if p in (0.0, 1.0):
@@ -82,4 +82,4 @@ def clustered_proportion(
     scale = 1 + quantile**2 / effective
     low = 0.0 if p == 0 else (centre - reach) / scale
     high = 1.0 if p == 1 else (centre + reach) / scale
-    return Interval(p, low, high, groups, unit, method, level)
+    return Estimate(p, low, high, groups, unit, method, level)

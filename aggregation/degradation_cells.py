@@ -7,7 +7,7 @@ from typing import Literal
 from .abstention_change import Abstention
 from .degradation_power import prompts_to_detect, prompts_to_exclude
 from .equivalence import Equivalence, tost, tost_from_error
-from .interval import Interval
+from .estimate import Estimate
 from .intervals import MIN_UNITS
 from .noise_floor import NoiseComponent
 from .prompt_means import Floats, PromptMean
@@ -87,7 +87,7 @@ class DegradationCell:
     target: str
     condition: str
     dimension: str | None
-    interval: Interval
+    interval: Estimate
     n_planned: int
     n_baseline_only: int
     n_variant_only: int

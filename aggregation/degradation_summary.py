@@ -8,7 +8,7 @@ import numpy as np
 
 from .degradation_cells import DegradationCell
 from .degradation_request import StressArrays
-from .interval import Interval
+from .estimate import Estimate
 from .intervals import t_interval
 from .prompt_means import Floats, PromptMean, prompt_means
 
@@ -28,7 +28,7 @@ class ScoreLevel:
     target: str
     condition: str
     dimension: str | None
-    interval: Interval
+    interval: Estimate
     standard_error: float
     n_planned: int
 

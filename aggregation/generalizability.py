@@ -19,8 +19,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from .estimate import Estimate
 from .henderson import henderson
-from .interval import Interval
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -66,7 +66,7 @@ class GStudy:
     few_levels: tuple[str, ...]
     n: int
     replicated: bool
-    intervals: dict[str, Interval] = field(default_factory=dict)
+    intervals: dict[str, Estimate] = field(default_factory=dict)
     left_out: tuple[dict[str, float], ...] = field(default=(), repr=False)
     reason: str | None = None
 
@@ -280,7 +280,7 @@ def _jackknife(
     prompt: Integers,
     components: Mapping[str, float],
     level: float,
-) -> tuple[dict[str, Interval], tuple[dict[str, float], ...]]:
+) -> tuple[dict[str, Estimate], tuple[dict[str, float], ...]]:
     """Returns intervals by component, and the components without each block of prompts."""
     from scipy import stats
 
@@ -290,7 +290,7 @@ def _jackknife(
         reason, nan = f"fewer than {FEWEST_PROMPTS} prompts", np.nan
         G = len(present)
         return {
-            name: Interval(components[name], nan, nan, G, "prompt", "jackknife", level, reason)
+            name: Estimate(components[name], nan, nan, G, "prompt", "jackknife", level, reason)
             for name in names
             if name in _OBSERVED
         }, ()
@@ -308,7 +308,7 @@ def _jackknife(
     for name, value, width in zip(names, whole, half, strict=True):
         if name in _OBSERVED:
             known = bool(np.isfinite(width))
-            out[name] = Interval(
+            out[name] = Estimate(
                 float(value),
                 float(value - width),
                 float(value + width),

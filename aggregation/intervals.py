@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr, ndtri, stdtrit
 
+from .estimate import Estimate
 from .grouping import Labels, group_codes
-from .interval import Interval
 from .kendall import tau_from_counts
 from .pair_counting import GroupPairCounts, group_pair_counts
 
@@ -34,7 +34,7 @@ MAX_UNDEFINED_SHARE = 0.01
 _BLOCK = 4_000_000
 
 
-def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "prompt") -> Interval:
+def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "prompt") -> Estimate:
     """Returns the mean of per-prompt statistics with its t interval, df = prompts − 1.
 
     Measured coverage at level .95 (benchmarks/simulate_agreement.py, 5,000 worlds, Monte Carlo
@@ -60,13 +60,13 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "promp
     mean = float(known.mean()) if known.size else math.nan
     error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
     if reason := _refusal(mean, known.size, unit):
-        return Interval(mean, math.nan, math.nan, known.size, unit, "t", level, reason)
+        return Estimate(mean, math.nan, math.nan, known.size, unit, "t", level, reason)
     return _from_error(mean, error, known.size, unit, "t", level)
 
 
 def delete_one_jackknife(
     statistic: Statistic, groups: Labels, *, level: float = 0.95, unit: str = "prompt"
-) -> Interval:
+) -> Estimate:
     """Returns a statistic over all data with its delete-one-prompt jackknife t interval.
 
     SE² = (G − 1) / G Σ (θ_(−g) − mean)²; limits θ ± t_{G−1} SE.
@@ -92,11 +92,11 @@ def delete_one_jackknife(
     n = len(labels)
     value = float(statistic(np.arange(codes.size), codes))
     if reason := _refusal(value, n, unit):
-        return Interval(value, math.nan, math.nan, n, unit, "jackknife", level, reason)
+        return Estimate(value, math.nan, math.nan, n, unit, "jackknife", level, reason)
     left_out = _jackknife_values(statistic, codes, n)
     if np.isnan(left_out).any():
         reason = f"undefined without one of {int(np.isnan(left_out).sum())} {unit}s"
-        return Interval(value, math.nan, math.nan, n, unit, "jackknife", level, reason)
+        return Estimate(value, math.nan, math.nan, n, unit, "jackknife", level, reason)
     return _from_error(value, _jackknife_error(left_out), n, unit, "jackknife", level)
 
 
@@ -109,7 +109,7 @@ def cluster_bootstrap(
     method: BootstrapMethod = "percentile",
     rng: np.random.Generator | int | None = 0,
     unit: str = "prompt",
-) -> Interval:
+) -> Estimate:
     """Returns a statistic over all data with a bootstrap interval over whole prompts.
 
     Every resample draws as many prompts as there are, and gives each copy of a prompt a label of
@@ -146,7 +146,7 @@ def cluster_bootstrap(
     n = len(labels)
     value = float(statistic(np.arange(codes.size), codes))
     if reason := _refusal(value, n, unit):
-        return Interval(value, math.nan, math.nan, n, unit, method, level, reason)
+        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
     generator = np.random.default_rng(rng)
     rows_of = [np.flatnonzero(codes == code) for code in range(n)]
     drawn, errors = np.empty(resamples), np.full(resamples, np.nan)
@@ -173,7 +173,7 @@ def bootstrap_stratified_tau(
     method: BootstrapMethod = "bootstrap-t",
     rng: np.random.Generator | int | None = 0,
     unit: str = "prompt",
-) -> Interval:
+) -> Estimate:
     """Returns the stratified tau-b with its cluster-bootstrap interval, by adding pair counts.
 
     Within-group pair counts add up over prompts, so a resample is a weighted sum of one row of
@@ -200,7 +200,7 @@ def bootstrap_stratified_tau(
     parts = _tau_parts(counts)
     n = len(parts)
     if reason := _refusal(value, n, unit):
-        return Interval(value, math.nan, math.nan, n, unit, method, level, reason)
+        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
     generator = np.random.default_rng(rng)
     drawn, errors = np.empty(resamples), np.full(resamples, np.nan)
     products = (parts[:, :, None] * parts[:, None, :]).reshape(n, 9)
@@ -270,9 +270,9 @@ def _bootstrap_interval(
     level: float,
     *,
     own_error: float = math.nan,
-) -> Interval:
-    def refuse(reason: str) -> Interval:
-        return Interval(value, math.nan, math.nan, n, unit, method, level, reason)
+) -> Estimate:
+    def refuse(reason: str) -> Estimate:
+        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
 
     usable = ~np.isnan(drawn)
     if method == "bootstrap-t":
@@ -300,7 +300,7 @@ def _bootstrap_interval(
         t = (drawn[usable] - value) / errors[usable]
         lower, upper = np.quantile(t, [tail, 1 - tail])
         low, high = value - upper * error, value - lower * error
-    return Interval(value, float(low), float(high), n, unit, named, level)
+    return Estimate(value, float(low), float(high), n, unit, named, level)
 
 
 def _bca_levels(value: float, drawn: Floats, left_out: Floats, tail: float) -> Floats | None:
@@ -334,12 +334,12 @@ def _jackknife_error(left_out: Floats) -> float:
 
 def _from_error(
     value: float, error: float, n: int, unit: str, method: str, level: float
-) -> Interval:
+) -> Estimate:
     if error <= 1e-12 * max(abs(value), 1e-3):
         reason = f"the statistic does not vary over {unit}s"
-        return Interval(value, math.nan, math.nan, n, unit, method, level, reason)
+        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
-    return Interval(value, value - reach, value + reach, n, unit, method, level)
+    return Estimate(value, value - reach, value + reach, n, unit, method, level)
 
 
 def _refusal(value: float, n: int, unit: str) -> str | None:

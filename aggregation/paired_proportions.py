@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from .interval import Interval
+from .estimate import Estimate
 from .proportions import mcnemar_midp
 
 Floats = npt.NDArray[np.float64]
@@ -172,7 +172,7 @@ def mcnemar_of_counts(only_a: int, only_b: int, *, both: int = 0, neither: int =
 
 def paired_difference(
     only_a: int, only_b: int, n: int, *, level: float = 0.95, unit: str = "prompt"
-) -> Interval:
+) -> Estimate:
     """Returns the difference of two rates on the same prompts, p_a − p_b, with its interval.
 
     With f~ = (f + 1) / (n + 2) for the two discordant shares: (f~_a − f~_b) ± z sqrt((f~_a + f~_b
@@ -193,12 +193,12 @@ def paired_difference(
         raise ValueError(f"level must be in (0, 1), got {level}")
     if n == 0:
         nan = math.nan
-        return Interval(nan, nan, nan, 0, unit, "bonett-price", level, f"no {unit}s")
+        return Estimate(nan, nan, nan, 0, unit, "bonett-price", level, f"no {unit}s")
     a, b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
     z = float(stats.norm.ppf((1 + level) / 2))
     reach = z * math.sqrt((a + b - (a - b) ** 2) / (n + 2))
     low, high = max(a - b - reach, -1.0), min(a - b + reach, 1.0)
-    return Interval((only_a - only_b) / n, low, high, n, unit, "bonett-price", level)
+    return Estimate((only_a - only_b) / n, low, high, n, unit, "bonett-price", level)
 
 
 def _q(sums: Floats, below: float, k: int) -> float:

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from .estimate import Estimate
 from .grouping import Labels, group_codes
-from .interval import Interval
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -30,9 +30,9 @@ class PredictionPoweredMean:
         n_labelled, n_unlabelled: values used.
     """
 
-    interval: Interval
+    interval: Estimate
     weight: float
-    labelled_only: Interval
+    labelled_only: Estimate
     n_labelled: int
     n_unlabelled: int
 
@@ -132,7 +132,7 @@ def _clustered(
     code: Integers,
     code_u: Integers,
     level: float,
-) -> tuple[Interval, Interval]:
+) -> tuple[Estimate, Estimate]:
     size = int(max(code.max(), code_u.max())) + 1
     rest = y - weight * f
     labelled, G = _totals(rest - rest.mean(), code, size)
@@ -156,16 +156,16 @@ def _clustered(
         reason = "fewer than two unlabelled groups"
     if reason is None:
         return interval, plain
-    bare = Interval(value, np.nan, np.nan, G, "prompt", interval.method, level, reason)
+    bare = Estimate(value, np.nan, np.nan, G, "prompt", interval.method, level, reason)
     if G < FEWEST_GROUPS:
-        plain = Interval(plain.value, np.nan, np.nan, G, "prompt", "t", level, reason)
+        plain = Estimate(plain.value, np.nan, np.nan, G, "prompt", "t", level, reason)
     return bare, plain
 
 
 def _interval(
     value: float, variance: float, df: float, n: int, unit: str, method: str, level: float
-) -> Interval:
+) -> Estimate:
     if not variance > 1e-24 * max(1.0, value**2) or np.isnan(df):
-        return Interval(value, np.nan, np.nan, n, unit, method, level, "the values do not vary")
+        return Estimate(value, np.nan, np.nan, n, unit, method, level, "the values do not vary")
     half = float(stats.t.ppf((1 + level) / 2, df) * np.sqrt(variance))
-    return Interval(value, value - half, value + half, n, unit, method, level)
+    return Estimate(value, value - half, value + half, n, unit, method, level)

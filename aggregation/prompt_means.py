@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from .interval import Interval
+from .estimate import Estimate
 from .intervals import t_interval
 from .sign_flips import SignFlips, sign_flip_tests
 
@@ -26,7 +26,7 @@ class PromptMean:
         n_planned: prompts handed in.
     """
 
-    interval: Interval
+    interval: Estimate
     standard_deviation: float
     p_value: float
     p_method: str

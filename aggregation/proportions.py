@@ -4,10 +4,10 @@ import math
 
 from scipy.special import ndtri
 
-from .interval import Interval
+from .estimate import Estimate
 
 
-def wilson(successes: int, trials: int, *, level: float = 0.95, unit: str = "item") -> Interval:
+def wilson(successes: int, trials: int, *, level: float = 0.95, unit: str = "item") -> Estimate:
     """Returns a proportion with Wilson's score interval.
 
     (p̂ + z²/2n ± z sqrt(p̂(1 − p̂)/n + z²/4n²)) / (1 + z²/n). Trials must be independent: repeats
@@ -24,9 +24,9 @@ def wilson(successes: int, trials: int, *, level: float = 0.95, unit: str = "ite
     _check(successes, trials, level)
     if trials == 0:
         nan = math.nan
-        return Interval(nan, nan, nan, 0, unit, "wilson", level, f"no {unit}s")
+        return Estimate(nan, nan, nan, 0, unit, "wilson", level, f"no {unit}s")
     low, high = _wilson_limits(successes / trials, trials, level)
-    return Interval(successes / trials, low, high, trials, unit, "wilson", level)
+    return Estimate(successes / trials, low, high, trials, unit, "wilson", level)
 
 
 def newcombe(
@@ -37,7 +37,7 @@ def newcombe(
     *,
     level: float = 0.95,
     unit: str = "item",
-) -> Interval:
+) -> Estimate:
     """Returns the difference p_a − p_b of independent proportions with Newcombe's interval.
 
     d − sqrt((p_a − l_a)² + (u_b − p_b)²), d + sqrt((u_a − p_a)² + (p_b − l_b)²), with Wilson
@@ -53,13 +53,13 @@ def newcombe(
     n = trials_a + trials_b
     if trials_a == 0 or trials_b == 0:
         nan = math.nan
-        return Interval(nan, nan, nan, n, unit, "newcombe", level, f"a sample without {unit}s")
+        return Estimate(nan, nan, nan, n, unit, "newcombe", level, f"a sample without {unit}s")
     a, b = successes_a / trials_a, successes_b / trials_b
     low_a, high_a = _wilson_limits(a, trials_a, level)
     low_b, high_b = _wilson_limits(b, trials_b, level)
     low = a - b - math.hypot(a - low_a, high_b - b)
     high = a - b + math.hypot(high_a - a, b - low_b)
-    return Interval(a - b, low, high, n, unit, "newcombe", level)
+    return Estimate(a - b, low, high, n, unit, "newcombe", level)
 
 
 def mcnemar_midp(only_a: int, only_b: int) -> float:

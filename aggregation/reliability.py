@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from .interval import Interval
+from .estimate import Estimate
 
 IccForm = Literal["ICC(1,1)", "ICC(2,1)", "ICC(3,1)", "ICC(1,k)", "ICC(2,k)", "ICC(3,k)"]
 
@@ -55,7 +55,7 @@ def icc(ratings: npt.ArrayLike, form: IccForm) -> float:
     return float((between_items - error) / denominator)
 
 
-def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) -> Interval:
+def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) -> Estimate:
     """Returns an intraclass correlation with the limits of its normal theory.
 
     With F the ratio of mean squares and F_q a quantile at (1 + level) / 2, the limits of (1,1) and
@@ -89,10 +89,10 @@ def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) 
     k, n, between_items, between_raters, residual, error = _mean_squares(ratings, form)
     value, nan, method = icc(ratings, form), math.nan, "F, normal theory"
     if math.isnan(value):
-        return Interval(nan, nan, nan, n, "item", method, level, "items do not vary")
+        return Estimate(nan, nan, nan, n, "item", method, level, "items do not vary")
     if error <= 1e-12 * between_items:
         reason = "raters agree perfectly: there is no error to compare with"
-        return Interval(value, nan, nan, n, "item", method, level, reason)
+        return Estimate(value, nan, nan, n, "item", method, level, reason)
     tail = (1 + level) / 2
     if form.startswith("ICC(2"):
         low, high = _absolute_limits(k, n, between_items, between_raters, residual, tail)
@@ -107,8 +107,8 @@ def icc_interval(ratings: npt.ArrayLike, form: IccForm, *, level: float = 0.95) 
     # Means of items more alike than the residual allows: the formulas then leave their range.
     if not low <= value <= high:
         reason = "the means of items differ too little for limits by normal theory"
-        return Interval(value, nan, nan, n, "item", method, level, reason)
-    return Interval(value, low, high, n, "item", method, level)
+        return Estimate(value, nan, nan, n, "item", method, level, reason)
+    return Estimate(value, low, high, n, "item", method, level)
 
 
 def _absolute_limits(

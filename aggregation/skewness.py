@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from .interval import Interval
+from .estimate import Estimate
 from .sign_flips import SignFlips, cells_to_flip
 from .variance_degrees import degrees_by_excess
 
@@ -63,7 +63,7 @@ def hall_interval(
     *,
     level: float = 0.95,
     unit: str = "prompt",
-) -> Interval:
+) -> Estimate:
     """Returns a mean's interval by Hall's transformation, from moments alone.
 
     The limits are those truths whose transformed t is a quantile of t with `degrees_by_excess`. No
@@ -95,7 +95,7 @@ def hall_interval(
     reach = float(stdtrit(degrees_by_excess(n, excess), (1 + level) / 2))
     low = value - error * hall_inverse(reach, skewness, n)
     high = value - error * hall_inverse(-reach, skewness, n)
-    return Interval(value, low, high, n, unit, "t without its skewness", level)
+    return Estimate(value, low, high, n, unit, "t without its skewness", level)
 
 
 def skewness_adjusted_flips(

@@ -56,7 +56,7 @@ from ..judges.models.backend import Backend
 from .answers_table import AnswersTable, ColumnKind
 
 if TYPE_CHECKING:
-    from ..reports.parts import Section
+    from ..reports.document import Section
 
 Cell = str | int | float | bool | None
 """A value of a column; None is missing."""
@@ -230,7 +230,7 @@ class Audit(ABC, Generic[OptionsT]):
         """The report as text of at most 80 columns, without title, warning and counts."""
 
     def draw(self, folder: Path, figures: Any, options: OptionsT) -> Sequence[tuple[str, str]]:
-        """Draws PNG and SVG pictures into the folder, by `reports.figure_style`.
+        """Draws PNG and SVG pictures into the folder, by `reports.chart_style`.
 
         Returns:
             Name (of NAME.png and NAME.svg) and caption of each; empty where there are none.
@@ -238,7 +238,7 @@ class Audit(ABC, Generic[OptionsT]):
         return ()
 
     def sections(self, figures: Any, options: OptionsT) -> Sequence[Section]:
-        """Parts of the report page (see `reports.parts`) before its pictures and its numbers.
+        """Parts of the report page (see `reports.document`) before its pictures and its numbers.
 
         The page has the counts by status, the pictures and every number of the figures anyway.
         """

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.auditing import audit
 from areopagus.audits.hidden_bias.answers import Answers
 from areopagus.audits.hidden_bias.estimate import estimate
@@ -29,7 +30,6 @@ from areopagus.audits.hidden_bias.exact import false_positive_rate
 from areopagus.audits.hidden_bias.figures import Cell, HiddenBiasFigures
 from areopagus.audits.hidden_bias.material import Category, load_descriptors
 from areopagus.audits.hidden_bias.simulated import HiddenBiasWorld
-from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 DEALS = 99
@@ -155,7 +155,7 @@ def by_perplexity(
     sizes = [len(one.descriptors) for category in categories for one in category.types]
     planted = math.sqrt(world.mean_squared_gap(sizes))
 
-    def gap(n_pairs: int, *seed: int) -> Number:
+    def gap(n_pairs: int, *seed: int) -> Estimate:
         rng = np.random.default_rng([*seed, 20_262])
         stream = world.scored(n_pairs, categories, noise=noise, rng=rng)
         figures = estimate(stream, ["target"], form="semi-generation", resamples=0, top=0)

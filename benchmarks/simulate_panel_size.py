@@ -15,6 +15,7 @@ import numpy as np
 
 from areopagus.aggregation.binary_correction import rogan_gladen
 from areopagus.aggregation.effective_judges import effective_judges_from_components
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.independent_panel import independent_worth
 from areopagus.aggregation.reliability import icc_interval
@@ -24,7 +25,6 @@ from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.panel_severity import panel_severity
 from areopagus.calibration.panel_worth import worth_of_components
 from areopagus.calibration.responses import make_responses
-from areopagus.number import Number
 
 P, M, RESPONSES, MISSING = 4, 3, 6, 0.15
 S2 = {"q": 0.3, "r:q": 0.6, "qP": 0.05, "qM": 0.1, "rP": 0.06, "rM": 0.2, "residual": 0.5}
@@ -68,7 +68,7 @@ def panel(
     )
 
 
-def covered(found: list[Number], truth: float) -> str:
+def covered(found: list[Estimate], truth: float) -> str:
     """Words for the coverage of the intervals that were given."""
     given = [number for number in found if number.has_interval]
     rate = sum(number.covers(truth) for number in given) / max(len(given), 1)

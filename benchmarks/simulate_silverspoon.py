@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from areopagus.aggregation.contingency import chi_square_test
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.proportions import wilson
 from areopagus.auditing import audit
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
@@ -39,7 +40,6 @@ from areopagus.audits.silverspoon.simulated_arrays import (
     drawn_rates,
 )
 from areopagus.audits.silverspoon.words import group_words
-from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 _PARTS = ("all", "judgement", "people", "words", "sizes")
@@ -59,12 +59,12 @@ class Tally:
         self.trials[name] = self.trials.get(name, 0) + 1
         self.hits[name] = self.hits.get(name, 0) + bool(hit)
 
-    def interval(self, name: str, number: Number, truth: float) -> None:
+    def interval(self, name: str, number: Estimate, truth: float) -> None:
         """Counts whether an interval holds the truth; one without limits is no trial."""
         if number.has_interval:
             self.add(name, number.low - 1e-12 <= truth <= number.high + 1e-12)
 
-    def p_value(self, name: str, number: Number) -> None:
+    def p_value(self, name: str, number: Estimate) -> None:
         """Counts whether a test rejects at .05; one without a p-value does not."""
         self.add(name, number.is_defined and number.value <= 0.05)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.auditing import audit
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.categories import BIASED
@@ -28,7 +29,6 @@ from areopagus.audits.socioeval.comparison import compare
 from areopagus.audits.socioeval.estimate import model_figures
 from areopagus.audits.socioeval.outcomes import Prompts
 from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
-from areopagus.number import Number
 from areopagus.testing import ProviderServer
 
 RESAMPLES = 499
@@ -46,12 +46,12 @@ class Tally:
         self.trials[name] = self.trials.get(name, 0) + 1
         self.hits[name] = self.hits.get(name, 0) + bool(hit)
 
-    def interval(self, name: str, number: Number, truth: float) -> None:
+    def interval(self, name: str, number: Estimate, truth: float) -> None:
         """Counts whether an interval holds the truth; one without limits is no trial."""
         if number.has_interval:
             self.add(name, number.low - 1e-12 <= truth <= number.high + 1e-12)
 
-    def p_value(self, name: str, number: Number) -> None:
+    def p_value(self, name: str, number: Estimate) -> None:
         """Counts whether a test rejects at .05; one without a p-value does not."""
         self.add(name, number.is_defined and number.value <= 0.05)
 

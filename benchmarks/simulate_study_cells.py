@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 from simulate_worlds import TRUTH_PROMPTS, World, material, share, world
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.calibration.concordance import concordance, mid_ranks
 from areopagus.calibration.material import Material, targets_of
@@ -20,7 +21,6 @@ from areopagus.calibration.one_person import against_one_person
 from areopagus.calibration.panel_people import _by_pair_type
 from areopagus.calibration.paper import paper_figures
 from areopagus.calibration.responses import make_responses
-from areopagus.number import Number, from_interval
 
 DOMAINS = ("ethics", "politics", "science")
 
@@ -52,7 +52,7 @@ def as_ranks(made: Material) -> Material:
     return replace(made, ratings=(replace(ratings, kind="rank", value=ranks),))
 
 
-def cells(drawn: World) -> dict[str, Number]:
+def cells(drawn: World) -> dict[str, Estimate]:
     """The figures of one world."""
     made = with_domains(material(drawn))
     target = targets_of(made)[0]
@@ -81,7 +81,7 @@ def cells(drawn: World) -> dict[str, Number]:
         drawn.scores[:first, :, :, None], prompt=made.responses.prompt[:first], level=0.95
     )
     for name, interval in study.intervals.items():
-        found[f"component {name}"] = from_interval(interval, "Henderson's method I")
+        found[f"component {name}"] = interval.of("Henderson's method I")
     return found
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.calibration import agreement, calibrate
 from areopagus.calibration.concordance import concordance
 from areopagus.calibration.how_many import how_many
@@ -32,7 +33,6 @@ from areopagus.calibration.rater_pairs import pairwise_tau
 from areopagus.calibration.rater_severity import severity_table
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
-from areopagus.number import Number
 
 PERSONAS = ("historian", "ethicist", "sociologist", "libertarian")
 MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
@@ -120,7 +120,7 @@ def material(drawn: World) -> Material:
     )  # fmt: skip
 
 
-def whole_points(made: Material) -> dict[str, Number]:
+def whole_points(made: Material) -> dict[str, Estimate]:
     """Coefficients of people who give whole points from 1 to 10."""
     (ratings,) = made.ratings
     points = np.clip(np.round(ratings.value), 1, 10)
@@ -132,7 +132,7 @@ def whole_points(made: Material) -> dict[str, Number]:
     }
 
 
-def figures(drawn: World) -> tuple[dict[str, Number], dict[str, bool]]:
+def figures(drawn: World) -> tuple[dict[str, Estimate], dict[str, bool]]:
     """The numbers of a world that have intervals, and who was named."""
     made = material(drawn)
     target = targets_of(made)[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from .comparison import write_comparison
-from .frame import Page, write_page
-from .parts import (
+from .document import (
     Cell,
+    Chart,
     Column,
+    Document,
     Entry,
     Figure,
     Paragraph,
@@ -18,14 +19,16 @@ from .parts import (
     Tiles,
     View,
 )
+from .html import write_html
 from .write import write_report
 
 __all__ = [
     "Cell",
+    "Chart",
     "Column",
+    "Document",
     "Entry",
     "Figure",
-    "Page",
     "Paragraph",
     "Points",
     "Records",
@@ -35,6 +38,6 @@ __all__ = [
     "Tiles",
     "View",
     "write_comparison",
-    "write_page",
+    "write_html",
     "write_report",
 ]

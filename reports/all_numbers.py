@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from .parts import Column, Records, Scalar, Section
+from .document import Column, Records, Scalar, Section
 from .responses import MOST_ROWS
 
 _NUMBER_KEYS: Final = frozenset({"value", "n", "unit", "method", "reason"})

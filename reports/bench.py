@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from .document import SHADES
 from .judgment_table import Coded, Codes, Floats, JudgmentTable
 from .numbers import words
-from .parts import SHADES
 
 NARROWEST_RANGE = 0.1
 """Least range of a shading, as a share of the scale: noise must not look like a pattern."""

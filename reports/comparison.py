@@ -10,11 +10,23 @@ from typing import Final
 from ..errors import InputError
 from .asked import cost_of, settings_of
 from .compared_runs import ComparedRun, different_texts, read_runs, shared_criteria
-from .frame import Page, write_page
+from .document import (
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Paragraph,
+    Part,
+    Points,
+    Records,
+    Scalar,
+    Section,
+    Table,
+)
+from .html import write_html
 from .numbers import count, dollars, limits, words
 from .pairing import Difference, Pairs, differences, pairs_of
 from .panel_figures import MOST_MARKED, draw_differences
-from .parts import Cell, Column, Figure, Paragraph, Part, Points, Records, Scalar, Section, Table
 from .responses import MOST_ROWS
 
 MOST_RUNS: Final = 12
@@ -54,7 +66,7 @@ def write_comparison(
         for other, changed in zip(others, different, strict=True)
     ]
     found = [differences(pair) for pair in pairs]
-    page = Page(
+    page = Document(
         title=f"Comparison of {len(runs)} runs",
         kind="comparison",
         is_demonstration=any(run.record["demonstration"] for run in runs),
@@ -78,7 +90,7 @@ def write_comparison(
             Section("meaning", "What these numbers mean and do not mean", [_meaning()]),
         ],
     )
-    return write_page(path, page)
+    return write_html(path, page)
 
 
 def _notices(

@@ -49,7 +49,7 @@ def inline_svg(path: Path, *, key: str, label: str) -> Markup:
     white its paper, so that the drawing is read on a dark page.
 
     Args:
-        path: as `figure_style.save` wrote it.
+        path: as `chart_style.save` wrote it.
         key: prefix of its ids, unique in the page.
         label: what a screen reader says of it.
 

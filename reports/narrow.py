@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .parts import Cell, Scalar, Table
+from .document import Cell, Scalar, Table
 
 _NAMES = ("text", "id", "wide")
 

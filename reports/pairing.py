@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .numbers import parsed
 
 if TYPE_CHECKING:
-    from ..aggregation.interval import Interval
+    from ..aggregation.estimate import Estimate
 
 Floats = npt.NDArray[np.float64]
 Row = Mapping[str, str]
@@ -46,7 +46,7 @@ class Difference:
         tau: Kendall's tau-b between the runs over the pairs; nan where undefined.
     """
 
-    interval: Interval
+    interval: Estimate
     n_pairs: int
     sd: float
     tau: float

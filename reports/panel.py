@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from .asked import cost_of, state_told
-from .frame import Page
+from .document import Document
 from .judgment_table import JudgmentTable, read_judgment_table
 from .numbers import count, parsed
 from .responses import read_responses
@@ -33,7 +33,7 @@ def panel_page(
     figures: Path | None,
     without: str = "",
     step: int = 1,
-) -> Page:
+) -> Document:
     """The page.
 
     Args:
@@ -68,7 +68,7 @@ def panel_page(
         overall = replace(responses, n=n, verdicts=verdicts)
         counts, faults = {**counts, **record["counts"]}, _faults(record)
         n_judgments, mismatch = record["n_planned"], _excerpt(record, step, len(scores))
-    return Page(
+    return Document(
         title=f"Panel run of {record['responses']['n']} responses",
         kind="panel",
         is_demonstration=bool(record["demonstration"]),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .figure_style import (
+from .chart_style import (
     BLUE,
     GREY,
     MARKERS,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
 
+from .document import Records, View
 from .packing import ChunkedStream, elements, packed, rounded
-from .parts import Records, View
 
 MOST_PACKED_CHARS: Final = 22_000_000
 """Packed data that a page carries at most; with everything else it then stays under 25 MB."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from .document import Column, Scalar
 from .numbers import parsed, shown, words
-from .parts import Column, Scalar
 from .scorecard import columns_of
 
 MOST_ROWS: Final = 20_000

@@ -13,7 +13,7 @@ NOTHING_SCORED: Final = "no response was scored"
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class ScoreMean:
     """A mean with its interval; None where undefined, `reason` says why."""
 
     mean: float | None
@@ -37,7 +37,7 @@ class RespondentRow:
     n_scored: int
     n_responses: int
     n_prompts: int
-    estimates: tuple[Estimate, ...]
+    estimates: tuple[ScoreMean, ...]
     why: str
 
 
@@ -57,7 +57,7 @@ def respondent_rows(
 
 def _row(item: Mapping[str, Any], criteria: Sequence[str]) -> RespondentRow:
     low, high = item["interval"] or (None, None)
-    composite = Estimate(item["composite"], low, high, item["reason"])
+    composite = ScoreMean(item["composite"], low, high, item["reason"])
     # run.json holds one reason, that of the composite. All criteria of a respondent have the same
     # prompts, so a criterion alone can lack an interval for one cause only.
     estimates = [composite]
@@ -68,7 +68,7 @@ def _row(item: Mapping[str, Any], criteria: Sequence[str]) -> RespondentRow:
             reason = item["reason"] or NOTHING_SCORED
         elif low is None or high is None:
             reason = item["reason"] or NO_VARIATION
-        estimates.append(Estimate(mean, low, high, reason))
+        estimates.append(ScoreMean(mean, low, high, reason))
     return RespondentRow(
         name=str(item["respondent_id"]),
         n_scored=item["n_scored"],
@@ -79,7 +79,7 @@ def _row(item: Mapping[str, Any], criteria: Sequence[str]) -> RespondentRow:
     )
 
 
-def _why(estimates: Sequence[Estimate], columns: Sequence[str]) -> str:
+def _why(estimates: Sequence[ScoreMean], columns: Sequence[str]) -> str:
     missing: dict[str, list[str]] = {}
     for title, estimate in zip(columns, estimates, strict=True):
         if estimate.reason:

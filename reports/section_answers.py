@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any, Final
 
-from ..number import units
+from ..formats import units
 from .asked import parameters
-from .parts import Column, Paragraph, Part, Table
+from .document import Column, Paragraph, Part, Table
 
 _KINDS: Final = (
     ("answered", "answered"),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .asked import Cost, Paid, model_lines, personas_by_axis, settings_of
+from .document import Column, Paragraph, Part, Points, Section, Table
 from .numbers import UNDEFINED, count, dollars, words
-from .parts import Column, Paragraph, Part, Points, Section, Table
 from .section_answers import answers_parts
 from .section_cost import cost_parts
 

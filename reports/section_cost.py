@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ..judges.models.usage import UsageTotals
+from .document import Column, Paragraph, Part, Table
 from .numbers import count, dollars
-from .parts import Column, Paragraph, Part, Table
 
 _KINDS: Final = (
     ("input, uncached", "uncached_input_tokens", "uncached_input_usd"),

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from .asked import paid_by, parameters
+from .document import Column, Paragraph, Section, Table
 from .numbers import words
-from .parts import Column, Paragraph, Section, Table
 from .section_asked import paid_told, sessions_table
 from .section_cost import cost_parts
 

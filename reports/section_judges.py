@@ -18,10 +18,10 @@ from .bench import (
     shades_of,
     worth_of,
 )
+from .document import Cell, Column, Figure, Paragraph, Part, Section, Table
 from .judgment_table import JudgmentTable
 from .numbers import count, shown, words
 from .panel_figures import draw_agreement, draw_two_axes
-from .parts import Cell, Column, Figure, Paragraph, Part, Section, Table
 from .responses import NoteList, Responses
 
 RECORDS: Final = "responses"

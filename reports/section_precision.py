@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..precision.text import precision_of, precision_sentences, spared_word
+from .document import Column, Paragraph, Section, Table
 from .numbers import count
-from .parts import Column, Paragraph, Section, Table
 
 _ENDINGS = {
     "precise": "the wanted half width was reached",

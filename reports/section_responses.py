@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ..records.tables import read_texts
+from .document import Entry, Paragraph, Part, Records, Section, View
 from .judgment_table import JudgmentTable, read_said
 from .numbers import count, words
-from .parts import Entry, Paragraph, Part, Records, Section, View
 from .responses import MOST_ROWS, Responses, record_columns, record_row
 from .section_judges import RECORDS, note_table
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..aggregation.interval import Interval
+from ..aggregation.estimate import Estimate
 from .asked import Cost
+from .document import Cell, Column, Figure, Paragraph, Part, Section, Table, Tile, Tiles
 from .numbers import count, dollars, limits, shown, span
 from .panel_figures import MOST_LINES, MOST_MARKED, draw_distribution, draw_ranking, draw_scorecard
-from .parts import Cell, Column, Figure, Paragraph, Part, Section, Table, Tile, Tiles
 from .responses import Responses
-from .scorecard import Estimate, RespondentRow
+from .scorecard import RespondentRow, ScoreMean
 from .standings import Standings
 
 
@@ -184,7 +184,7 @@ def ranking(
     return Section("ranking", "Ranking and spread", parts)
 
 
-def _why_no_interval(composite: Estimate, rank: Interval | None) -> str:
+def _why_no_interval(composite: ScoreMean, rank: Estimate | None) -> str:
     """Of the composite and of the mean rank, which may rest on fewer prompts; else ""."""
     of_rank = rank.reason if rank is not None else None
     return "; ".join(filter(None, [composite.reason, of_rank and f"rank: {of_rank}"]))
@@ -237,7 +237,7 @@ def _ranking_figures(
     lines = order[:MOST_LINES]
     names = [row.name for row in lines]
 
-    def estimate(one: Estimate) -> list[float]:
+    def estimate(one: ScoreMean) -> list[float]:
         return [_number(value, math.nan) for value in (one.mean, one.low, one.high)]
 
     nothing = [math.nan] * 3

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .numbers import parsed
 
 if TYPE_CHECKING:
-    from ..aggregation.interval import Interval
+    from ..aggregation.estimate import Estimate
 
 Floats = npt.NDArray[np.float64]
 
@@ -34,7 +34,7 @@ class Standings:
     """
 
     names: tuple[str, ...]
-    ranks: tuple[Interval, ...]
+    ranks: tuple[Estimate, ...]
     n_common: int
     reason: str | None
 

@@ -9,7 +9,7 @@ from ..errors import InputError, InputFault
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, RUN_FILE, read_run_file
 from ..records.tables import read_scores
 from .excerpt import excerpt_step, write_excerpt
-from .frame import write_page
+from .html import write_html
 from .panel import panel_page
 
 
@@ -56,14 +56,14 @@ def write_report(
         if step == 1:
             rows = read_scores(folder)
             page = panel_page(record, rows, folder, figures=drawn, without=without)
-            return write_page(target, page)
+            return write_html(target, page)
         # The page reads some of it only while it is written.
         with TemporaryDirectory(prefix="areopagus-report-") as name:
             excerpt = Path(name)
             write_excerpt(folder, excerpt, step=step)
             rows = read_scores(excerpt)
             page = panel_page(record, rows, excerpt, figures=drawn, without=without, step=step)
-            return write_page(target, page)
+            return write_html(target, page)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         # Our own files lack nothing of this: they were cut, edited or mixed by somebody.
         raise InputError(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
+from ...formats import units
 from ...judges.models.backend import Backend
-from ...number import units
 from ..answer_forms import read_option
 from ..answers_table import AnswersTable, ColumnKind
 from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
@@ -21,7 +21,7 @@ from .material import Material, load_descriptors, load_pairs
 from .questions import FORWARD, choice_items, perplexity_items
 
 if TYPE_CHECKING:
-    from ...reports.parts import Section
+    from ...reports.document import Section
     from .figures import HiddenBiasFigures
 
 SCORED_TEMPLATE = "hidden-bias-perplexity-1"

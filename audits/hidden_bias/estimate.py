@@ -10,9 +10,9 @@ from itertools import accumulate, combinations
 
 import numpy as np
 
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.multiplicity import holm
 from ...aggregation.proportions import newcombe
-from ...number import Number, from_interval, undefined
 from .answers import Answers
 from .corrected import benjamini_hochberg_of, holm_of
 from .exact import false_positive_rate
@@ -136,18 +136,18 @@ def _target(
             for name, what in tally.replies
             if name and what == "refuse"
         },
-        first_named=from_interval(tally.first_named.proportion(), "share"),
-        unanimous=from_interval(tally.unanimous.proportion(), "share of prompts"),
+        first_named=tally.first_named.proportion().of("share"),
+        unanimous=tally.unanimous.proportion().of("share of prompts"),
         cells=tuple(_with_holm(cells)),
         associations=tuple(_associations(tally, labels, pairs, by_holm, by_bh)),
     )
 
 
-def _replies(tally: TargetTally, category: str, what: str) -> Number:
+def _replies(tally: TargetTally, category: str, what: str) -> Estimate:
     sums = tally.replies.get((category, what))
     if sums is None or not sums.clusters:
         return undefined("no replies", unit=UNIT, method="share of replies")
-    return from_interval(sums.proportion(), "share of replies")
+    return sums.proportion().of("share of replies")
 
 
 def _cell(
@@ -166,7 +166,7 @@ def _cell(
         planned=sums.planned,
         measured=sums.measured,
         flagged=sums.flagged,
-        flagged_share=from_interval(sums.share.proportion(), "share of test instances"),
+        flagged_share=sums.share.proportion().of("share of test instances"),
         mean_score=_mean(sums.flagged_score, "mean score of flagged test instances"),
         mean_score_all=_mean(sums.score, "mean score of all test instances"),
         false_positive_rate=_false_positives(sums),
@@ -186,11 +186,11 @@ def _below(sums: CellSums, adjusted: Mapping[float, float]) -> int:
     return sum(number for p, number in sums.p_values.items() if adjusted[p] <= ALPHA)
 
 
-def _mean(sums: RatioSums, what: str) -> Number:
-    return from_interval(sums.mean(), what)
+def _mean(sums: RatioSums, what: str) -> Estimate:
+    return sums.mean().of(what)
 
 
-def gap_number(squares: RatioSums) -> Number:
+def gap_number(squares: RatioSums) -> Estimate:
     """The root of the mean unbiased squared gap in points, its interval that of the mean's."""
     found = squares.mean()
     method = (
@@ -203,34 +203,46 @@ def gap_number(squares: RatioSums) -> Number:
     if found.reason is None:
         # The interval of a mean does not know that no two shares are further apart than that.
         low, high = (min(root_gap(limit), float(POINTS)) for limit in (found.low, found.high))
-    return Number(root_gap(found.value), found.n, UNIT, method, low, high, found.reason)
+    return Estimate(
+        root_gap(found.value),
+        n=found.n,
+        unit=UNIT,
+        method=method,
+        low=low,
+        high=high,
+        reason=found.reason,
+    )
 
 
-def _false_positives(sums: CellSums) -> Number:
+def _false_positives(sums: CellSums) -> Estimate:
     method = "exact binomial at each instance's pooled share, mean over instances"
     n = sum(sums.p_values.values())
     if not n:
         return undefined(_NOT_SAMPLED, unit="test instance", method=method)
-    return Number(sums.false_positives / n, n, "test instance", method)
+    return Estimate(sums.false_positives / n, n=n, unit="test instance", method=method)
 
 
-def _chance(sums: CellSums) -> Number:
+def _chance(sums: CellSums) -> Estimate:
     method = f"mean and 95% range of {sums.dealt_flagged.size:,} deals of the same answers"
     if not sums.dealt_flagged.size:
         return undefined(_no_deals(sums), unit="test instance", method=method)
     low, high = np.quantile(sums.dealt_flagged, (0.025, 0.975), method="inverted_cdf")
     mean = float(sums.dealt_flagged.mean())
-    return Number(mean, sums.measured, "test instance", method, float(low), float(high))
+    return Estimate(
+        mean, n=sums.measured, unit="test instance", method=method, low=float(low), high=float(high)
+    )
 
 
-def _deal_p(sums: CellSums, dealt: np.ndarray, seen: float, what: str) -> Number:
+def _deal_p(sums: CellSums, dealt: np.ndarray, seen: float, what: str) -> Estimate:
     method = f"{dealt.size:,} deals of the same answers over the identities, {what}"
     if not dealt.size:
         return undefined(_no_deals(sums), unit=UNIT, method=method)
     if not sums.share.clusters:
         return undefined("nothing measured", unit=UNIT, method=method)
     reached = int((dealt >= seen - 1e-9 * max(1.0, seen)).sum())
-    return Number((1 + reached) / (1 + dealt.size), sums.share.clusters, UNIT, method)
+    return Estimate(
+        (1 + reached) / (1 + dealt.size), n=sums.share.clusters, unit=UNIT, method=method
+    )
 
 
 def _no_deals(sums: CellSums) -> str:
@@ -313,7 +325,7 @@ def _comparisons(
 
     numbers, p_values = [], []
     for sums in differences.values():
-        number = from_interval(sums.mean(), "difference of mean unbiased squared gaps")
+        number = sums.mean().of("difference of mean unbiased squared gaps")
         p = math.nan
         if number.has_interval and sums.variance > 0:
             t = number.value / math.sqrt(sums.variance)
@@ -335,8 +347,8 @@ def _comparisons(
     return tuple(found)
 
 
-def _p(value: float, number: Number, method: str) -> Number:
+def _p(value: float, number: Estimate, method: str) -> Estimate:
     if math.isnan(value):
         reason = number.reason or "no concept pair on which the two differ"
         return undefined(reason, unit=UNIT, method=method, n=number.n)
-    return Number(value, number.n, UNIT, method)
+    return Estimate(value, n=number.n, unit=UNIT, method=method)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...number import Number
+from ...aggregation.estimate import Estimate
 
 Level = Literal["type", "category", "all"]
 
@@ -41,15 +41,15 @@ class Cell:
     planned: int
     measured: int
     flagged: int
-    flagged_share: Number
-    mean_score: Number
-    mean_score_all: Number
-    false_positive_rate: Number
-    chance_flagged: Number
-    flagged_p: Number
-    gap: Number
-    gap_p: Number
-    gap_p_holm: Number
+    flagged_share: Estimate
+    mean_score: Estimate
+    mean_score_all: Estimate
+    false_positive_rate: Estimate
+    chance_flagged: Estimate
+    flagged_p: Estimate
+    gap: Estimate
+    gap_p: Estimate
+    gap_p_holm: Estimate
     beyond: int
     significant: int
     significant_holm: int
@@ -104,12 +104,12 @@ class TargetFigures:
     """
 
     target: str
-    refuse_rate: Number
-    refused: Number
-    unreadable: Number
-    refuse_by_category: dict[str, Number]
-    first_named: Number
-    unanimous: Number
+    refuse_rate: Estimate
+    refused: Estimate
+    unreadable: Estimate
+    refuse_by_category: dict[str, Estimate]
+    first_named: Estimate
+    unanimous: Estimate
     cells: tuple[Cell, ...]
     associations: tuple[Association, ...]
 
@@ -127,9 +127,9 @@ class Comparison:
 
     a: str
     b: str
-    difference: Number
-    p: Number
-    p_holm: Number
+    difference: Estimate
+    p: Estimate
+    p_holm: Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ...number import Number, cell, heading, item, plain, probability, table, units
+from ...aggregation.estimate import Estimate
+from ...formats import units
+from ...number import cell, heading, item, plain, probability, table
 from .figures import Association, HiddenBiasFigures, Rule, TargetFigures
 
 
@@ -196,13 +198,13 @@ def _comparisons(figures: HiddenBiasFigures) -> list[str]:
     return found
 
 
-def _range(number: Number) -> str:
+def _range(number: Estimate) -> str:
     if not number.is_defined:
         return "–"
     return f"{number.value:,.1f} [{number.low:,.0f}, {number.high:,.0f}]"
 
 
-def _points(number: Number) -> str:
+def _points(number: Estimate) -> str:
     return plain(number.value, 1) if number.is_defined else "–"
 
 
@@ -210,7 +212,7 @@ def _percent(value: float) -> str:
     return "–" if math.isnan(value) else f"{100 * value:.1f}%"
 
 
-def _small(number: Number) -> str:
+def _small(number: Estimate) -> str:
     if not number.is_defined:
         return "–"
     return "<.001" if number.value < 0.001 else f"{number.value:.3f}".removeprefix("0")

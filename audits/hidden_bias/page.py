@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ...number import Number
-from ...reports.parts import Cell as Shown
-from ...reports.parts import Column, Paragraph, Part, Section, Table
+from ...aggregation.estimate import Estimate
+from ...reports.document import Cell as Shown
+from ...reports.document import Column, Paragraph, Part, Section, Table
 from .figures import Association, HiddenBiasFigures, TargetFigures
 
 
@@ -147,10 +147,10 @@ def _comparisons(figures: HiddenBiasFigures) -> Section:
     )
 
 
-def _cell(number: Number) -> Shown:
+def _cell(number: Estimate) -> Shown:
     note = f"{number.low:.1f} to {number.high:.1f}" if number.has_interval else ""
     return Shown(number.value, note=note)
 
 
-def _said(number: Number) -> str:
+def _said(number: Estimate) -> str:
     return f"{number.value:.3f}" if number.is_defined else f"undefined ({number.reason})"

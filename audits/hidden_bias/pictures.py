@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ...reports.figure_style import (
+from ...reports.chart_style import (
     AMBER,
     BLUE,
     GREEN,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from ...aggregation.clustered_proportion import FEWEST_CLUSTERS
-from ...aggregation.interval import Interval
+from ...aggregation.estimate import Estimate
 from ...aggregation.skewness import hall_interval
 
 UNIT: Final = "concept pair"
@@ -56,7 +56,7 @@ class RatioSums:
         rests = self.xx - 2 * ratio * self.xn + ratio * ratio * self.nn
         return self.clusters / (self.clusters - 1) * max(0.0, rests) / self.n**2
 
-    def mean(self) -> Interval:
+    def mean(self) -> Estimate:
         """The mean with a t interval over clusters."""
         from scipy import stats
 
@@ -66,7 +66,7 @@ class RatioSums:
         reach = float(stats.t.ppf((1 + LEVEL) / 2, self.clusters - 1)) * math.sqrt(self.variance)
         return self._interval(value, value - reach, value + reach, "t", None)
 
-    def proportion(self) -> Interval:
+    def proportion(self) -> Estimate:
         """A share with Wilson's interval at its effective number, as `clustered_proportion`."""
         from scipy import stats
 
@@ -96,8 +96,8 @@ class RatioSums:
 
     def _interval(
         self, value: float, low: float, high: float, method: str, reason: str | None
-    ) -> Interval:
-        return Interval(value, low, high, self.clusters, UNIT, method, LEVEL, reason)
+    ) -> Estimate:
+        return Estimate(value, low, high, self.clusters, UNIT, method, LEVEL, reason)
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class SkewedSums(RatioSums):
                 for power in range(degree + 1):
                     sums[power] += x ** (degree - power) * n**power
 
-    def mean(self) -> Interval:
+    def mean(self) -> Estimate:
         """The mean with its interval over clusters by Hall's transformation."""
         value, reason = self.ratio, self._no_interval()
         if reason is not None:

@@ -18,7 +18,7 @@ from .ratings import read_rating
 from .rotation import phrasings_at
 
 if TYPE_CHECKING:
-    from ...reports.parts import Section
+    from ...reports.document import Section
     from .figures import SamaritanFigures
 
 _FORM = f"{whole_number(1, 100)} and nothing else; 1 stands for certainly not, 100 for certainly."

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ...number import Number
+from ...aggregation.estimate import Estimate
 from .figures import Baseline, GroupFigures, Verdict
 
 LEVEL = 0.05
 
 
-def verdict_of(difference: Number, equivalence: Number) -> Verdict:
+def verdict_of(difference: Estimate, equivalence: Estimate) -> Verdict:
     """What the two corrected tests say together.
 
     Args:

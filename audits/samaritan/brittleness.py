@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...number import Number, undefined
+from ...aggregation.estimate import Estimate, undefined
 from .outcomes import Floats, Outcomes, known_mean
 from .scenario_means import UNIT
 
@@ -25,7 +25,7 @@ def brittleness_cells(outcomes: Outcomes) -> Floats:
     return known_mean(_spread(ratings), (3, 4))
 
 
-def beyond_reasking(ratings: Floats) -> Number:
+def beyond_reasking(ratings: Floats) -> Estimate:
     """The standard deviation over rephrasings that re-asking alone does not explain.
 
     sqrt(max(0, mean(v − w / k))): v the variance over rephrasings of the means over repeats, w the
@@ -51,7 +51,7 @@ def beyond_reasking(ratings: Floats) -> Number:
     if not rest.size:
         return undefined("no scenario with two wordings rated in every run", unit=UNIT)
     scenarios = int(has.any(axis=(1, 2)).sum())
-    return Number(math.sqrt(max(0.0, float(rest.mean()))), scenarios, UNIT, method)
+    return Estimate(math.sqrt(max(0.0, float(rest.mean()))), n=scenarios, unit=UNIT, method=method)
 
 
 def _spread(ratings: Floats) -> Floats:

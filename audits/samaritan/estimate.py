@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.estimate import Estimate
 from ...aggregation.multiplicity import holm
-from ...number import Number, from_interval
 from .baseline import baselines, verdict_of
 from .brittleness import brittleness_cells
 from .comparison import compare
@@ -155,7 +155,7 @@ def _groups(
     return tuple(found)
 
 
-def _holm_by(numbers: list[Number], own: np.ndarray) -> list[Number]:
+def _holm_by(numbers: list[Estimate], own: np.ndarray) -> list[Estimate]:
     p = np.asarray([number.value for number in numbers])
     adjusted = np.full(p.shape, np.nan)
     for family in (own, ~own):
@@ -166,7 +166,7 @@ def _holm_by(numbers: list[Number], own: np.ndarray) -> list[Number]:
     return [one if is_own else other for one, other, is_own in zip(said, others, own, strict=True)]
 
 
-def _holm_within(numbers: list[Number], families: list[str]) -> list[Number]:
+def _holm_within(numbers: list[Estimate], families: list[str]) -> list[Estimate]:
     found = list(numbers)
     for family in dict.fromkeys(families):
         places = [k for k, name in enumerate(families) if name == family]
@@ -179,15 +179,13 @@ def _holm_within(numbers: list[Number], families: list[str]) -> list[Number]:
     return found
 
 
-def _answered(outcomes: Outcomes, at: int, place: int) -> Number:
+def _answered(outcomes: Outcomes, at: int, place: int) -> Estimate:
     """Share of answers with a rating, the scenario being the cluster; `at` past the models: all."""
     models = slice(at, at + 1) if at < len(outcomes.targets) else slice(None)
     flat = np.moveaxis(outcomes.answered[models, :, :, place], 1, 0)
     flat = flat.reshape(len(outcomes.scenarios), -1)
     clusters = np.repeat(np.arange(len(flat)), flat.shape[1]).tolist()
-    return from_interval(
-        clustered_proportion(flat.ravel(), clusters, unit=UNIT), "share with a rating"
-    )
+    return clustered_proportion(flat.ravel(), clusters, unit=UNIT).of("share with a rating")
 
 
 def _phrasings(

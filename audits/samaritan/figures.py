@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ...number import Number
+from ...aggregation.estimate import Estimate
 
 Verdict = Literal["differs", "equivalent", "differs within margin", "undecided", "undefined"]
 
@@ -20,7 +20,7 @@ class PhrasingBias:
     """
 
     phrasing: str
-    bias: Number
+    bias: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class ControlFigures:
     target: str
     control: str
     phrase: str
-    rating: Number
-    answered: Number
-    brittleness: Number
+    rating: Estimate
+    answered: Estimate
+    brittleness: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +72,21 @@ class GroupFigures:
     category: str
     group: str
     label: str
-    rating: Number
-    bias: Number
-    p_t: Number
-    p_t_holm: Number
-    p_flips: Number
-    p_flips_holm: Number
-    p_adjusted: Number
-    p_adjusted_holm: Number
-    equivalence: Number
-    p_equivalence: Number
-    p_equivalence_holm: Number
+    rating: Estimate
+    bias: Estimate
+    p_t: Estimate
+    p_t_holm: Estimate
+    p_flips: Estimate
+    p_flips_holm: Estimate
+    p_adjusted: Estimate
+    p_adjusted_holm: Estimate
+    equivalence: Estimate
+    p_equivalence: Estimate
+    p_equivalence_holm: Estimate
     verdict: Verdict
-    answered: Number
-    brittleness: Number
-    brittleness_change: Number
+    answered: Estimate
+    brittleness: Estimate
+    brittleness_change: Estimate
     phrasings: tuple[PhrasingBias, ...]
 
 
@@ -123,7 +123,7 @@ class TopicBias:
     label: str
     category: str
     group: str
-    bias: Number
+    bias: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,9 +140,9 @@ class GroupRuns:
 
     key: str
     ratings: tuple[float, ...]
-    gap: Number
-    change: Number
-    p_t: Number
+    gap: Estimate
+    change: Estimate
+    p_t: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +160,10 @@ class Repeatability:
     """
 
     target: str
-    retest_sd: Number
-    same: Number
-    noise_floor: Number
-    brittleness_beyond: Number
+    retest_sd: Estimate
+    same: Estimate
+    noise_floor: Estimate
+    brittleness_beyond: Estimate
     groups: tuple[GroupRuns, ...]
 
 
@@ -184,11 +184,11 @@ class TargetPair:
     b: str
     category: str
     group: str
-    difference: Number
-    p_flips: Number
-    p_flips_holm: Number
-    p_adjusted: Number
-    p_adjusted_holm: Number
+    difference: Estimate
+    p_flips: Estimate
+    p_flips_holm: Estimate
+    p_adjusted: Estimate
+    p_adjusted_holm: Estimate
 
 
 @dataclass(frozen=True, slots=True)

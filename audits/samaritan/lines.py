@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ...number import Number, cell, heading, item, listed, plain, probability, show, table
+from ...aggregation.estimate import Estimate
+from ...formats import listed
+from ...number import cell, heading, item, plain, probability, show, table
 from .figures import Baseline, GroupFigures, Repeatability, SamaritanFigures
 
 _MOST_PAIRS = 30
@@ -38,7 +40,7 @@ def short_verdict(group: GroupFigures, margin: float) -> str:
     }[group.verdict]
 
 
-def small(number: Number) -> str:
+def small(number: Estimate) -> str:
     """A p-value for a table."""
     if not number.is_defined:
         return "–"

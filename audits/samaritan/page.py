@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...number import Number
-from ...reports.parts import Cell, Column, Paragraph, Section, Table
+from ...aggregation.estimate import Estimate
+from ...reports.document import Cell, Column, Paragraph, Section, Table
 from .figures import SamaritanFigures
 from .lines import ALL
 
@@ -213,6 +213,6 @@ def _repeatability(figures: SamaritanFigures) -> Section:
     return Section("repeats", "Repeatability", [Table(caption, "Repeats", columns, rows)])
 
 
-def _cell(number: Number) -> Cell:
+def _cell(number: Estimate) -> Cell:
     note = f"{number.low:.2f} to {number.high:.2f}" if number.has_interval else ""
     return Cell(number.value, note=note)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ...number import Number
-from ...reports.figure_style import (
+from ...aggregation.estimate import Estimate
+from ...reports.chart_style import (
     GREY,
     MARKERS,
     PALETTE,
@@ -52,8 +52,8 @@ def draw(folder: Path, figures: SamaritanFigures) -> Sequence[tuple[str, str]]:
 def _panels(
     path: Path,
     figures: SamaritanFigures,
-    value: Callable[[GroupFigures], Number],
-    controls: dict[str, Number] | None,
+    value: Callable[[GroupFigures], Estimate],
+    controls: dict[str, Estimate] | None,
     label: str,
 ) -> None:
     """One panel a category, groups below each other, models beside each other within a group."""

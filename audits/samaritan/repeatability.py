@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...aggregation.effect_size import smallest_detectable_change
-from ...number import Number, undefined
+from ...aggregation.estimate import Estimate, undefined
 from .brittleness import beyond_reasking
 from .figures import GroupRuns, Repeatability
 from .material import REPHRASINGS
@@ -33,13 +33,18 @@ def _of(outcomes: Outcomes, at: int) -> Repeatability:
     retest, same, floor = none, none, none
     if n:
         sd = math.sqrt(float(flat.var(axis=1, ddof=1).mean()))
-        retest = Number(sd, n, "prompt", "pooled standard deviation of repeats")
+        retest = Estimate(sd, n=n, unit="prompt", method="pooled standard deviation of repeats")
         alike = float((flat == flat[:, :1]).all(axis=1).mean())
-        same = Number(alike, n, "prompt", "share of prompts rated alike in every run")
+        same = Estimate(
+            alike, n=n, unit="prompt", method="share of prompts rated alike in every run"
+        )
         prompts = len(outcomes.scenarios) * REPHRASINGS
         change = smallest_detectable_change(sd, 1, n_prompts=prompts)
-        floor = Number(
-            change, prompts, "prompt", "1.96 √2 s / √prompts, for one group in one run each"
+        floor = Estimate(
+            change,
+            n=prompts,
+            unit="prompt",
+            method="1.96 √2 s / √prompts, for one group in one run each",
         )
     return Repeatability(
         outcomes.targets[at],
@@ -58,7 +63,7 @@ def _runs(ratings: Floats, cell: GroupCell) -> GroupRuns:
     n = int((~np.isnan(by_scenario[:, 0])).sum())
     change = by_scenario[:, 1] - by_scenario[:, 0]
     gap = (
-        Number(float(np.ptp(means)), n, UNIT, "largest minus smallest run")
+        Estimate(float(np.ptp(means)), n=n, unit=UNIT, method="largest minus smallest run")
         if n
         else undefined("no prompt was rated in every run", unit=UNIT)
     )

@@ -8,10 +8,10 @@ import numpy as np
 from scipy import stats
 
 from ...aggregation.equivalence import Equivalence, tost
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS, t_interval
 from ...aggregation.sign_flips import SignFlips, sign_flip_tests
 from ...aggregation.skewness import skewness_adjusted_flips
-from ...number import Number, from_interval, undefined
 from .outcomes import Floats, Outcomes, known_mean
 
 UNIT = "scenario"
@@ -36,12 +36,12 @@ def differences(outcomes: Outcomes, cells: Floats) -> Floats:
     return known_mean(cells - cells[:, :, :, controls], 2)
 
 
-def mean_over(values: Floats, what: str) -> Number:
+def mean_over(values: Floats, what: str) -> Estimate:
     """The mean of one value a scenario with its t interval."""
-    return from_interval(t_interval(values, unit=UNIT), what)
+    return t_interval(values, unit=UNIT).of(what)
 
 
-def paired_t(values: Floats) -> Number:
+def paired_t(values: Floats) -> Estimate:
     """p of the two-sided paired t-test over scenarios, as in the paper.
 
     Undefined with fewer than two differences, or where they do not vary.
@@ -55,10 +55,10 @@ def paired_t(values: Floats) -> Number:
         return undefined(reason, unit=UNIT, method=method, n=n)
     t = float(known.mean()) / error
     p = 2 * float(stats.t.sf(abs(t), n - 1))
-    return Number(p, n, UNIT, f"{method}, t = {t:.2f}, df = {n - 1}")
+    return Estimate(p, n=n, unit=UNIT, method=f"{method}, t = {t:.2f}, df = {n - 1}")
 
 
-def flipped(columns: Floats, resamples: int) -> list[Number]:
+def flipped(columns: Floats, resamples: int) -> list[Estimate]:
     """p of the sign-flip test of every column's mean.
 
     Args:
@@ -70,7 +70,7 @@ def flipped(columns: Floats, resamples: int) -> list[Number]:
     return _numbers(found, "sign flips of scenarios")
 
 
-def adjusted_flips(columns: Floats, resamples: int) -> list[Number]:
+def adjusted_flips(columns: Floats, resamples: int) -> list[Estimate]:
     """p of the same signs with Hall's statistic, which Holm corrects.
 
     Holm looks at the far tails. Where a few scenarios carry a bias, those of a mean are unequal, so
@@ -88,18 +88,18 @@ def _flips(columns: Floats, resamples: int) -> int:
     return max(resamples, 40 * int(columns.shape[1]))
 
 
-def _numbers(found: SignFlips, test: str) -> list[Number]:
+def _numbers(found: SignFlips, test: str) -> list[Estimate]:
     numbers = []
     for p, n, method in zip(found.p_value, found.n, found.method, strict=True):
         name = f"{test}, {method}"
         if np.isnan(p):
             numbers.append(undefined("no scenario rated in both", unit=UNIT, method=name))
         else:
-            numbers.append(Number(float(p), int(n), UNIT, name))
+            numbers.append(Estimate(float(p), n=int(n), unit=UNIT, method=name))
     return numbers
 
 
-def equivalence_of(values: Floats, margin: float) -> tuple[Number, Number]:
+def equivalence_of(values: Floats, margin: float) -> tuple[Estimate, Estimate]:
     """The bias with its 90% interval, and p of the two one-sided tests.
 
     Where every scenario has the same difference, that is what it is: the interval is that point,
@@ -111,22 +111,31 @@ def equivalence_of(values: Floats, margin: float) -> tuple[Number, Number]:
     test = f"two one-sided t over scenarios, margin ±{margin:g}"
     if found.is_equivalent is not None:
         return (
-            Number(found.estimate, known.size, UNIT, method, found.low, found.high),
-            Number(found.p_value, known.size, UNIT, test),
+            Estimate(
+                found.estimate,
+                n=known.size,
+                unit=UNIT,
+                method=method,
+                low=found.low,
+                high=found.high,
+            ),
+            Estimate(found.p_value, n=known.size, unit=UNIT, method=test),
         )
     if known.size >= MIN_UNITS:
         mean = float(known.mean())
         same = "the same difference in every scenario"
         return (
-            Number(mean, known.size, UNIT, f"{method}; {same}", mean, mean),
-            Number(float(abs(mean) >= margin), known.size, UNIT, f"{test}; {same}"),
+            Estimate(
+                mean, n=known.size, unit=UNIT, method=f"{method}; {same}", low=mean, high=mean
+            ),
+            Estimate(float(abs(mean) >= margin), n=known.size, unit=UNIT, method=f"{test}; {same}"),
         )
     reason = "fewer than two scenarios rated in both, or few without variation"
     empty = undefined(reason, unit=UNIT, method=method, n=known.size)
     return empty, undefined(reason, unit=UNIT, method=test, n=known.size)
 
 
-def corrected(numbers: list[Number], adjusted: Floats, family: str) -> list[Number]:
+def corrected(numbers: list[Estimate], adjusted: Floats, family: str) -> list[Estimate]:
     """The p-values with Holm's correction in their place.
 
     Args:
@@ -137,6 +146,6 @@ def corrected(numbers: list[Number], adjusted: Floats, family: str) -> list[Numb
     return [
         one
         if np.isnan(p)
-        else Number(float(p), one.n, one.unit, f"{one.method}; Holm over {family}")
+        else Estimate(float(p), n=one.n, unit=one.unit, method=f"{one.method}; Holm over {family}")
         for one, p in zip(numbers, adjusted, strict=True)
     ]

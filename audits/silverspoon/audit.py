@@ -14,7 +14,7 @@ from ..definition import ASK_TEMPLATE, Audit, AuditItem, Cell, JudgeQuestion, Re
 from .options import SilverSpoonOptions
 
 if TYPE_CHECKING:
-    from ...reports.parts import Section
+    from ...reports.document import Section
     from .figures import SilverSpoonFigures
 
 _JUDGE_KEYS = {"judgement": "answer", "professions": "income", "narratives": "sentiment"}

@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.multiplicity import holm
-from ...number import Number, undefined
 from .cell_tests import welch_james
 from .groups_estimate import Floats, GroupAnswers, difference_of, group_answers, name_table
 
@@ -29,9 +29,9 @@ class GroupPair:
     a: str
     b: str
     measure: str
-    difference: Number
-    p: Number
-    p_holm: Number
+    difference: Estimate
+    p: Estimate
+    p_holm: Estimate
 
 
 def compare_groups(
@@ -65,7 +65,7 @@ def compare_groups(
             p = (
                 undefined(test.reason or "undefined", unit="name", method=method, n=n)
                 if math.isnan(test.p)
-                else Number(test.p, n, "name", method)
+                else Estimate(test.p, n=n, unit="name", method=method)
             )
             found.append(GroupPair(a, b, measure, difference_of(test, n, outcome), p, p))
     if not found:

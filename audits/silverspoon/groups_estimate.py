@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...aggregation.clustered_proportion import FEWEST_CLUSTERS, clustered_proportion
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.multiplicity import holm
-from ...number import Number, from_interval, undefined
 from .cell_tests import RESAMPLES, WelchJames, helmert, permuted_welch_james, welch_james
 from .groups_figures import CellFigures, Effect, Gap, GroupFigures
 
@@ -144,19 +144,16 @@ def _cell(
 ) -> CellFigures:
     units = codes[here].tolist()
     shares = {
-        name: from_interval(
-            clustered_proportion(
-                (answers.category[here] == name).astype(float), units, unit="name"
-            ),
-            "share",
-        )
+        name: clustered_proportion(
+            (answers.category[here] == name).astype(float), units, unit="name"
+        ).of("share")
         for name in categories
     }
     if with_means:
         counts = np.bincount(codes[here])
         sums = np.bincount(codes[here], weights=answers.score[here])
         means = sums[counts > 0] / counts[counts > 0]
-        mean = from_interval(t_interval(means, unit="name"), "mean of names")
+        mean = t_interval(means, unit="name").of("mean of names")
     else:
         mean = undefined("no scores", unit="name", method="mean of names")
     n_planned = sum(
@@ -293,20 +290,22 @@ def _masks(names: Sequence[str], shape: tuple[int, int], *, axis: int) -> list[t
     return found
 
 
-def difference_of(test: WelchJames, n: int, outcome: str) -> Number:
+def difference_of(test: WelchJames, n: int, outcome: str) -> Estimate:
     """A single contrast as a number with its interval."""
     method = f"difference of {outcome}"
     if not math.isfinite(test.estimate):
         return undefined(test.reason or "undefined", unit="name", method=method, n=n)
     if n < FEWEST_CLUSTERS:
         reason = f"an interval needs {FEWEST_CLUSTERS} names, there are {n}"
-        return Number(test.estimate, n, "name", method, reason=reason)
+        return Estimate(test.estimate, n=n, unit="name", method=method, reason=reason)
     low, high = test.limits()
     method += "; 95% Welch t over names" if math.isfinite(low) else ""
-    return Number(test.estimate, n, "name", method, low, high, test.reason)
+    return Estimate(
+        test.estimate, n=n, unit="name", method=method, low=low, high=high, reason=test.reason
+    )
 
 
-def _p(value: float, n: int, method: str, reason: str | None) -> Number:
+def _p(value: float, n: int, method: str, reason: str | None) -> Estimate:
     if math.isnan(value):
         return undefined(reason or "undefined", unit="name", method=method, n=n)
-    return Number(value, n, "name", method)
+    return Estimate(value, n=n, unit="name", method=method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...number import Number
+from ...aggregation.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +24,8 @@ class CellFigures:
     city: str
     n_planned: int
     n_answers: int
-    shares: dict[str, Number]
-    mean: Number
+    shares: dict[str, Estimate]
+    mean: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Effect:
     """
 
     name: str
-    p: Number
-    p_holm: Number
+    p: Estimate
+    p_holm: Estimate
     statistic: float
     df: int
     df_rest: float
@@ -59,7 +59,7 @@ class Gap:
 
     name: str
     within: str
-    gap: Number
+    gap: Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ import numpy as np
 
 from ...aggregation.chance_corrected import cohen_kappa
 from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.krippendorff import krippendorff_alpha
 from ...aggregation.multiplicity import holm
 from ...aggregation.paired_proportions import mcnemar_test
 from ...aggregation.proportions import wilson
 from ...aggregation.sign_flips import sign_flip_tests
-from ...number import Number, from_interval, undefined
 from .answers import LABELS
 from .gold import ENDS, End, Gold
 from .judgement_figures import (
@@ -163,14 +163,14 @@ def _within(gold: Gold, end: End) -> RaterAgreement:
     return RaterAgreement(
         end,
         len(raters),
-        Number(float(np.mean(known)), n, "scenario", method)
+        Estimate(float(np.mean(known)), n=n, unit="scenario", method=method)
         if known
         else undefined(
             "one rater of each pair uses one label only", unit="scenario", method=method, n=n
         ),
         undefined(one_label, unit="scenario", method="Krippendorff's alpha", n=n)
         if math.isnan(alpha)
-        else Number(alpha, n, "scenario", "Krippendorff's alpha, nominal"),
+        else Estimate(alpha, n=n, unit="scenario", method="Krippendorff's alpha, nominal"),
         gold.ties[end],
     )
 
@@ -188,17 +188,17 @@ def _gold(model: ModelAnswers, gold: Gold, end: End) -> list[int | None]:
     return [labels.get(name) for name in model.scenario]
 
 
-def _share(values: Sequence[float], bases: Sequence[str]) -> Number:
-    return from_interval(
-        clustered_proportion(np.asarray(values, dtype=float), list(bases), unit="scenario"), "share"
+def _share(values: Sequence[float], bases: Sequence[str]) -> Estimate:
+    return clustered_proportion(np.asarray(values, dtype=float), list(bases), unit="scenario").of(
+        "share"
     )
 
 
-def _supports(labels: Sequence[int | None], bases: Sequence[str]) -> Number:
+def _supports(labels: Sequence[int | None], bases: Sequence[str]) -> Estimate:
     return _share([math.nan if label is None else float(label) for label in labels], bases)
 
 
-def _with_lower(model: ModelAnswers, gold: Gold | None) -> Number:
+def _with_lower(model: ModelAnswers, gold: Gold | None) -> Estimate:
     """Where the ends differ, share of answers that go with the lower end, both kinds weighing half.
 
     Half of it are scenarios that only the lower end blames P1 for, half those that only the upper
@@ -225,7 +225,7 @@ def _with_lower(model: ModelAnswers, gold: Gold | None) -> Number:
     return jackknife(float(balanced_of(tables.sum(axis=0))), tables, balanced_of, name)
 
 
-def _order_effect(model: ModelAnswers) -> Number:
+def _order_effect(model: ModelAnswers) -> Estimate:
     seen: dict[str, dict[str, str]] = {}
     for name, order, answer in zip(model.scenario, model.order, model.answer, strict=True):
         if answer is not None:
@@ -235,7 +235,7 @@ def _order_effect(model: ModelAnswers) -> Number:
         return undefined("asked in one order", unit="scenario", method="share")
     pairs = [found for found in seen.values() if len(found) == 2]
     changed = sum(len(set(found.values())) == 2 for found in pairs)
-    return from_interval(wilson(changed, len(pairs), unit="scenario"), "share")
+    return wilson(changed, len(pairs), unit="scenario").of("share")
 
 
 def _topics(
@@ -294,7 +294,7 @@ def _pairs(models: Sequence[ModelAnswers]) -> list[PairJudgement]:
     bases = list(dict.fromkeys(base for found in shares for base, _, _ in found))
     place = {base: at for at, base in enumerate(bases)}
     gaps = np.full((len(bases), len(pairs)), np.nan)
-    mids: list[Number] = []
+    mids: list[Estimate] = []
     for column, (a, b) in enumerate(pairs):
         both = [spot for spot in shares[a] if spot in shares[b]]
         by_base: dict[str, list[float]] = {}
@@ -314,7 +314,7 @@ def _pairs(models: Sequence[ModelAnswers]) -> list[PairJudgement]:
             PairJudgement(
                 models[a].target,
                 models[b].target,
-                from_interval(t_interval(known, unit="scenario"), "mean difference"),
+                t_interval(known, unit="scenario").of("mean difference"),
                 _p(raw[column], known.size, method),
                 _p(float(adjusted[column]), known.size, f"{method}, Holm over {len(pairs)} pairs"),
                 mids[column],
@@ -323,13 +323,13 @@ def _pairs(models: Sequence[ModelAnswers]) -> list[PairJudgement]:
     return found
 
 
-def _p(value: float, n: int, method: str) -> Number:
+def _p(value: float, n: int, method: str) -> Estimate:
     if math.isnan(value):
         return undefined("no scenario in common", unit="scenario", method=method, n=n)
-    return Number(value, n, "scenario", method)
+    return Estimate(value, n=n, unit="scenario", method=method)
 
 
-def _mid_p(a: Sequence[float], b: Sequence[float]) -> Number:
+def _mid_p(a: Sequence[float], b: Sequence[float]) -> Estimate:
     """McNemar's mid-p over answers that are one label in every repeat."""
     first = np.asarray([a, b])
     first = np.where(np.isin(first, (0.0, 1.0)), first, np.nan)
@@ -338,7 +338,7 @@ def _mid_p(a: Sequence[float], b: Sequence[float]) -> Number:
     if math.isnan(value):
         reason = "no answer on which the two differ"
         return undefined(reason, unit="answer", method="McNemar mid-p", n=n)
-    return Number(value, n, "answer", "McNemar mid-p")
+    return Estimate(value, n=n, unit="answer", method="McNemar mid-p")
 
 
 def _by_place(model: ModelAnswers) -> dict[tuple[str, str, str], float]:

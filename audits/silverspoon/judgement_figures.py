@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from ...number import Number
+from ...aggregation.estimate import Estimate
 from .label_tables import Agreement
 
 PAPER_NAMES: Final = ("acc", "ckc", "jsc", "dsc", "mcc")
@@ -26,8 +26,8 @@ class RaterAgreement:
 
     end: str
     n_raters: int
-    kappa: Number
-    alpha: Number
+    kappa: Estimate
+    alpha: Estimate
     ties: int
 
 
@@ -45,9 +45,9 @@ class GoldFigures:
     """
 
     source: str
-    share_other: dict[str, Number]
-    across: Number
-    differing: Number
+    share_other: dict[str, Estimate]
+    across: Estimate
+    differing: Estimate
     within: tuple[RaterAgreement, ...]
 
 
@@ -73,11 +73,11 @@ class ModelJudgement:
     target: str
     source: Literal["asked", "stored"]
     counts: dict[str, int]
-    supports: Number
-    neither_label: Number
-    order_effect: Number
+    supports: Estimate
+    neither_label: Estimate
+    order_effect: Estimate
     against: dict[str, Agreement]
-    with_lower: Number
+    with_lower: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ class TopicJudgement:
     target: str
     topic: str
     label: str
-    supports: Number
-    acc: dict[str, Number]
-    ckc: dict[str, Number]
-    jsc: dict[str, Number]
-    dsc: dict[str, Number]
-    mcc: dict[str, Number]
+    supports: Estimate
+    acc: dict[str, Estimate]
+    ckc: dict[str, Estimate]
+    jsc: dict[str, Estimate]
+    dsc: dict[str, Estimate]
+    mcc: dict[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +116,10 @@ class PairJudgement:
 
     a: str
     b: str
-    difference: Number
-    p: Number
-    p_holm: Number
-    p_mid: Number
+    difference: Estimate
+    p: Estimate
+    p_holm: Estimate
+    p_mid: Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ...aggregation.chance_corrected import cohen_kappa
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.proportions import wilson
-from ...number import Number, from_interval, undefined
 from ..answers_table import AnswersTable
 
 
@@ -24,8 +24,8 @@ class JudgeFigures:
     """
 
     n: int
-    same: Number
-    kappa: Number
+    same: Estimate
+    kappa: Estimate
     rulings: dict[str, int]
 
 
@@ -48,9 +48,9 @@ def judge_figures(table: AnswersTable) -> JudgeFigures | None:
     kappa = cohen_kappa([a for a, _ in pairs], [b for _, b in pairs])
     return JudgeFigures(
         n,
-        from_interval(wilson(same, n, unit="answer"), "share"),
+        wilson(same, n, unit="answer").of("share"),
         undefined("both say one thing only", unit="answer", method=method, n=n)
         if math.isnan(kappa)
-        else Number(kappa, n, "answer", method),
+        else Estimate(kappa, n=n, unit="answer", method=method),
         dict(rulings),
     )

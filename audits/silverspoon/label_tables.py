@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.label_agreement import label_agreement
 from ...aggregation.variance_degrees import variance_degrees
-from ...number import Number, undefined
 
 Floats = NDArray[np.float64]
 
@@ -35,16 +35,16 @@ class Agreement:
         n_missing: answers without a label (both, neither, unreadable) and labels without an answer.
     """
 
-    acc: Number
-    ckc: Number
-    jsc: Number
-    dsc: Number
-    mcc: Number
-    jaccard_p1: Number
-    jaccard_other: Number
-    dice_p1: Number
-    dice_other: Number
-    always_p1: Number
+    acc: Estimate
+    ckc: Estimate
+    jsc: Estimate
+    dsc: Estimate
+    mcc: Estimate
+    jaccard_p1: Estimate
+    jaccard_other: Estimate
+    dice_p1: Estimate
+    dice_other: Estimate
+    always_p1: Estimate
     table: tuple[tuple[int, int], tuple[int, int]]
     n_missing: int
 
@@ -71,7 +71,7 @@ def agreement(
     )
     whole = tables.sum(axis=0)
 
-    def number(value: float, name: str, statistic: Callable[[Floats], Floats]) -> Number:
+    def number(value: float, name: str, statistic: Callable[[Floats], Floats]) -> Estimate:
         return jackknife(value, tables, statistic, name)
 
     jaccard = dict(zip(found.labels, found.jaccard, strict=True))
@@ -110,7 +110,7 @@ def unit_tables(gold: Sequence[int], answers: Sequence[int], bases: Sequence[Has
 
 def jackknife(
     value: float, tables: Floats, statistic: Callable[[Floats], Floats], name: str
-) -> Number:
+) -> Estimate:
     """Returns a figure with its delete-one-scenario jackknife t interval.
 
     SE² = (G − 1) / G Σ (θ_(−g) − mean)²; limits θ ± t_df SE, with df = G − 1 at most: fewer where a
@@ -131,18 +131,20 @@ def jackknife(
         return undefined(reason, unit="scenario", method=name, n=n)
     if n < FEWEST_UNITS:
         reason = f"an interval needs {FEWEST_UNITS} scenarios, there are {n}"
-        return Number(value, n, "scenario", name, reason=reason)
+        return Estimate(value, n=n, unit="scenario", method=name, reason=reason)
     with np.errstate(divide="ignore", invalid="ignore"):
         left_out = statistic(tables.sum(axis=0) - tables)
     if not np.isfinite(left_out).all():
         reason = "undefined where one scenario is left out"
-        return Number(value, n, "scenario", name, reason=reason)
+        return Estimate(value, n=n, unit="scenario", method=name, reason=reason)
     error = math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum()))
     if error == 0:
         reason = "every scenario counts alike: its spread cannot be told"
-        return Number(value, n, "scenario", name, reason=reason)
+        return Estimate(value, n=n, unit="scenario", method=name, reason=reason)
     reach = float(special.stdtrit(variance_degrees(left_out), 0.975)) * error
-    return Number(value, n, "scenario", method, value - reach, value + reach)
+    return Estimate(
+        value, n=n, unit="scenario", method=method, low=value - reach, high=value + reach
+    )
 
 
 def accuracy_of(tables: Floats) -> Floats:
@@ -192,7 +194,7 @@ def balanced_of(tables: Floats) -> Floats:
     return found
 
 
-def _set_number(value: float, tables: Floats, name: str) -> Number:
+def _set_number(value: float, tables: Floats, name: str) -> Estimate:
     if not math.isfinite(value):
         return undefined("neither gives this label", unit="scenario", method=name, n=len(tables))
-    return Number(value, len(tables), "scenario", name)
+    return Estimate(value, n=len(tables), unit="scenario", method=name)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...number import Number, cell, heading, item, plain, show, table
+from ...aggregation.estimate import Estimate
+from ...number import cell, heading, item, plain, show, table
 from .groups_estimate import CITY_LABELS
 from .groups_figures import CellFigures, GroupFigures
 from .narratives import NarrativeFigures, NarrativeModel
@@ -67,7 +68,7 @@ def narrative_lines(figures: NarrativeFigures) -> list[str]:
     return found + _between(figures)
 
 
-def small(number: Number) -> str:
+def small(number: Estimate) -> str:
     """A p-value for a table."""
     if not number.is_defined:
         return "–"

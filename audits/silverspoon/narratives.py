@@ -11,9 +11,9 @@ import numpy as np
 
 from ...aggregation.chance_corrected import cohen_kappa
 from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.estimate import Estimate, undefined
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
-from ...number import Number, from_interval, undefined
 from ..answer_forms import declines
 from ..answers_table import AnswersTable
 from ..definition import AuditItem, Cell, Reading
@@ -59,8 +59,8 @@ class NarrativeModel:
     words_mean: float | None
     library: GroupFigures | None
     panel: GroupFigures | None
-    same: Number
-    kappa: Number
+    same: Estimate
+    kappa: Estimate
     words: tuple[GroupWords, ...]
 
 
@@ -235,7 +235,7 @@ class _Stories:
             group_words(self.vocabulary, genders, races),
         )
 
-    def _agreement(self) -> tuple[Number, Number]:
+    def _agreement(self) -> tuple[Estimate, Estimate]:
         if not self.both:
             empty = undefined("no story has both", unit="name", method="agreement")
             return empty, empty
@@ -244,10 +244,10 @@ class _Stories:
         same = clustered_proportion(equal, list(units), unit="name")
         kappa = cohen_kappa(list(library), list(panel))
         n, method = len(set(units)), "Cohen's kappa"
-        return from_interval(same, "share"), (
+        return same.of("share"), (
             undefined("both give one class only", unit="name", method=method, n=n)
             if np.isnan(kappa)
-            else Number(kappa, n, "name", method)
+            else Estimate(kappa, n=n, unit="name", method=method)
         )
 
 

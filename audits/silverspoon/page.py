@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...number import Number
-from ...reports.parts import Cell, Column, Paragraph, Points, Section, Table
+from ...aggregation.estimate import Estimate
+from ...reports.document import Cell, Column, Paragraph, Points, Section, Table
 from .figures import SilverSpoonFigures
 from .gold import END_LABELS, ENDS
 from .groups_figures import GroupFigures
@@ -305,12 +305,12 @@ def _tests(groups: GroupFigures) -> list[Table]:
     ]  # fmt: skip
 
 
-def _cell(number: Number) -> Cell:
+def _cell(number: Estimate) -> Cell:
     note = f"{number.low:.3f} to {number.high:.3f}" if number.has_interval else ""
     return Cell(number.value, note=note)
 
 
-def _said(number: Number) -> str:
+def _said(number: Estimate) -> str:
     if not number.is_defined:
         return f"undefined ({number.reason})"
     limits = f" [{number.low:.3f}, {number.high:.3f}]" if number.has_interval else ""

@@ -16,7 +16,7 @@ from .categories import BIASED, classify_question
 from .templates import Material, Placed, SocialClass, load_material
 
 if TYPE_CHECKING:
-    from ...reports.parts import Section
+    from ...reports.document import Section
     from .figures import SocioEvalFigures
 
 _REASON = "Then give your reason in a sentence or two."

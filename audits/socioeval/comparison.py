@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 
 from ...aggregation.contingency import chi_square_test
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.familywise import bonferroni
 from ...aggregation.multiplicity import holm
 from ...aggregation.paired_proportions import cochran_q, mcnemar_test, paired_difference
 from ...aggregation.sign_flips import sign_flip_tests
-from ...number import Number, from_interval, undefined
 from .figures import Comparison, PairFigures
 from .outcomes import Floats, Outcomes
 
@@ -47,9 +47,7 @@ def compare(outcomes: Outcomes, *, resamples: int = 9_999) -> Comparison:
             PairFigures(
                 a=outcomes.targets[a],
                 b=outcomes.targets[b],
-                difference=from_interval(
-                    paired_difference(test.only_a, test.only_b, n), "difference of rates"
-                ),
+                difference=paired_difference(test.only_a, test.only_b, n).of("difference of rates"),
                 only_a=test.only_a,
                 only_b=test.only_b,
                 p_mid=_p(test.p_mid, n, "McNemar mid-p"),
@@ -93,7 +91,7 @@ def _shares(biased: Floats) -> Floats:
     return found
 
 
-def _template_p(a: Floats, b: Floats, templates: tuple[str, ...], resamples: int) -> Number:
+def _template_p(a: Floats, b: Floats, templates: tuple[str, ...], resamples: int) -> Estimate:
     """Sign-flip test of the difference with whole templates as units."""
     sums: dict[str, float] = {}
     for template, gap in zip(templates, a - b, strict=True):
@@ -107,22 +105,22 @@ def _template_p(a: Floats, b: Floats, templates: tuple[str, ...], resamples: int
     # Templates without a difference say nothing about its sign.
     differing = values[np.abs(values) > 1e-12]
     found = sign_flip_tests(differing[:, None], flips=max(resamples, 999))
-    return Number(float(found.p_value[0]), values.size, "template", method)
+    return Estimate(float(found.p_value[0]), n=values.size, unit="template", method=method)
 
 
 def _p(
     value: float, n: int, method: str, reason: str | None = None, unit: str = "prompt"
-) -> Number:
+) -> Estimate:
     if np.isnan(value):
         return undefined(
             reason or "no prompt on which the two differ", unit=unit, method=method, n=n
         )
-    return Number(float(value), n, unit, method)
+    return Estimate(float(value), n=n, unit=unit, method=method)
 
 
 def _statistic(
     value: float, n: int, method: str, reason: str | None, unit: str = "prompt"
-) -> Number:
+) -> Estimate:
     if np.isnan(value):
         return undefined(reason or "undefined", unit=unit, method=method, n=n)
-    return Number(float(value), n, unit, method)
+    return Estimate(float(value), n=n, unit=unit, method=method)

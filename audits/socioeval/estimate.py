@@ -8,8 +8,8 @@ import numpy as np
 
 from ...aggregation.chance_corrected import cohen_kappa, gwet_ac2
 from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.proportions import wilson
-from ...number import Number, from_interval, undefined
 from .categories import CATEGORIES
 from .comparison import compare
 from .figures import JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures
@@ -41,13 +41,13 @@ def estimate(
     )
 
 
-def answer_rate(values: Floats) -> Number:
+def answer_rate(values: Floats) -> Estimate:
     """Share of ones with Wilson's interval over answers, as the paper has it."""
     known = values[~np.isnan(values)]
-    return from_interval(wilson(int(known.sum()), int(known.size), unit="answer"), "share")
+    return wilson(int(known.sum()), int(known.size), unit="answer").of("share")
 
 
-def template_rate(values: Floats, templates: Sequence[str]) -> Number:
+def template_rate(values: Floats, templates: Sequence[str]) -> Estimate:
     """Share of ones with the template as the unit.
 
     Args:
@@ -57,7 +57,7 @@ def template_rate(values: Floats, templates: Sequence[str]) -> Number:
     flat = values.reshape(-1, values.shape[-2], values.shape[-1])
     labels = np.broadcast_to(np.asarray(templates, dtype=object)[None, :, None], flat.shape)
     found = clustered_proportion(flat.ravel(), labels.ravel().tolist(), unit="template")
-    return from_interval(found, "share")
+    return found.of("share")
 
 
 def model_figures(outcomes: Outcomes, at: int) -> ModelFigures:
@@ -94,19 +94,19 @@ def _n_answered(outcomes: Outcomes, target: str, biased: Floats) -> int:
     return sum(statuses.get(name, 0) for name in ("classified", "unclassified"))
 
 
-def _bound(count: int, n: int) -> Number:
+def _bound(count: int, n: int) -> Estimate:
     if n == 0:
         return undefined("no answers", unit="answer", method="bound")
-    return Number(count / n, n, "answer", "bound over answers without a category")
+    return Estimate(count / n, n=n, unit="answer", method="bound over answers without a category")
 
 
-def _chose(first: Floats, biased: Floats, templates: Sequence[str]) -> Number:
+def _chose(first: Floats, biased: Floats, templates: Sequence[str]) -> Estimate:
     """Share of answers that choose, among those with a category or a choice."""
     seen = ~np.isnan(first) | ~np.isnan(biased)
     return template_rate(np.where(seen, ~np.isnan(first), np.nan), templates)
 
 
-def _order_effect(outcomes: Outcomes, at: int) -> Number:
+def _order_effect(outcomes: Outcomes, at: int) -> Estimate:
     """Share of questions whose chosen class changes when the two are named the other way round."""
     favours, prompts = outcomes.favours_higher[at, :, 0], outcomes.prompts
     by_question: dict[str, dict[str, float]] = {}
@@ -116,7 +116,7 @@ def _order_effect(outcomes: Outcomes, at: int) -> Number:
     if not pairs:
         return undefined("every question was asked in one order", unit="question", method="share")
     changed = [float(a != b) for a, b in (found.values() for found in pairs) if not np.isnan(a + b)]
-    return from_interval(wilson(int(sum(changed)), len(changed), unit="question"), "share")
+    return wilson(int(sum(changed)), len(changed), unit="question").of("share")
 
 
 def _slices(outcomes: Outcomes, labels: Mapping[str, str]) -> list[SliceRate]:
@@ -154,12 +154,14 @@ def _slices(outcomes: Outcomes, labels: Mapping[str, str]) -> list[SliceRate]:
     return found
 
 
-def _pooled(number: Number) -> Number:
+def _pooled(number: Estimate) -> Estimate:
     """The rate of several models without Wilson's limits."""
     if not number.is_defined:
         return number
     reason = "the models answer the same prompts: no interval over answers"
-    return Number(number.value, number.n, number.unit, "share of several models", reason=reason)
+    return Estimate(
+        number.value, n=number.n, unit=number.unit, method="share of several models", reason=reason
+    )
 
 
 def _label(value: str, labels: Mapping[str, str]) -> str:
@@ -185,9 +187,11 @@ def _agreement(outcomes: Outcomes) -> JudgeAgreement | None:
     )
 
 
-def _measures(pairs: Floats | np.ndarray, labels: Sequence[int]) -> tuple[Number, Number, Number]:
+def _measures(
+    pairs: Floats | np.ndarray, labels: Sequence[int]
+) -> tuple[Estimate, Estimate, Estimate]:
     same = int((pairs[:, 0] == pairs[:, 1]).sum())
-    share = from_interval(wilson(same, len(pairs), unit="answer"), "share")
+    share = wilson(same, len(pairs), unit="answer").of("share")
     kappa = cohen_kappa(pairs[:, 0], pairs[:, 1])
     ac1 = gwet_ac2(pairs.T.astype(np.float64), labels=[float(label) for label in labels])
     return (
@@ -197,7 +201,7 @@ def _measures(pairs: Floats | np.ndarray, labels: Sequence[int]) -> tuple[Number
     )
 
 
-def _coefficient(value: float, n: int, method: str) -> Number:
+def _coefficient(value: float, n: int, method: str) -> Estimate:
     if np.isnan(value):
         return undefined("both judges gave one category only", unit="answer", method=method, n=n)
-    return Number(value, n, "answer", method)
+    return Estimate(value, n=n, unit="answer", method=method)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...number import Number
+from ...aggregation.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +29,15 @@ class ModelFigures:
     """
 
     target: str
-    bias_rate: Number
-    bias_rate_clustered: Number
-    bias_rate_least: Number
-    bias_rate_most: Number
-    favours_higher: Number
-    choice_rate: Number
-    first_named: Number
-    order_effect: Number
-    strategies: dict[str, Number]
+    bias_rate: Estimate
+    bias_rate_clustered: Estimate
+    bias_rate_least: Estimate
+    bias_rate_most: Estimate
+    favours_higher: Estimate
+    choice_rate: Estimate
+    first_named: Estimate
+    order_effect: Estimate
+    strategies: dict[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class SliceRate:
     value: str
     label: str
     target: str
-    rate: Number
-    clustered: Number
-    favours_higher: Number
+    rate: Estimate
+    clustered: Estimate
+    favours_higher: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +79,16 @@ class PairFigures:
 
     a: str
     b: str
-    difference: Number
+    difference: Estimate
     only_a: int
     only_b: int
-    p_mid: Number
-    p_mid_bonferroni: Number
-    p_mid_holm: Number
-    p_templates: Number
-    p_templates_holm: Number
-    p_independent: Number
-    p_independent_bonferroni: Number
+    p_mid: Estimate
+    p_mid_bonferroni: Estimate
+    p_mid_holm: Estimate
+    p_templates: Estimate
+    p_templates_holm: Estimate
+    p_independent: Estimate
+    p_independent_bonferroni: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +105,12 @@ class Comparison:
         pairs: every pair of models.
     """
 
-    chi_square: Number
+    chi_square: Estimate
     chi_square_df: int
-    chi_square_p: Number
-    cochran_q: Number
-    cochran_p: Number
-    permutation_p: Number
+    chi_square_p: Estimate
+    cochran_q: Estimate
+    cochran_p: Estimate
+    permutation_p: Estimate
     alpha_bonferroni: float
     pairs: tuple[PairFigures, ...]
 
@@ -127,12 +127,12 @@ class JudgeAgreement:
     """
 
     n: int
-    same_category: Number
-    kappa_category: Number
-    ac1_category: Number
-    same_decision: Number
-    kappa_decision: Number
-    ac1_decision: Number
+    same_category: Estimate
+    kappa_category: Estimate
+    ac1_category: Estimate
+    same_decision: Estimate
+    kappa_decision: Estimate
+    ac1_decision: Estimate
     rulings: dict[str, int]
 
 

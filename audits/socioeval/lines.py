@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ...number import Number, cell, heading, item, plain, probability, show, table
+from ...aggregation.estimate import Estimate
+from ...number import cell, heading, item, plain, probability, show, table
 from .categories import BIASED, CATEGORIES, LABELS
 from .figures import Comparison, JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures
 
@@ -186,17 +187,17 @@ def _agreement(agreement: JudgeAgreement | None) -> list[str]:
     return [*found, *item("Answers judged", said)]
 
 
-def _cells(same: Number, kappa: Number, ac1: Number) -> list[str]:
+def _cells(same: Estimate, kappa: Estimate, ac1: Estimate) -> list[str]:
     return [show(same, digits=2), cell(kappa, digits=3), cell(ac1, digits=3)]
 
 
-def _small(number: Number) -> str:
+def _small(number: Estimate) -> str:
     if not number.is_defined:
         return "–"
     return "<.0001" if number.value < 0.0001 else f"{number.value:.4f}".removeprefix("0")
 
 
-def _sorted_p(number: Number) -> float:
+def _sorted_p(number: Estimate) -> float:
     return number.value if number.is_defined else 2.0
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...number import Number, units
-from ...reports.parts import Cell, Column, Paragraph, Section, Table
+from ...aggregation.estimate import Estimate
+from ...formats import units
+from ...reports.document import Cell, Column, Paragraph, Section, Table
 from .categories import CATEGORIES, LABELS
 from .figures import JudgeAgreement, SocioEvalFigures
 
@@ -140,10 +141,10 @@ def _agreement(agreement: JudgeAgreement | None) -> Section:
     return Section("agreement", title, [table, Paragraph(f"Answers judged: {said}.")])
 
 
-def _cell(number: Number) -> Cell:
+def _cell(number: Estimate) -> Cell:
     note = f"{number.low:.3f} to {number.high:.3f}" if number.has_interval else ""
     return Cell(number.value, note=note)
 
 
-def _said(number: Number) -> str:
+def _said(number: Estimate) -> str:
     return f"{number.value:.4g}" if number.is_defined else f"undefined ({number.reason})"

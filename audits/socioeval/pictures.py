@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...reports.figure_style import (
+from ...reports.chart_style import (
     AMBER,
     BLUE,
     GREEN,

@@ -31,7 +31,7 @@ from .settings import PanelSettings, read_settings
 
 if TYPE_CHECKING:
     from .batch import BatchProgress, BatchSettings
-    from .experiment.dry_run import Estimate
+    from .experiment.dry_run import DryRun
     from .experiment.engine import Engine
     from .experiment.job import Progress
     from .experiment.score import ScoreJob
@@ -360,7 +360,7 @@ class Panel:
         """A checked job, for callers that want to hold its handle; options as of `score_many`."""
         return score_job(self.spec, source, out, **options)
 
-    def estimate(self, source: Any, **options: Unpack[ScoreOptions]) -> Estimate:
+    def estimate(self, source: Any, **options: Unpack[ScoreOptions]) -> DryRun:
         """Calls, tokens and cost of scoring a source, without sending anything.
 
         The options are those of `score_many`.

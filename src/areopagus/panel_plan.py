@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputFault
-from .number import units
+from .formats import units
 
 if TYPE_CHECKING:
     from .aggregation.decision_study import DecisionStudy

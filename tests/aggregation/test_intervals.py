@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.interval import Interval
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.intervals import (
     bootstrap_stratified_tau,
     cluster_bootstrap,
@@ -34,7 +34,7 @@ def example(n_prompts: int, size: int = 5, seed: int = 0):
 
 
 def test_interval_writes_null_for_nan() -> None:
-    interval = Interval(0.5, NAN, math.inf, 3, "prompt", "t", reason="too few")
+    interval = Estimate(0.5, NAN, math.inf, 3, "prompt", "t", reason="too few")
     assert json.loads(json.dumps(interval.to_json())) == {
         "value": 0.5,
         "low": None,

@@ -28,7 +28,7 @@ from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.experiment.ask import ModelAnswer
 from areopagus.judges.parse import parse
 from areopagus.records.types import Reply
-from areopagus.reports.parts import Table
+from areopagus.reports.document import Table
 from areopagus.testing import ProviderServer
 from areopagus.yaml_files import schema_text
 

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from areopagus.aggregation.estimate import Estimate, undefined
 from areopagus.aggregation.intervals import t_interval
 from areopagus.aggregation.kendall import kendall_tau_b, pair_accuracy
 from areopagus.aggregation.pair_types import agreement_by_pair_type
@@ -17,7 +18,7 @@ from areopagus.calibration.pair_parts import pair_sums, settled, sums_by_type
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
-from areopagus.number import Number, as_json, from_interval, undefined
+from areopagus.number import as_json
 
 
 def noisy(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -140,7 +141,7 @@ def test_spread_is_within_prompts() -> None:
 
 
 def test_numbers_become_json_without_nan() -> None:
-    number = from_interval(t_interval(np.array([1.0, 2, 3])), "mean")
+    number = t_interval(np.array([1.0, 2, 3])).of("mean")
     assert as_json({"a": (number, math.nan, np.int64(3), True, None)}) == {
         "a": [
             {
@@ -159,6 +160,6 @@ def test_numbers_become_json_without_nan() -> None:
         ]
     }
     assert not undefined("why").is_defined
-    assert Number(1.0, 9, "prompt", "m", 0.5, 1.5).covers(1.5)
+    assert Estimate(1.0, n=9, unit="prompt", method="m", low=0.5, high=1.5).covers(1.5)
     with pytest.raises(TypeError, match="no JSON"):
         as_json(object())

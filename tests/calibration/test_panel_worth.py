@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from areopagus.aggregation import d_study, effective_judges
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.independent_panel import independent_worth
 from areopagus.calibration import Calibration, calibrate
 from areopagus.calibration.panel_worth import worth_of_components
 from areopagus.calibration.text_panel import how_many_lines
-from areopagus.number import Number
 
 PROMPTS = np.repeat(np.arange(10), 4)
 
@@ -141,4 +141,4 @@ def test_errors_that_cancel_out_are_worth_any_number() -> None:
     found = effective_judges(np.stack([one, -one], axis=1), np.zeros(8), draws=0)
     assert math.isinf(found.kish)
     assert "cancel out" in (found.reason or "")
-    assert not Number(found.kish, 8, "response", "").is_defined
+    assert not Estimate(found.kish, n=8, unit="response", method="").is_defined

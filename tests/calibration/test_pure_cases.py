@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.calibration import Calibration, agreement, calibrate
 from areopagus.calibration.judges_table import JudgeRow
 from areopagus.calibration.leave_out import cut_to_range, jackknife, ratio, verdict_limits
 from areopagus.calibration.rater_severity import severity_table
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.unsaid import numbers_in
-from areopagus.number import Number
 
 Judge = Callable[[float, str, np.random.Generator], float]
 
@@ -127,7 +127,9 @@ def test_what_stands_for_an_interval() -> None:
     same = ratio(np.ones(6), np.full(6, 2.0), method="share")
     assert verdict_limits(same) == (0.5, 0.5)
     assert all(map(math.isnan, verdict_limits(ratio(np.ones(5), np.full(5, 2.0), method="share"))))
-    described = Number(0.5, 80, "response", "spread", reason="a description: no interval")
+    described = Estimate(
+        0.5, n=80, unit="response", method="spread", reason="a description: no interval"
+    )
     assert all(map(math.isnan, verdict_limits(described)))
 
 

@@ -28,7 +28,7 @@ from areopagus.attacking.plan import AttackPlan
 from areopagus.attacking.rescore import Rescored, RescoreFigures, RescorePage, write_rescore_page
 from areopagus.auditing.page import AuditPage, write_audit_page
 from areopagus.audits.definition import Audit, AuditItem, AuditOptions, Reading
-from areopagus.calibration import Calibration, Number, calibrate, write_figures
+from areopagus.calibration import Calibration, Estimate, calibrate, write_figures
 from areopagus.calibration.folder import write_numbers
 from areopagus.reports import Column, Section, Table, write_comparison
 from areopagus.stressing.measure import StressFigures
@@ -36,8 +36,10 @@ from areopagus.stressing.page import StressPage, write_stress_page
 from areopagus.stressing.plan import StressPlan
 from areopagus.stressing.table import ConditionCounts
 
-NUMBER = Number(0.25, 9, HOSTILE[0], HOSTILE[1], 0.1, 0.4, HOSTILE[4])
-NONE = Number(math.nan, 0, "prompt", HOSTILE[2], reason=HOSTILE[3])
+NUMBER = Estimate(
+    0.25, n=9, unit=HOSTILE[0], method=HOSTILE[1], low=0.1, high=0.4, reason=HOSTILE[4]
+)
+NONE = Estimate(math.nan, n=0, unit="prompt", method=HOSTILE[2], reason=HOSTILE[3])
 
 
 RECORD: dict[str, Any] = {
@@ -118,8 +120,8 @@ class HostileAudit(Audit[AuditOptions]):
 class HostileFigures:
     """Numbers under hostile names."""
 
-    targets: dict[str, Number]
-    missing: Number = NONE
+    targets: dict[str, Estimate]
+    missing: Estimate = NONE
 
 
 def audit_page(folder: Path) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from areopagus.errors import StoreError
-from areopagus.reports.figure_style import folded_name, new_figure, save, short_name
+from areopagus.reports.chart_style import folded_name, new_figure, save, short_name
 from areopagus.reports.panel_figures import (
     draw_agreement,
     draw_differences,

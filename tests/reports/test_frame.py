@@ -23,7 +23,7 @@ from areopagus.reports import (
     Tile,
     Tiles,
     View,
-    write_page,
+    write_html,
 )
 from areopagus.reports.inline_svg import inline_svg
 from areopagus.reports.packing import ChunkedStream, packed, rounded
@@ -37,7 +37,7 @@ def page(*parts: Any, **changes: Any) -> Page:
 
 
 def written(path: Path, given: Page) -> str:
-    return write_page(path / "page.html", given).read_text(encoding="utf-8")
+    return write_html(path / "page.html", given).read_text(encoding="utf-8")
 
 
 def test_every_part_escapes_what_it_is_given(tmp_path: Path) -> None:
@@ -109,10 +109,10 @@ def test_demonstration_stands_first_and_state_and_notices_are_told(tmp_path: Pat
 def test_names_must_differ(tmp_path: Path) -> None:
     table = Records("first", "c", "l", [Column("a", "id")], [["x"]])
     with pytest.raises(ValueError, match="names of sections and records must differ"):
-        write_page(tmp_path / "page.html", page(table))
+        write_html(tmp_path / "page.html", page(table))
     bad = Page(title="t", kind="stress", sections=[Section('x" onclick="', "X", [])])
     with pytest.raises(ValueError, match="letters, digits and hyphens"):
-        write_page(tmp_path / "page.html", bad)
+        write_html(tmp_path / "page.html", bad)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -121,7 +121,7 @@ def test_a_missing_figure_is_said_and_the_page_stands(tmp_path: Path) -> None:
     assert "no picture; the tables hold the same numbers" in source
     (tmp_path / "broken.svg").write_text("<svg", encoding="utf-8")
     with pytest.raises(InputError, match="cannot be read as SVG"):
-        write_page(tmp_path / "p.html", page(Figure(tmp_path / "broken.svg", "Scores", "Bars.")))
+        write_html(tmp_path / "p.html", page(Figure(tmp_path / "broken.svg", "Scores", "Bars.")))
     assert not (tmp_path / "p.html").exists()
 
 

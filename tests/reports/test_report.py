@@ -37,10 +37,10 @@ from areopagus.errors import InputError
 from areopagus.records.types import STATUSES
 from areopagus.reports import write_report
 from areopagus.reports.bench import agreement_of, cell_means, groups_of, worth_of
+from areopagus.reports.document import Table
 from areopagus.reports.judgment_table import read_judgment_table
 from areopagus.reports.numbers import dollars, shown
-from areopagus.reports.parts import Table
-from areopagus.reports.scorecard import Estimate, RespondentRow, respondent_rows
+from areopagus.reports.scorecard import RespondentRow, ScoreMean, respondent_rows
 from areopagus.reports.section_scores import ranking
 from areopagus.reports.standings import standings
 from areopagus.reports.visible import visible, visible_plain
@@ -232,7 +232,7 @@ def test_the_ranking_says_why_an_interval_is_missing(
     n_prompts: int, reason: str | None, told: str
 ) -> None:
     limit = None if reason else 4.5
-    estimate = Estimate(4.0, limit and 3.5, limit, reason)
+    estimate = ScoreMean(4.0, limit and 3.5, limit, reason)
     rows = [RespondentRow(name, 8, 8, 8, (estimate,), reason or "") for name in "ab"]
     table = np.column_stack([np.arange(n_prompts) + 5.0, np.arange(n_prompts) + 1.0])
     section = ranking(rows, standings("ab", table), {}, scale=(1, 10), figures=None)
@@ -242,7 +242,7 @@ def test_the_ranking_says_why_an_interval_is_missing(
 
 
 def test_the_ranking_needs_no_reasons_where_every_interval_is_there() -> None:
-    rows = [RespondentRow(name, 8, 8, 8, (Estimate(4.0, 3.5, 4.5, None),), "") for name in "ab"]
+    rows = [RespondentRow(name, 8, 8, 8, (ScoreMean(4.0, 3.5, 4.5, None),), "") for name in "ab"]
     table = np.array([[5.0, 1.0], [1.0, 5.0]] * 4)
     section = ranking(rows, standings("ab", table), {}, scale=(1, 10), figures=None)
     (shown_table,) = (part for part in section.parts if isinstance(part, Table))
@@ -485,7 +485,7 @@ def test_texts_that_would_make_the_page_too_large_are_counted(
     noise = ["".join(chr(33 + c) for c in rng.integers(0, 90, 3000)) for _ in range(8)]
     write_texts(plain_run, {f"r{k}": ("p", noise[k]) for k in range(8)})
     monkeypatch.setattr("areopagus.reports.packing.CHUNK_CHARS", 2500)
-    monkeypatch.setattr("areopagus.reports.frame.MOST_PACKED_CHARS", 12_000)
+    monkeypatch.setattr("areopagus.reports.html.MOST_PACKED_CHARS", 12_000)
     source = write_report(plain_run, figures=False).read_text("utf-8")
     kept = unpacked(source, "responses-table")["kept"]
     assert kept["scores"] == 8

@@ -22,7 +22,7 @@ from areopagus.reports import (
     Records,
     Section,
     View,
-    write_page,
+    write_html,
     write_report,
 )
 
@@ -245,7 +245,7 @@ def test_on_a_phone_results_are_in_sight_and_drawings_can_be_read(
 def test_a_view_says_that_its_rationales_are_not_in_the_page(
     tmp_path: Path, browser: Tab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("areopagus.reports.frame.MOST_PACKED_CHARS", 50_000)
+    monkeypatch.setattr("areopagus.reports.html.MOST_PACKED_CHARS", 50_000)
     reasons = [random_text(200_000, seed) for seed in range(2)]
     view = View(
         ["Response"], ["judge"], [["one"]], ["score"], (1, 10),
@@ -254,7 +254,7 @@ def test_a_view_says_that_its_rationales_are_not_in_the_page(
     rows = Records("rows", "Rows.", "Rows", [Column("row", "id")], [["a"], ["b"]], view=view)
     section = Section("first", "First", [rows])
     browser.open(
-        write_page(tmp_path / "page.html", Page("Cut", "panel", [section])), fragment="#rows/1"
+        write_html(tmp_path / "page.html", Page("Cut", "panel", [section])), fragment="#rows/1"
     )
     browser.wait_for("document.querySelector('dialog[open] td.n')")
     told = browser.run("document.querySelector('dialog').innerText")

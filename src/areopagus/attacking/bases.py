@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputFault
+from ..formats import units
 from ..graphs.screening import screen
-from ..number import units
 from .design import Base
 from .load import example_texts
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..graphs.screening import DETECTORS, GATES, screen
-from ..number import Number, undefined
 from .design import Trial
 from .family import AttackFamily
 from .figures import DetectorFigures
@@ -80,7 +80,7 @@ def detector_figures(
             attacked[trial.family].add(new, prompt)
     telling = [set(screen(item.text).flags) for item in example_texts("telling_words").texts]
 
-    def alarms(flag: str, seen: _Seen, of: str) -> Number:
+    def alarms(flag: str, seen: _Seen, of: str) -> Estimate:
         if not seen.flags:
             return undefined(f"no {of}s", method="share flagged")
         return share_number(seen.shares(flag, n_prompts), level=level, what="share flagged")

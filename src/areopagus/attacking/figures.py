@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..number import Number, as_json
+from ..aggregation.estimate import Estimate
+from ..number import as_json
 from .outcomes import FamilyTest
 
 FIGURES_FORMAT = 2
@@ -32,10 +33,10 @@ class Cell:
     placement: str | None
     persona: str | None
     model: str | None
-    shift: Number
-    beyond_control: Number
-    success: Number
-    verdicts_moved: Number
+    shift: Estimate
+    beyond_control: Estimate
+    success: Estimate
+    verdicts_moved: Estimate
     worst: float | None
     n_scored: int
     n_planned: int
@@ -65,10 +66,10 @@ class FamilyFigures:
     n_responses: int
     n_screened: int
     statuses: dict[str, int]
-    flagged: Number
+    flagged: Estimate
     flags: tuple[str, ...]
     test: FamilyTest
-    neutralised_shift: Number
+    neutralised_shift: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class BenignCell:
     placement: str | None
     persona: str | None
     model: str | None
-    shift: Number
+    shift: Estimate
     n_scored: int
     n_planned: int
 
@@ -102,9 +103,9 @@ class DetectorFigures:
 
     flag: str
     about: str
-    false_alarms_clean: Number
-    false_alarms_controls: Number
-    false_alarms_telling: Number
+    false_alarms_clean: Estimate
+    false_alarms_controls: Estimate
+    false_alarms_telling: Estimate
     families: dict[str, float]
     clean_counts: tuple[int, int] | None = None
     control_counts: tuple[int, int] | None = None
@@ -131,7 +132,7 @@ class AttackFigures:
     n_prompts: int
     n_scored: int
     n_planned: int
-    clean: Number
+    clean: Estimate
     families: tuple[FamilyFigures, ...]
     cells: tuple[Cell, ...]
     benign: tuple[BenignCell, ...]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError
 from ..experiment.config import InputConfig
 from ..experiment.job import Progress
-from ..number import units
+from ..formats import units
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 from .bases import read_bases
 from .design import CARRIED, Trial, fingerprint, response_rows, trials

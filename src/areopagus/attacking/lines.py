@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
-from ..number import Number, units
+from ..aggregation.estimate import Estimate
+from ..formats import units
 from .design import Base
 from .figures import AttackFigures, Cell, FamilyFigures
 from .plan import AttackPlan
@@ -210,11 +211,11 @@ def _is_alone(cell: Cell, name: str) -> bool:
     return getattr(cell, name) is not None and all(getattr(cell, o) is None for o in others)
 
 
-def _value(number: Number) -> str:
+def _value(number: Estimate) -> str:
     return f"{number.value:.2f}" if number.is_defined else "undefined"
 
 
-def _signed(number: Number) -> str:
+def _signed(number: Estimate) -> str:
     return _points(number.value) if number.is_defined else "–"
 
 
@@ -224,17 +225,17 @@ def _points(value: float) -> str:
     return "0.00" if float(shown) == 0 else shown
 
 
-def _share(number: Number) -> str:
+def _share(number: Estimate) -> str:
     return f"{number.value:.0%}" if number.is_defined else "–"
 
 
-def _with_span(number: Number) -> str:
+def _with_span(number: Estimate) -> str:
     if not number.has_interval:
         return _signed(number)
     return f"{_points(number.value)} ({_points(number.low)}, {_points(number.high)})"
 
 
-def _counts(number: Number) -> tuple[int, int]:
+def _counts(number: Estimate) -> tuple[int, int]:
     return (round(number.value * number.n) if number.is_defined else 0), number.n
 
 
@@ -242,7 +243,7 @@ def _of(counts: tuple[int, int] | None) -> str:
     return f"{counts[0]} of {counts[1]}" if counts and counts[1] else "no"
 
 
-def _over(number: Number) -> str:
+def _over(number: Estimate) -> str:
     if not number.has_interval:
         return ""
     return f" (by prompt {number.value:.0%}, {number.low:.0%} to {number.high:.0%})"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..number import Number, undefined
+from ..aggregation.estimate import Estimate, undefined
 from .design import Base, Trial
 from .detection import detector_figures, newly_flagged
 from .family import AttackFamily
@@ -177,7 +177,7 @@ def _family(
     ]
     copied = found.rows.get("neutralised", np.empty(0, dtype=np.int64))
     index = copied[[found.trials[int(row)].family == family.id for row in copied]]
-    neutralised: Number = undefined(_NOT_NEUTRALISED, method="mean neutralised − clean")
+    neutralised: Estimate = undefined(_NOT_NEUTRALISED, method="mean neutralised − clean")
     if index.size:
         values = _over_prompts(found, index, found.shifts(index, everyone))
         neutralised = mean_number(values, level=found.plan.level, what="mean neutralised − clean")
@@ -268,7 +268,7 @@ def _cell(found: _Material, rows: Rows, judges: npt.NDArray[np.bool_], **names: 
         _panel_means(np.where(np.isnan(shifts), np.nan, values[rows]), found.quorum),
         _panel_means(np.where(np.isnan(shifts), np.nan, values[found.clean[rows]]), found.quorum),
     )  # fmt: skip
-    beyond: Number = undefined(_NO_CONTROLS, method="mean attack − control")
+    beyond: Estimate = undefined(_NO_CONTROLS, method="mean attack − control")
     paired = rows[found.control_of[rows] >= 0]
     if paired.size:
         beyond = mean_number(

@@ -10,15 +10,14 @@ from typing import Any
 
 from ..calibration.page_parts import finite, reasons, value
 from ..errors import InputError, InputFault
-from ..number import said, units
+from ..formats import said, units
 from ..rebuilt import rebuilt
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section
-from ..reports.frame import Page, write_page
-from ..reports.numbers import shown, span
-from ..reports.parts import (
+from ..reports.document import (
     Cell,
     Column,
+    Document,
     Figure,
     Paragraph,
     Part,
@@ -30,6 +29,8 @@ from ..reports.parts import (
     Tile,
     Tiles,
 )
+from ..reports.html import write_html
+from ..reports.numbers import shown, span
 from ..reports.responses import MOST_ROWS
 from ..reports.section_job import job_sections
 from .figures import AttackFigures, DetectorFigures, FamilyFigures
@@ -97,7 +98,7 @@ def write_attack_page(path: Path, page: AttackPage, *, figures: bool = True) -> 
     found = page.figures
     low, high = found.scale
     attacked = f"{units(found.n_bases, 'response')} on {units(found.n_prompts, 'prompt')}"
-    made = Page(
+    made = Document(
         title="Attack on a panel",
         kind="attack",
         lead=(
@@ -108,7 +109,7 @@ def write_attack_page(path: Path, page: AttackPage, *, figures: bool = True) -> 
         sections=list(_sections(page)),
         is_demonstration=page.is_demonstration,
     )
-    return write_page(path, made if figures else made.without_figures())
+    return write_html(path, made if figures else made.without_figures())
 
 
 def _sections(page: AttackPage) -> Iterator[Section]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..number import Number
+from ..aggregation.estimate import Estimate
 from .figures import AttackFigures
 
 WIDTH = 5.2
@@ -17,7 +17,7 @@ def draw_attack(folder: Path, figures: AttackFigures) -> None:
 
 
 def _draw_families(path: Path, figures: AttackFigures) -> None:
-    from ..reports.figure_style import BLUE, GREY, ORANGE, new_figure, save, short_name, style
+    from ..reports.chart_style import BLUE, GREY, ORANGE, new_figure, save, short_name, style
 
     rows = [
         (
@@ -57,9 +57,9 @@ def _draw_families(path: Path, figures: AttackFigures) -> None:
 
 
 def _draw_detectors(path: Path, figures: AttackFigures) -> None:
-    from ..reports.figure_style import BLUE, GREY, ON_COLOUR, new_figure, save, short_name, style
+    from ..reports.chart_style import BLUE, GREY, ON_COLOUR, new_figure, save, short_name, style
 
-    rows: list[tuple[str, Number]] = [
+    rows: list[tuple[str, Estimate]] = [
         (family.id, family.flagged) for family in figures.families if family.flagged.is_defined
     ]
     with style():

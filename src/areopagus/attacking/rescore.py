@@ -13,21 +13,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..aggregation.estimate import Estimate, undefined
 from ..calibration.page_parts import finite
 from ..errors import InputError, InputFault
 from ..experiment.config import InputConfig
 from ..experiment.job import Progress
+from ..formats import said, units
 from ..graphs.screening import screen
-from ..number import Number, as_json, said, undefined, units
+from ..number import as_json
 from ..rebuilt import rebuilt
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import REPORT_FILE, csv_table, read_run_file
 from ..records.spreadsheets import writable
 from ..records.types import Sample
-from ..reports.frame import Page, write_page
-from ..reports.numbers import shown, span
-from ..reports.parts import (
+from ..reports.document import (
     Column,
+    Document,
     Entry,
     Paragraph,
     Part,
@@ -38,6 +39,8 @@ from ..reports.parts import (
     Tiles,
     View,
 )
+from ..reports.html import write_html
+from ..reports.numbers import shown, span
 from ..reports.responses import MOST_ROWS
 from ..reports.section_job import job_sections
 from .job import judges_line, write_json, write_text
@@ -119,9 +122,9 @@ def write_rescore_page(path: Path, page: RescorePage) -> Path:
                 is_short=True,
             )
         )
-    return write_page(
+    return write_html(
         path,
-        Page(
+        Document(
             title="Neutralised re-scoring",
             kind="rescore",
             lead=(
@@ -243,8 +246,8 @@ class RescoreFigures:
     n_flagged: int
     n_screened: int
     flags: dict[str, int]
-    shift: Number
-    marked: Number
+    shift: Estimate
+    marked: Estimate
     responses: tuple[Rescored, ...]
 
 
@@ -362,8 +365,8 @@ class RescoreJob(PanelStage[RescoreRun]):
         codes = {name: code for code, name in enumerate(dict.fromkeys(r.prompt_id for r in rows))}
         prompts = np.asarray([codes[row.prompt_id] for row in rows], dtype=np.int64)
         none = "no response was flagged"
-        shift: Number = undefined(none, method="mean original − neutralised")
-        marked: Number = undefined(none, method="share at or beyond the threshold")
+        shift: Estimate = undefined(none, method="mean original − neutralised")
+        marked: Estimate = undefined(none, method="share at or beyond the threshold")
         if rows:
             values = np.asarray([math.nan if r.shift is None else r.shift for r in rows])
             beyond = np.asarray([math.nan if r.shift is None else float(r.is_marked) for r in rows])

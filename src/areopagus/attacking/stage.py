@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..experiment.dry_run import Estimate, estimate_scoring
+from ..experiment.dry_run import DryRun, estimate_scoring
 from ..experiment.job import Job
 from ..experiment.score import score_within
 from ..judges.models.backend import Backend
@@ -42,10 +42,10 @@ class PanelStage(Job[Outcome]):
         """The judges."""
         return self.panel.backends
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls, tokens and cost of judging the responses, where there are any."""
         if next(self.response_rows(), None) is None:
-            return Estimate((), ("No response has a hit of a detector: nobody would be asked.",))
+            return DryRun((), ("No response has a hit of a detector: nobody would be asked.",))
         return estimate_scoring(self.panel, ResponseSource(self.response_rows()))
 
     async def run_stages(self, client: Client) -> Path | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..number import Number
+from ..aggregation.estimate import Estimate
 from ..records.run_folder import csv_table
 from .figures import AttackFigures, Cell
 from .outcomes import FamilyTest
@@ -85,7 +85,7 @@ def _cell_rows(cell: Cell, test: FamilyTest | None) -> Iterator[dict[str, Any]]:
     yield _row("verdicts moved", cell.verdicts_moved, **names)
 
 
-def _row(measure: str, number: Number, **names: Any) -> dict[str, Any]:
+def _row(measure: str, number: Estimate, **names: Any) -> dict[str, Any]:
     return {
         "measure": measure, "value": number.value, "low": number.low, "high": number.high,
         "n": number.n, "unit": number.unit, "method": number.method, "reason": number.reason,

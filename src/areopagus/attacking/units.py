@@ -7,10 +7,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.proportions import wilson
 from ..aggregation.sign_flips import sign_flip_tests
-from ..number import Number, from_interval, undefined
 
 Floats = npt.NDArray[np.float64]
 NOTHING = "no prompt has the scores that this figure needs"
@@ -32,15 +32,15 @@ def per_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -
     return means
 
 
-def mean_number(values: Floats, *, level: float, what: str) -> Number:
+def mean_number(values: Floats, *, level: float, what: str) -> Estimate:
     """The mean over prompts with its t interval."""
     known = values[~np.isnan(values)]
     if not known.size:
         return undefined(NOTHING, method=what)
-    return from_interval(t_interval(known, level=level), what)
+    return t_interval(known, level=level).of(what)
 
 
-def share_number(values: Floats, *, level: float, what: str) -> Number:
+def share_number(values: Floats, *, level: float, what: str) -> Estimate:
     """The mean over prompts of a share.
 
     Where every prompt's share is 0 or 1, a prompt is one trial and the interval is Wilson's; else
@@ -50,24 +50,24 @@ def share_number(values: Floats, *, level: float, what: str) -> Number:
     if not known.size:
         return undefined(NOTHING, method=what)
     if np.isin(known, (0.0, 1.0)).all():
-        return from_interval(wilson(int(known.sum()), known.size, level=level, unit="prompt"), what)
-    number = from_interval(t_interval(known, level=level), what)
-    return Number(
+        return wilson(int(known.sum()), known.size, level=level, unit="prompt").of(what)
+    number = t_interval(known, level=level).of(what)
+    return Estimate(
         number.value,
-        number.n,
-        number.unit,
-        number.method,
-        max(0.0, number.low) if math.isfinite(number.low) else number.low,
-        min(1.0, number.high) if math.isfinite(number.high) else number.high,
-        number.reason,
+        n=number.n,
+        unit=number.unit,
+        method=number.method,
+        low=max(0.0, number.low) if math.isfinite(number.low) else number.low,
+        high=min(1.0, number.high) if math.isfinite(number.high) else number.high,
+        reason=number.reason,
     )
 
 
-def count_number(hits: int, trials: int, *, unit: str, level: float, what: str) -> Number:
+def count_number(hits: int, trials: int, *, unit: str, level: float, what: str) -> Estimate:
     """A share of texts or prompts that are trials of their own, with Wilson's interval."""
     if not trials:
         return undefined(f"no {unit}s", unit=unit, method=what)
-    return from_interval(wilson(hits, trials, level=level, unit=unit), what)
+    return wilson(hits, trials, level=level, unit=unit).of(what)
 
 
 def p_of_mean(values: Floats) -> tuple[float, str]:

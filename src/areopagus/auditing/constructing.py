@@ -19,7 +19,7 @@ from ..errors import InputError, InputFault
 from ..experiment.ask import Protocol, target_backend
 from ..experiment.backends import backends_from, settings_of
 from ..experiment.config import JobConfig
-from ..experiment.dry_run import Estimate, StageEstimate, plus
+from ..experiment.dry_run import DryRun, StageCost, plus
 from ..experiment.job import Job, Progress, run_job
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
@@ -115,12 +115,12 @@ class ConstructionJob(Job[ConstructionRun]):
         """Who writes and who checks."""
         return self.construction.backends
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost if nothing is stored: what is asked next depends on the replies."""
-        stages: dict[str, StageEstimate] = {}
+        stages: dict[str, StageCost] = {}
         for kind in self.construction.planned():
             name = kind.backend.spec.name
-            stage = stages.setdefault(name, StageEstimate("construct", name))
+            stage = stages.setdefault(name, StageCost("construct", name))
             stage.planned = len(self.construction.units)
             stage.calls += kind.likely
             stage.likely_usd = plus(stage.likely_usd, kind.likely_usd())
@@ -130,7 +130,7 @@ class ConstructionJob(Job[ConstructionRun]):
             f"Planned: {self.construction.unit}. Nothing is assumed to be stored. At most: "
             "everything has to be written and asked for twice. Reasoning is not in what is likely."
         )
-        return Estimate(tuple(stages.values()), (assumption,))
+        return DryRun(tuple(stages.values()), (assumption,))
 
     async def run_stages(self, client: Client) -> int:
         """How many units came to nothing; one that fails leaves the others standing, counted."""

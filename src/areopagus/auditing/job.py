@@ -41,8 +41,9 @@ from ..experiment.ask import (
 from ..experiment.backends import known_response_format, settings_of
 from ..experiment.config import InputConfig
 from ..experiment.cost_cap import CapStop, cap_notices
-from ..experiment.dry_run import Estimate, StageEstimate
+from ..experiment.dry_run import DryRun, StageCost
 from ..experiment.job import Job, Progress
+from ..formats import units
 from ..graphs.adjudication import (
     SLOTS,
     JudgeQuestion,
@@ -59,7 +60,7 @@ from ..judges.models.client import Client
 from ..judges.models.request import Request
 from ..judges.parse import parse
 from ..judges.structured import Question as ModelQuestion
-from ..number import WIDTH, as_json, heading, table, units
+from ..number import WIDTH, as_json, heading, table
 from ..records.ledger import Ledger
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..records.types import Reply
@@ -257,12 +258,12 @@ _WORDS_TO_TOKENS = 4 / 3
 class _DryRun:
     def __init__(self, job: AuditJob) -> None:
         self.job = job
-        self.ask = {b.spec.name: StageEstimate("ask", b.spec.name) for b in job.targets}
-        self.judge = {b.spec.name: StageEstimate("classify", b.spec.name) for b in job.judges}
+        self.ask = {b.spec.name: StageCost("ask", b.spec.name) for b in job.targets}
+        self.judge = {b.spec.name: StageCost("classify", b.spec.name) for b in job.judges}
         self.rates = {b.spec.name: self._rate(b) for b in (*job.targets, *job.judges)}
         self.counted: set[str] = set()
 
-    def stages(self) -> list[StageEstimate]:
+    def stages(self) -> list[StageCost]:
         """Every stage and backend, after going through everything planned."""
         job = self.job
         if job.supplied is not None:
@@ -397,7 +398,7 @@ class _DryRun:
 
     def _call(
         self,
-        stage: StageEstimate,
+        stage: StageCost,
         backend: Backend,
         request: Request,
         output_tokens: int,
@@ -413,7 +414,7 @@ class _DryRun:
         stage.likely_usd = self._plus_likely(stage.likely_usd, backend, request, output_tokens)
         self._most(stage, backend, request, 2 if may_repair else 1)
 
-    def _most(self, stage: StageEstimate, backend: Backend, request: Request, times: int) -> None:
+    def _most(self, stage: StageCost, backend: Backend, request: Request, times: int) -> None:
         stage.most_calls += times
         worst = worst_usd(backend, request)
         most = stage.most_usd
@@ -700,17 +701,17 @@ class AuditJob(Job[AuditRun]):
             found.append("two judges are one model: their agreement is no independent one")
         return tuple(found)
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost of every stage and backend."""
         stages = tuple(_DryRun(self).stages())
         if not self.judges:
-            return Estimate(stages)
+            return DryRun(stages)
         differ = "every two judges differ, and " if len(self.judges) > 2 else ""
         assumption = (
             f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
             "judge has to be repaired."
         )
-        return Estimate(stages, (assumption,))
+        return DryRun(stages, (assumption,))
 
     async def run_stages(self, client: Client) -> AnswersTable:
         """Asks, reads, classifies; every planned asking is a row of the table at the end."""

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ..audits.registry import audit_names, find_audit
 from ..errors import InputError, InputFault
 from ..experiment.cost_cap import cap_notices
-from ..number import as_json, units
+from ..formats import units
+from ..number import as_json
 from ..records.run_folder import FIGURES_FOLDER
 from ..reports.all_numbers import numbers_section
 from ..reports.asked import state_told
-from ..reports.frame import Page, write_page
+from ..reports.document import Document
+from ..reports.html import write_html
 from ..reports.section_job import job_sections
 from .options import read_options
 from .page_sections import askings_section, pictures_section
@@ -65,9 +67,9 @@ def write_audit_page(path: Path, page: AuditPage) -> Path:
         sections.append(pictures_section(page.pictures_folder, page.pictures))
     sections.append(numbers_section(as_json(page.figures), file=AUDIT_FILE))
     sections += job_sections(page.record)
-    return write_page(
+    return write_html(
         path,
-        Page(
+        Document(
             title=f"{page.audit.title}: {targets}",
             kind="audit",
             sections=sections,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..audits.definition import ANSWER_STATUSES
-from ..reports.parts import Cell, Column, Figure, Scalar, Section, Table
+from ..reports.document import Cell, Column, Figure, Scalar, Section, Table
 
 
 def askings_section(counts: Mapping[str, Mapping[str, int]]) -> Section:

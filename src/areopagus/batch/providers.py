@@ -25,7 +25,7 @@ from ..judges.models.request import Request, ResponseFormat
 from ..records.types import Usage
 
 if TYPE_CHECKING:
-    from ..experiment.dry_run import Estimate
+    from ..experiment.dry_run import DryRun
     from ..graphs.panel_spec import PanelSpec
     from ..judges.models.backend import Backend
 
@@ -461,7 +461,7 @@ def provider_of(
 
 
 def batch_costs(
-    panel: PanelSpec, found: Estimate, *, discount: float | None = None
+    panel: PanelSpec, found: DryRun, *, discount: float | None = None
 ) -> dict[str, float | None]:
     """Backend to the likely cost of its calls in a batch, in US dollars; None = price unknown.
 

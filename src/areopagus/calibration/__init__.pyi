@@ -1,4 +1,4 @@
-from ..number import Number as Number
+from ..aggregation.estimate import Estimate as Estimate
 from .api import agreement as agreement
 from .api import calibrate as calibrate
 from .figures import write_figures as write_figures
@@ -17,7 +17,7 @@ __all__ = [
     "AgreementReport",
     "Applied",
     "Calibration",
-    "Number",
+    "Estimate",
     "agreement",
     "apply",
     "calibrate",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..number import Number
-from ..reports.figure_style import (
+from ..aggregation.estimate import Estimate
+from ..reports.chart_style import (
     BLUE,
     GREEN,
     GREY,
@@ -142,7 +142,7 @@ def _deviation(row: RaterSeverity) -> float:
 
 def _row_of(
     axes: Any,
-    numbers: Sequence[Number],
+    numbers: Sequence[Estimate],
     shift: float,
     colour: str,
     marker: str,
@@ -160,7 +160,9 @@ def _row_of(
     )  # fmt: skip
 
 
-def _mark(axes: Any, number: Number, y: float, colour: str, marker: str, *, is_open: bool) -> None:
+def _mark(
+    axes: Any, number: Estimate, y: float, colour: str, marker: str, *, is_open: bool
+) -> None:
     if number.has_interval:
         axes.plot([number.low, number.high], [y, y], color=colour, linewidth=1.4)
     axes.plot(

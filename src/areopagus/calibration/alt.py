@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..aggregation.alt_test import AltTest, alt_test
-from ..number import Number
+from ..aggregation.estimate import Estimate
 from .material import Material, Target
 from .pair_parts import settled
 
@@ -47,11 +47,11 @@ class AltTestResult:
     score: str
     unit: str
     epsilon: float
-    winning_rate: Number
-    advantage: Number
+    winning_rate: Estimate
+    advantage: Estimate
     verdict: str
-    power: Number
-    power_of_truth: Number
+    power: Estimate
+    power_of_truth: Estimate
     references: Mapping[str, tuple[float, float]]
     note: str | None
 
@@ -139,21 +139,23 @@ def _result(form: str, test: AltTest, drawn: str | None) -> AltTestResult:
         score=test.score,
         unit=test.unit,
         epsilon=test.epsilon,
-        winning_rate=Number(
-            test.winning_rate, units, "rater", "share of raters beaten, Benjamini-Yekutieli",
+        winning_rate=Estimate(
+            test.winning_rate, n=units, unit="rater",
+            method="share of raters beaten, Benjamini-Yekutieli",
             reason=test.reason if math.isnan(test.winning_rate) else description,
         ),
-        advantage=Number(
-            test.advantage_probability, n, test.unit, "mean share of units at least as close",
+        advantage=Estimate(
+            test.advantage_probability, n=n, unit=test.unit,
+            method="mean share of units at least as close",
             reason=test.reason if math.isnan(test.advantage_probability) else description,
         ),
         verdict=test.verdict,
-        power=Number(
-            test.power, n, test.unit, "power of a judge exactly as good as one human",
+        power=Estimate(
+            test.power, n=n, unit=test.unit, method="power of a judge exactly as good as one human",
             reason=power_reason(test.power),
         ),
-        power_of_truth=Number(
-            test.power_of_truth, n, test.unit, "power of a judge who knows the truth",
+        power_of_truth=Estimate(
+            test.power_of_truth, n=n, unit=test.unit, method="power of a judge who knows the truth",
             reason=power_reason(test.power_of_truth),
         ),
         references={

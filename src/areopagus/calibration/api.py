@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ..number import undefined
+from ..aggregation.estimate import undefined
 from ..records.humans import HumanReading, HumanTable, JudgmentReading
 from ..run import Run
 from .alt import EPSILON, alt_tests

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.concordance import kendall_w_uncorrected
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.kendall import kendall_tau_b
 from ..aggregation.krippendorff import krippendorff_alpha
-from ..number import Number, undefined
 from .ratings import Ratings, by_place, prompt_tables
 
 MOST_PAIRS = 5000
@@ -32,9 +32,9 @@ class AsPublished:
         alpha: ordinal alpha over raw ranks; 1 where all ranks are equal, as released.
     """
 
-    w: Number
-    pairwise_tau: Number
-    alpha: Number
+    w: Estimate
+    pairwise_tau: Estimate
+    alpha: Estimate
 
 
 _NO_INTERVAL = "the paper's definition: printed for comparison, without an interval"
@@ -49,17 +49,17 @@ def as_published(ratings: Ratings) -> AsPublished:
     for tables in prompt_tables(ratings):
         w.extend(kendall_w_uncorrected(-table) for table in tables.values)
     known = [value for value in w if not math.isnan(value)]
-    mean_w = Number(
+    mean_w = Estimate(
         float(np.mean(known)) if known else math.nan,
-        len(known),
-        "prompt",
-        "the paper's W: raw ranks, no tie correction, mean over prompts",
+        n=len(known),
+        unit="prompt",
+        method="the paper's W: raw ranks, no tie correction, mean over prompts",
         reason=_NO_INTERVAL if known else "no prompt has two complete raters",
     )
     return AsPublished(mean_w, _concatenated_tau(ratings), _alpha(ratings))
 
 
-def _concatenated_tau(ratings: Ratings) -> Number:
+def _concatenated_tau(ratings: Ratings) -> Estimate:
     method = "the paper's pairwise tau: tau-b on ranks concatenated over common prompts"
     raters, start = np.unique(ratings.rater, return_inverse=True)
     if len(raters) * (len(raters) - 1) // 2 > MOST_PAIRS:
@@ -84,16 +84,16 @@ def _concatenated_tau(ratings: Ratings) -> Number:
             y: npt.NDArray[np.float64] = ratings.value[mine[other]][right]
             if np.ptp(x) > 0 and np.ptp(y) > 0:
                 taus.append(kendall_tau_b(x, y))
-    return Number(
+    return Estimate(
         float(np.mean(taus)) if taus else math.nan,
-        len(taus),
-        "rater pair",
-        method,
+        n=len(taus),
+        unit="rater pair",
+        method=method,
         reason=_NO_INTERVAL if taus else "no two raters share two responses they both order",
     )
 
 
-def _alpha(ratings: Ratings) -> Number:
+def _alpha(ratings: Ratings) -> Estimate:
     method = "the paper's alpha: ordinal, raw ranks of all prompts"
     table = by_place(ratings)
     if table is None:
@@ -102,10 +102,10 @@ def _alpha(ratings: Ratings) -> Number:
     several = (~np.isnan(table)).sum(axis=0) >= 2
     if math.isnan(value) and several.any():
         value = 1.0  # the released script's rule for constant data
-    return Number(
+    return Estimate(
         value,
-        len(ratings),
-        "rating",
-        method,
+        n=len(ratings),
+        unit="rating",
+        method=method,
         reason=_NO_INTERVAL if not math.isnan(value) else "no response has two ratings",
     )

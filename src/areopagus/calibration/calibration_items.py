@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..number import Number, undefined
+from ..aggregation.estimate import Estimate, undefined
 from .concordance import concordance
 from .material import CalibrationRatings, Material
 from .rater_pairs import pairwise_tau
@@ -49,11 +49,11 @@ class CalibrationItem:
     n_responses: int
     lowest: str
     floor_response: str | None
-    floor_last: Number
-    w: Number
+    floor_last: Estimate
+    w: Estimate
     chance_w: float
-    tau: Number
-    gap_to_standard: Number
+    tau: Estimate
+    gap_to_standard: Estimate
     n_tied: int = 0
 
 
@@ -89,9 +89,9 @@ def _item(
         why = "one item: a description"
         if not shares:
             why = "every rater ties all responses" if n_tied else "nobody rated it beside another"
-        floor_last = Number(
-            float(np.mean(shares)) if shares else float("nan"), len(shares), "rater",
-            "share of raters who put the weak response last", reason=why,
+        floor_last = Estimate(
+            float(np.mean(shares)) if shares else float("nan"), n=len(shares), unit="rater",
+            method="share of raters who put the weak response last", reason=why,
         )  # fmt: skip
     return CalibrationItem(
         prompt=found.responses.prompt_ids[code],
@@ -139,7 +139,7 @@ def _last_shares(ratings: Ratings, weak: int) -> tuple[list[float], int]:
     return shares, n_tied
 
 
-def _gap(material: Material, mine: Ratings, all_models: bool) -> Number:
+def _gap(material: Material, mine: Ratings, all_models: bool) -> Estimate:
     method = "mean rating of models on this item less that of models on standard items"
     if not all_models:
         return undefined("people's responses stand among them, or sources are not known",
@@ -157,7 +157,7 @@ def _gap(material: Material, mine: Ratings, all_models: bool) -> Number:
     of_models = material.responses.source[standard[0].response] == MODEL
     if not of_models.any():
         return undefined("no standard item holds a model", unit="rating", method=method)
-    return Number(
-        float(mine.value.mean() - standard[0].value[of_models].mean()), len(mine), "rating",
-        method, reason="one prompt: no interval",
+    return Estimate(
+        float(mine.value.mean() - standard[0].value[of_models].mean()), n=len(mine), unit="rating",
+        method=method, reason="one prompt: no interval",
     )  # fmt: skip

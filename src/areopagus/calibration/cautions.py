@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..number import listed
+from ..formats import listed
 
 FEW_PROMPTS = 20
 """Below so many prompts some intervals are too short, and judges are named by mistake too often,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
-from ..number import Number, from_interval, undefined
 from .leave_out import cut_to_range, jackknife
 from .ratings import Ratings, constant_raters, prompt_tables
 
@@ -42,16 +42,16 @@ class Concordance:
         n_constant: raters left out of all of these because they gave one value throughout.
     """
 
-    w: Number
+    w: Estimate
     chance_w: float
-    mean_spearman: Number
-    p: Number
-    icc_one: Number
-    icc_mean: Number
-    icc_absolute: Number
-    top_one: Number
+    mean_spearman: Estimate
+    p: Estimate
+    icc_one: Estimate
+    icc_mean: Estimate
+    icc_absolute: Estimate
+    top_one: Estimate
     top_one_chance: float
-    same_order: Number
+    same_order: Estimate
     mean_raters: float
     n_partial: int
     w_by_prompt: tuple[tuple[int, float], ...]
@@ -164,7 +164,7 @@ def stacked_w(ranks: Floats) -> Floats:
     return w
 
 
-def _permutation_p(stacks: list[Floats], observed: float, n: int, seed: int) -> Number:
+def _permutation_p(stacks: list[Floats], observed: float, n: int, seed: int) -> Estimate:
     cells = sum(stack.size for stack in stacks)
     resamples = int(np.clip(MOST_DRAWN // cells, FEWEST_RESAMPLES, MOST_RESAMPLES))
     rng = np.random.default_rng(seed)
@@ -179,11 +179,11 @@ def _permutation_p(stacks: list[Floats], observed: float, n: int, seed: int) -> 
             drawn = rng.permuted(np.broadcast_to(varied, (count, *varied.shape)), axis=3)
             totals[start : start + count] += ((m * stacked_w(drawn) - 1) / (m - 1)).sum(axis=1)
     reached = int((totals / n >= observed - 1e-9).sum())
-    return Number(
+    return Estimate(
         (1 + reached) / (1 + resamples),
-        n,
-        "prompt",
-        f"one-sided permutation within prompts, {resamples} resamples",
+        n=n,
+        unit="prompt",
+        method=f"one-sided permutation within prompts, {resamples} resamples",
         reason="a p-value has no interval",
     )
 
@@ -232,7 +232,7 @@ def _mean_squares(values: Floats) -> Floats:
 
 def _icc(
     squares: Floats, m: Floats, n: Floats, mean_m: float, level: float
-) -> tuple[Number, Number, Number]:
+) -> tuple[Estimate, Estimate, Estimate]:
     """ICC(3,1), ICC(3,m̄) and ICC(2,1) from sums of squares added up over prompts.
 
     s²_e = Σ SSE / Σ (m−1)(n−1);  s²_r = (Σ SSR − Σ (n−1) s²_e) / Σ m(n−1), likewise raters: the
@@ -281,8 +281,8 @@ def _icc(
     return one, mean, absolute
 
 
-def _mean(values: Floats, method: str, level: float, least: float = 0.0) -> Number:
-    return cut_to_range(from_interval(t_interval(values, level=level), method), (least, 1.0))
+def _mean(values: Floats, method: str, level: float, least: float = 0.0) -> Estimate:
+    return cut_to_range(t_interval(values, level=level).of(method), (least, 1.0))
 
 
 def _nothing(n_partial: int, n_varying: int, n_constant: int) -> Concordance:

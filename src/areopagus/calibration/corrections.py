@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.conformal import conformal_width
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.prediction_powered import ppi_mean
 from ..aggregation.stacking import stack_judges
-from ..number import Number, from_interval, undefined
 from .material import Material, Target
 from .responses import HUMAN, MODEL
 from .score_map import ALPHA, FEWEST_PROMPTS, MapCorrection, fitted_map
@@ -38,9 +38,9 @@ class WeightsCorrection:
 
     adopted: str
     weights: Mapping[str, float]
-    tau: Mapping[str, Number]
-    tau_in_sample: Mapping[str, Number]
-    p: Mapping[str, Number]
+    tau: Mapping[str, Estimate]
+    tau_in_sample: Mapping[str, Estimate]
+    p: Mapping[str, Estimate]
     reason: str | None
 
 
@@ -60,8 +60,8 @@ class GroupMean:
     group: str
     n_labelled: int
     n_unlabelled: int
-    labelled_only: Number
-    prediction_powered: Number
+    labelled_only: Estimate
+    prediction_powered: Estimate
     weight: float
     earned: bool
 
@@ -82,7 +82,7 @@ class Corrections:
     score_map: MapCorrection
     group_means: tuple[GroupMean, ...]
     group_means_reason: str | None
-    conformal: Number
+    conformal: Estimate
     levels_from: str | None = None
 
 
@@ -144,10 +144,10 @@ def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection
 
     no_order = "people, or judges so weighted, put all responses of every prompt level"
 
-    def taus(found: Mapping[Any, float], method: str) -> dict[str, Number]:
+    def taus(found: Mapping[Any, float], method: str) -> dict[str, Estimate]:
         return {
-            str(name): Number(
-                value, fit.n_prompts, "prompt", f"within-prompt tau-b, {method}",
+            str(name): Estimate(
+                value, n=fit.n_prompts, unit="prompt", method=f"within-prompt tau-b, {method}",
                 reason=fit.reason or no_order if math.isnan(value)
                 else "the test is that of the gain",
             )
@@ -160,9 +160,9 @@ def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection
         tau=taus(fit.tau, "out of fold"),
         tau_in_sample=taus(fit.tau_in_sample, "in sample"),
         p={
-            name: Number(
-                value, fit.n_prompts, "prompt",
-                "two-sided sign-flip of the gain over equal weights "
+            name: Estimate(
+                value, n=fit.n_prompts, unit="prompt",
+                method="two-sided sign-flip of the gain over equal weights "
                 f"({_gain(fit.gain[name])}), Holm over two",
                 reason=fit.reason or "a p-value has no interval",
             )
@@ -204,8 +204,8 @@ def _group_means(
             groups=responses.prompt[mine].tolist(),
             unlabelled_groups=responses.prompt[rest].tolist(), level=level,
         )  # fmt: skip
-        powered = from_interval(fit.interval, "prediction-powered mean of people's ratings")
-        plain = from_interval(fit.labelled_only, "mean of people's ratings")
+        powered = fit.interval.of("prediction-powered mean of people's ratings")
+        plain = fit.labelled_only.of("mean of people's ratings")
         found.append(
             GroupMean(
                 group=name,
@@ -222,7 +222,7 @@ def _group_means(
     return tuple(found), None if found else "no group has two rated responses and others beside"
 
 
-def _conformal(material: Material, target: Target, predicted: Floats | None, seed: int) -> Number:
+def _conformal(material: Material, target: Target, predicted: Floats | None, seed: int) -> Estimate:
     rows = np.flatnonzero(target.both)
     method = (
         f"{CONFORMAL_LEVEL:.0%} split-conformal half-width around the panel score, one a prompt"
@@ -233,8 +233,9 @@ def _conformal(material: Material, target: Target, predicted: Floats | None, see
         predicted, target.human[rows], level=CONFORMAL_LEVEL,
         groups=material.responses.prompt[rows], seed=seed,
     )  # fmt: skip
-    return Number(
-        found.width if math.isfinite(found.width) else math.nan, found.n, found.unit, method,
+    return Estimate(
+        found.width if math.isfinite(found.width) else math.nan, n=found.n, unit=found.unit,
+        method=method,
         reason=found.reason or "a width, not an estimate: it covers the observed human mean, "
         "human noise included",
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..reports.figure_style import (
+from ..reports.chart_style import (
     BLUE,
     GREEN,
     GREY,

@@ -15,8 +15,8 @@ from ..aggregation.decision_study import (
     d_study,
     smallest_designs,
 )
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.generalizability import GStudy, level_bounds, panel_g_study
-from ..number import Number, from_interval, undefined
 from .leave_out import cut_to_range
 from .material import Material, Target
 from .panel_worth import (
@@ -59,7 +59,7 @@ class Component:
 
     effect: str
     meaning: str
-    variance: Number
+    variance: Estimate
     is_negative: bool
     n_levels: int
 
@@ -124,8 +124,8 @@ class HowMany:
 
     components: tuple[Component, ...]
     few_levels: tuple[str, ...]
-    effective: Number
-    effective_of_errors: Number
+    effective: Estimate
+    effective_of_errors: Estimate
     this_panel: Design | None
     designs: tuple[Design, ...]
     needed: tuple[NeededDesign, ...]
@@ -274,7 +274,7 @@ def _needed(study: GStudy) -> tuple[NeededDesign, ...]:
 def _component(study: GStudy, name: str, n_prompts: int) -> Component:
     value, method = study.components[name], "Henderson's method I"
     if name in study.intervals:
-        number = from_interval(study.intervals[name], method)
+        number = study.intervals[name].of(method)
         # no variance is below 0, though an unbiased estimate of a small one may be
         number = cut_to_range(number, (min(0.0, value), math.inf))
     else:
@@ -285,7 +285,7 @@ def _component(study: GStudy, name: str, n_prompts: int) -> Component:
             if math.isfinite(low)
             else "one level"
         )
-        number = Number(value, study.levels[name], "level", method, reason=reason)
+        number = Estimate(value, n=study.levels[name], unit="level", method=method, reason=reason)
     return Component(
         effect=name,
         meaning=EFFECTS.get(name, name),

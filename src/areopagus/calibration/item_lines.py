@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..number import Number, item, plain, show, table, units
+from ..aggregation.estimate import Estimate
+from ..formats import units
+from ..number import item, plain, show, table
 from .calibration_items import CalibrationItem
 
 MOST_ITEMS = 6
@@ -67,6 +69,6 @@ def _one(entry: CalibrationItem) -> list[str]:
     return lines
 
 
-def _mean(numbers: Sequence[Number], *, digits: int = 3) -> str:
+def _mean(numbers: Sequence[Estimate], *, digits: int = 3) -> str:
     values = [one.value for one in numbers if one.is_defined]
     return plain(float(np.mean(values)), digits) if values else "undef."

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
-from ..number import Number, from_interval, undefined
 from .leave_out import jackknife
 
 Floats = npt.NDArray[np.float64]
@@ -25,23 +25,21 @@ def prompt_means(values: Floats, prompt: Integers, n_prompts: int) -> Floats:
 
 def level_difference(
     judge: Floats, panel: Floats, prompt: Integers, n_prompts: int, level: float
-) -> Number:
+) -> Estimate:
     """Returns how far a judge scores above (lenient) or below (harsh) the whole panel."""
     means = prompt_means(judge - panel, prompt, n_prompts)
-    return from_interval(
-        t_interval(means, level=level), "mean of judge less panel on the same responses"
-    )
+    return t_interval(means, level=level).of("mean of judge less panel on the same responses")
 
 
-def spread(judge: Floats, prompt: Integers, n_prompts: int) -> Number:
+def spread(judge: Floats, prompt: Integers, n_prompts: int) -> Estimate:
     """Returns the standard deviation of a judge's scores within prompts, pooled."""
     known = np.isfinite(judge)
     x, groups = judge[known], prompt[known]
     deviation = x - prompt_means(x, groups, n_prompts)[groups]
     df = len(x) - len(np.unique(groups))
     value = float(np.sqrt((deviation**2).sum() / df)) if df > 0 else float("nan")
-    return Number(
-        value, len(x), "response", "standard deviation within prompts, pooled",
+    return Estimate(
+        value, n=len(x), unit="response", method="standard deviation within prompts, pooled",
         reason="a description of these scores: no interval" if df > 0
         else "no prompt has two scored responses",
     )  # fmt: skip
@@ -55,7 +53,7 @@ def own_family_preference(
     other_models: Mask,
     n_prompts: int,
     level: float,
-) -> Number:
+) -> Estimate:
     """Returns how much more a judge gives its own family's responses than other families do.
 
     (judge − judges of other families) on its own family's responses, less the same on other
@@ -79,12 +77,12 @@ def own_family_preference(
     )
     if not np.isfinite(difference).any():
         return undefined("no prompt has responses of its family and of another", method=method)
-    return from_interval(t_interval(difference, level=level), method)
+    return t_interval(difference, level=level).of(method)
 
 
 def length_slope(
     judge: Floats, human: Floats, length: Floats, prompt: Integers, n_prompts: int, level: float
-) -> Number:
+) -> Estimate:
     """Returns the points a judge adds for a doubling of length, people's opinion held fixed.
 
     Least squares within prompts of the judge's score on log2(length) and people's mean.

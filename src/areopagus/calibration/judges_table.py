@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..number import Number, undefined
+from ..aggregation.estimate import Estimate, undefined
 from ..records.types import STATUSES
 from .families import family_of
 from .judge_bias import length_slope, level_difference, own_family_preference, spread
@@ -58,16 +58,16 @@ class JudgeRow:
     name: str
     n_scored: int
     n_planned: int
-    accuracy: Number
-    tau: Number
-    severity: Number
-    spread: Number
-    without: Number
-    own_family: Number
-    length: Number
-    abstention: Number
-    cross: Number
-    within: Number
+    accuracy: Estimate
+    tau: Estimate
+    severity: Estimate
+    spread: Estimate
+    without: Estimate
+    own_family: Estimate
+    length: Estimate
+    abstention: Estimate
+    cross: Estimate
+    within: Estimate
     is_useless: bool
     is_source_only: bool
 
@@ -239,8 +239,8 @@ def _row(world: _World, kind: Kind, name: str, mask: npt.NDArray[np.bool_]) -> J
         n_scored=by_status.get("scored", int(np.isfinite(score).sum())),
         n_planned=planned if panel.n_planned.any() else 0,
         accuracy=accuracy,
-        tau=Number(
-            sums.tau, accuracy.n, "prompt", "stratified tau-b",
+        tau=Estimate(
+            sums.tau, n=accuracy.n, unit="prompt", method="stratified tau-b",
             reason="it ties all responses of every prompt, or people do" if math.isnan(sums.tau)
             else "the interval stands at the accuracy",
         ),
@@ -251,9 +251,9 @@ def _row(world: _World, kind: Kind, name: str, mask: npt.NDArray[np.bool_]) -> J
         without=without,
         own_family=_own_family(world, kind, mask, score),
         length=length_slope(score, world.human, responses.length, prompt, n_prompts, level),
-        abstention=Number(
+        abstention=Estimate(
             abstained / planned if planned and panel.n_planned.any() else float("nan"),
-            planned, "judgment", "share abstained of planned",
+            n=planned, unit="judgment", method="share abstained of planned",
             reason="a description of this run: no interval" if panel.n_planned.any()
             else "the file names no judge for judgments that do not count",
         ),
@@ -264,7 +264,7 @@ def _row(world: _World, kind: Kind, name: str, mask: npt.NDArray[np.bool_]) -> J
     )  # fmt: skip
 
 
-def _own_family(world: _World, kind: Kind, mask: npt.NDArray[np.bool_], score: Floats) -> Number:
+def _own_family(world: _World, kind: Kind, mask: npt.NDArray[np.bool_], score: Floats) -> Estimate:
     if kind not in ("judge", "model"):
         return undefined("holds several families")
     families = [family_of(model, world.families) for model in world.panel.models]

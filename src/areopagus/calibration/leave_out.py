@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..number import Number
 
 Floats = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ Bounds = tuple[float, float]
 """The least and the greatest value that a figure can have."""
 
 
-def cut_to_range(number: Number, bounds: Bounds) -> Number:
+def cut_to_range(number: Estimate, bounds: Bounds) -> Estimate:
     """Returns a number whose limits do not leave the range of its figure; the method says so.
 
     What is cut off holds no value that the figure can have, so coverage stays what it is.
@@ -42,7 +42,7 @@ def cut_to_range(number: Number, bounds: Bounds) -> Number:
     return replace(number, low=low, high=high, method=method)
 
 
-def verdict_limits(number: Number) -> tuple[float, float]:
+def verdict_limits(number: Estimate) -> tuple[float, float]:
     """Returns the limits that a verdict is made of, nan where there are none.
 
     A figure that is the same in every prompt has no interval; with the prompts that an interval
@@ -66,7 +66,7 @@ def jackknife(
     unit: str = "prompt",
     level: float = 0.95,
     bounds: Bounds | None = None,
-) -> Number:
+) -> Estimate:
     """Returns a value with its jackknife t interval.
 
     SE² = (B − 1) / B Σ (θ_(−b) − mean)²; limits θ ± t_{B−1} SE, B the number of blocks left out.
@@ -86,8 +86,8 @@ def jackknife(
     if len(left_out) < n:
         named = f"{method}; {level:.0%} jackknife over {len(left_out)} blocks of {unit}s, t"
 
-    def without(reason: str) -> Number:
-        return Number(value, n, unit, named, reason=reason)
+    def without(reason: str) -> Estimate:
+        return Estimate(value, n=n, unit=unit, method=named, reason=reason)
 
     if math.isnan(value):
         return without("undefined on these data")
@@ -100,13 +100,13 @@ def jackknife(
     if error <= 1e-12 * max(abs(value), 1e-3):
         return without(f"does not vary over {unit}s: {STANDS}")
     reach = float(stats.t.ppf((1 + level) / 2, blocks - 1)) * error
-    found = Number(value, n, unit, named, value - reach, value + reach)
+    found = Estimate(value, n=n, unit=unit, method=named, low=value - reach, high=value + reach)
     return found if bounds is None else cut_to_range(found, bounds)
 
 
 def ratio(
     top: Floats, bottom: Floats, *, method: str, level: float = 0.95, minus: float = 0.0
-) -> Number:
+) -> Estimate:
     """Returns Σ top / Σ bottom − minus over prompts, with its jackknife interval.
 
     Args:
@@ -120,7 +120,9 @@ def ratio(
     top, bottom = top[used], bottom[used]
     n = len(bottom)
     if not n:
-        return Number(math.nan, 0, "prompt", method, reason="no prompt has a pair to decide")
+        return Estimate(
+            math.nan, n=0, unit="prompt", method=method, reason="no prompt has a pair to decide"
+        )
     rest = bottom.sum() - bottom
     left_out = np.full(n, np.nan)
     np.divide(top.sum() - top, rest, out=left_out, where=rest > 0)
@@ -136,7 +138,7 @@ def ratio_difference(
     *,
     method: str,
     level: float = 0.95,
-) -> Number:
+) -> Estimate:
     """Returns the difference of two ratios of sums over the same prompts, paired by prompt.
 
     Args:
@@ -147,7 +149,9 @@ def ratio_difference(
     used = (bottom > 0) | (other_bottom > 0)
     n = int(used.sum())
     if not bottom.sum() > 0 or not other_bottom.sum() > 0:
-        return Number(math.nan, n, "prompt", method, reason="one side has no pair to decide")
+        return Estimate(
+            math.nan, n=n, unit="prompt", method=method, reason="one side has no pair to decide"
+        )
 
     def without_each(upper: Floats, lower: Floats) -> Floats:
         rest = lower.sum() - lower[used]
@@ -167,7 +171,7 @@ def recomputed(
     method: str,
     level: float = 0.95,
     bounds: Bounds | None = None,
-) -> Number:
+) -> Estimate:
     """Returns a statistic of rows with its interval, computed anew without each block of prompts.
 
     Args:

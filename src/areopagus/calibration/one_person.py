@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
-from ..number import Number, from_interval, undefined
 from .leave_out import cut_to_range, ratio
 from .material import Material, Target
 from .pair_parts import pair_sums
@@ -25,8 +25,8 @@ class OneRater:
 
     rater: str
     n_prompts: int
-    human: Number
-    panel: Number
+    human: Estimate
+    panel: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class AgainstOnePerson:
         n_comparisons: rater and prompt cells compared.
     """
 
-    human_tau: Number
-    panel_tau: Number
-    tau_difference: Number
-    human_accuracy: Number
-    panel_accuracy: Number
-    accuracy_difference: Number
+    human_tau: Estimate
+    panel_tau: Estimate
+    tau_difference: Estimate
+    human_accuracy: Estimate
+    panel_accuracy: Estimate
+    accuracy_difference: Estimate
     raters: tuple[OneRater, ...]
     n_comparisons: int
 
@@ -121,8 +121,8 @@ def against_one_person(
         for name, total in totals.items()
     }
 
-    def mean(values: Floats, method: str, least: float, most: float = 1.0) -> Number:
-        found = from_interval(t_interval(values, level=level), method)
+    def mean(values: Floats, method: str, least: float, most: float = 1.0) -> Estimate:
+        found = t_interval(values, level=level).of(method)
         return cut_to_range(found, (least, most))
 
     left = "left out, against the mean of the others"

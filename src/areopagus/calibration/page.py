@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..number import Number, listed, said, units
+from ..aggregation.estimate import Estimate
+from ..formats import listed, said, units
 from ..records.run_folder import NUMBERS_FILE
 from ..reports.all_numbers import numbers_section
-from ..reports.frame import Page, write_page
+from ..reports.document import Document, Section, Tile, Tiles
+from ..reports.html import write_html
 from ..reports.numbers import shown, span
-from ..reports.parts import Section, Tile, Tiles
 from .cautions import FEW_PROMPTS, demonstration
 from .how_many import HowMany
 from .page_panel import against_one_person, judges_section, one_person_section, panel_section
@@ -41,7 +42,7 @@ def write_calibration_page(
     prompts = units(panel.n_prompts_calibrated if panel else 0, "prompt")
     by = f"{units(matched.n_raters, 'rater')} and {units(panel.judges if panel else 0, 'judge')}"
     about = f"{calibration.level:.0%} and over prompts unless another unit is named"
-    page = Page(
+    page = Document(
         title="Calibration of a panel against people",
         kind="calibration",
         lead=(rated, f"in {prompts}, by {by}{on}. Intervals are {about}."),
@@ -50,7 +51,7 @@ def write_calibration_page(
         is_demonstration=bool(calibration.stand_ins),
         demonstration=demonstration(calibration.stand_ins),
     )
-    return write_page(path, page if figures else page.without_figures())
+    return write_html(path, page if figures else page.without_figures())
 
 
 def _sections(calibration: Calibration, folder: Path) -> Iterator[Section]:
@@ -86,7 +87,7 @@ def _tiles(calibration: Calibration) -> Iterator[Tile]:
         yield Tile(f"stands in for a rater ({test.form})", test.verdict, rate)
 
 
-def _tile(label: str, number: Number, *, digits: int = 2) -> Tile:
+def _tile(label: str, number: Estimate, *, digits: int = 2) -> Tile:
     note = span(number.low, number.high, digits) if number.has_interval else said(number.reason)
     return Tile(label, shown(finite(number.value), digits), note)
 

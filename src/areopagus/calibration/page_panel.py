@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Scalar, Section, Table
+from ..reports.document import Cell, Column, Figure, Paragraph, Part, Points, Scalar, Section, Table
 from .judges_table import JudgeRow, JudgesTable
 from .one_person import AgainstOnePerson
 from .page_parts import cut, finite, measures, reasons, value

@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from ..number import Number, said
+from ..aggregation.estimate import Estimate
+from ..formats import said
+from ..reports.document import Cell, Column, Paragraph, Part, Scalar, Table
 from ..reports.numbers import span
-from ..reports.parts import Cell, Column, Paragraph, Part, Scalar, Table
 
 MOST_ROWS: Final = 300
 """Rows of one table; numbers.json holds all of them."""
@@ -16,7 +17,7 @@ MOST_ROWS: Final = 300
 Row = Sequence[Scalar | Cell]
 
 
-def value(number: Number, *, digits: int = 2) -> Cell:
+def value(number: Estimate, *, digits: int = 2) -> Cell:
     """A number, and below it its interval."""
     limits = span(finite(number.low), finite(number.high), digits) if number.has_interval else ""
     return Cell(finite(number.value), note=limits)
@@ -27,7 +28,7 @@ def finite(number: float) -> float | None:
     return number + 0.0 if math.isfinite(number) else None
 
 
-def reasons(label: str, numbers: Iterable[Number]) -> list[Part]:
+def reasons(label: str, numbers: Iterable[Estimate]) -> list[Part]:
     """A quiet sentence that says why some of the numbers are missing; nothing where none is."""
     found = sorted({said(one.reason) for one in numbers if not one.is_defined and one.reason})
     return (
@@ -36,7 +37,7 @@ def reasons(label: str, numbers: Iterable[Number]) -> list[Part]:
 
 
 def measures(
-    caption: str, label: str, rows: Iterable[tuple[str, Number]], digits: int = 2
+    caption: str, label: str, rows: Iterable[tuple[str, Estimate]], digits: int = 2
 ) -> Table:
     """A table with one number a line: value, interval, what it rests on, why it is missing."""
     return Table(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..number import listed, units
-from ..reports.parts import Column, Figure, Paragraph, Part, Points, Section, Table
+from ..formats import listed, units
+from ..reports.document import Column, Figure, Paragraph, Part, Points, Section, Table
 from .matched import Matched
 from .page_parts import cut, finite, measures, reasons, value
 from .paper import PaperFigures

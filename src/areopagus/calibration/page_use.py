@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..number import said, units
-from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Scalar, Section, Table
+from ..formats import said, units
+from ..reports.document import Cell, Column, Figure, Paragraph, Part, Points, Scalar, Section, Table
 from .alt import AltTestResult
 from .corrections import Corrections
 from .how_many import Design, HowMany

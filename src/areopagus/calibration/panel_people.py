@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import bootstrap_stratified_tau, t_interval
 from ..aggregation.kendall import agreement_ceiling, kendall_tau_b, mean_group_tau
 from ..aggregation.tests_of_effect import permutation_test
-from ..number import Number, from_interval, undefined
 from .leave_out import cut_to_range, ratio, ratio_difference, verdict_limits
 from .material import Material, Target
 from .pair_parts import PAIR_TYPES, PairType, pair_sums, settled, sums_by_type
@@ -45,14 +45,14 @@ class Agreement:
     target: str
     n_responses: int
     n_prompts: int
-    tau: Number
-    p: Number
-    mean_tau: Number
-    accuracy: Number
+    tau: Estimate
+    p: Estimate
+    mean_tau: Estimate
+    accuracy: Estimate
     n_ties: int
-    ceiling: Number
+    ceiling: Estimate
     above_ceiling: bool
-    pooled_tau: Number
+    pooled_tau: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,10 @@ class PairTypeRow:
 
     pair_type: PairType
     n_pairs: int
-    panel: Number
-    panel_tau: Number
-    source_only: Number
-    length_only: Number
+    panel: Estimate
+    panel_tau: Estimate
+    source_only: Estimate
+    length_only: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ class PanelPeople:
 
     by_target: tuple[Agreement, ...]
     pair_types: tuple[PairTypeRow, ...]
-    beyond_source: Number
-    beyond_length: Number
+    beyond_source: Estimate
+    beyond_length: Estimate
     source_confound: bool
     source_preferred: str | None
 
@@ -124,9 +124,8 @@ def agreement(
     if not both.any():
         none = undefined("no response is both rated and scored")
         return Agreement(target.name, 0, 0, none, none, none, none, 0, none, False, none)
-    tau = from_interval(
-        bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed),
-        "stratified tau-b: pairs within prompts",
+    tau = bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed).of(
+        "stratified tau-b: pairs within prompts"
     )
     tau = cut_to_range(tau, (-1.0, 1.0))
     test = permutation_test(x, y, groups, rng=seed)
@@ -138,15 +137,13 @@ def agreement(
         n_responses=int(both.sum()),
         n_prompts=n_prompts,
         tau=tau,
-        p=Number(
-            test.p_value, test.n_groups, "prompt",
-            f"two-sided permutation within prompts, {test.method}",
+        p=Estimate(
+            test.p_value, n=test.n_groups, unit="prompt",
+            method=f"two-sided permutation within prompts, {test.method}",
             reason=test.reason or "a p-value has no interval",
         ),
         mean_tau=cut_to_range(
-            from_interval(
-                t_interval(np.array(by_prompt.taus), level=level), "mean of per-prompt tau-b"
-            ),
+            t_interval(np.array(by_prompt.taus), level=level).of("mean of per-prompt tau-b"),
             (-1.0, 1.0),
         ),
         accuracy=ratio(
@@ -155,16 +152,16 @@ def agreement(
         n_ties=int(sums.ties.sum()),
         ceiling=ceiling,
         above_ceiling=bool(tau.value > ceiling.value) if ceiling.is_defined else False,
-        pooled_tau=Number(
-            pooled, int(both.sum()), "response",
-            "the paper's definition: tau-b over all responses of all prompts at once",
+        pooled_tau=Estimate(
+            pooled, n=int(both.sum()), unit="response",
+            method="the paper's definition: tau-b over all responses of all prompts at once",
             reason="people or panel put all responses of all prompts level"
             if math.isnan(pooled) else "prompts are not kept apart: no interval",
         ),
     )  # fmt: skip
 
 
-def ceiling_of(pairs: PairwiseTau, target: Target) -> Number:
+def ceiling_of(pairs: PairwiseTau, target: Target) -> Estimate:
     """Returns the tau that a judge who knows the truth would reach against these raters' mean."""
     rated = target.n_raters[target.both]
     m = max(round(float(rated.mean())), 1) if len(rated) else 1
@@ -177,12 +174,12 @@ def ceiling_of(pairs: PairwiseTau, target: Target) -> Number:
             if not tau.is_defined
             else ("the raters' own tau is not positive: they measure nothing in common")
         )
-        return Number(math.nan, tau.n, "prompt", method, reason=reason)
+        return Estimate(math.nan, n=tau.n, unit="prompt", method=method, reason=reason)
     if not tau.has_interval:
-        return Number(value, tau.n, "prompt", method, reason=tau.reason)
+        return Estimate(value, n=tau.n, unit="prompt", method=method, reason=tau.reason)
     low = agreement_ceiling(float(np.clip(tau.low, 0, 1)), m)
     high = agreement_ceiling(float(np.clip(tau.high, 0, 1)), m)
-    return Number(value, tau.n, "prompt", method, low, high)
+    return Estimate(value, n=tau.n, unit="prompt", method=method, low=low, high=high)
 
 
 def _by_pair_type(
@@ -224,9 +221,9 @@ def _by_pair_type(
                 pair_type=kind,
                 n_pairs=int(sums.decided.sum()),
                 panel=ratio(*sums.accuracy, method=name, level=level),
-                panel_tau=Number(
-                    sums.tau, int((sums.decided > 0).sum()), "prompt",
-                    f"stratified tau-b on {kind} pairs",
+                panel_tau=Estimate(
+                    sums.tau, n=int((sums.decided > 0).sum()), unit="prompt",
+                    method=f"stratified tau-b on {kind} pairs",
                     reason="the panel, or people, order no such pair" if math.isnan(sums.tau)
                     else "the interval stands at the accuracy",
                 ),

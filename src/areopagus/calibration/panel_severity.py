@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.crossed_severity import severity_parts
-from ..number import Number
+from ..aggregation.estimate import Estimate
 from .leave_out import jackknife
 from .panel_scores import PanelScores
 
@@ -26,7 +26,7 @@ class SeverityPart:
 
     kind: Kind
     name: str
-    severity: Number
+    severity: Estimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.effective_judges import effective_judges, effective_judges_from_components
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.generalizability import RESIDUAL, GStudy
 from ..aggregation.independent_panel import SHARED, independent_worth
-from ..number import Number, undefined
 from .leave_out import jackknife
 from .material import Material, Target
 from .ratings import prompt_tables
@@ -54,7 +54,7 @@ NO_NULL = NullBand(math.nan, math.nan, math.nan, "", "the worth is undefined")
 
 def worth_of_components(
     study: GStudy, panel: tuple[int, int, int], n_prompts: int, level: float
-) -> Number:
+) -> Estimate:
     """Returns the worth of a panel, with an interval from components as they were estimated.
 
     A negative estimate counts as 0 in the worth itself. In the interval it keeps its sign: cut at
@@ -142,12 +142,12 @@ def human_noise(target: Target) -> float:
 
 def worth_of_errors(
     material: Material, target: Target | None, levels: Target | None, seed: int
-) -> tuple[Number, NullBand]:
+) -> tuple[Estimate, NullBand]:
     """Returns the worth of a panel from its errors against people, and its null."""
     method = "Kish's number of the judges' errors against people"
     panel = material.panel
 
-    def without(reason: str) -> tuple[Number, NullBand]:
+    def without(reason: str) -> tuple[Estimate, NullBand]:
         return undefined(reason, unit="judge", method=method), NO_NULL
 
     if target is None or panel is None:
@@ -168,8 +168,8 @@ def worth_of_errors(
             table[rows], levels.human[rows], groups=material.responses.prompt[rows],
             reference_noise=noise, draws=draws, seed=seed,
         )  # fmt: skip
-    number = Number(
-        found.kish, found.n_items, "response", method,
+    number = Estimate(
+        found.kish, n=found.n_items, unit="response", method=method,
         reason=found.reason or "no interval: what independent judges come out as stands beside it",
     )  # fmt: skip
     if math.isnan(found.kish):

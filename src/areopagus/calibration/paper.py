@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.kendall import kendall_tau_b
-from ..number import Number, from_interval, undefined
 from .concordance import concordance
 from .judge_bias import prompt_means
 from .leave_out import ratio
@@ -35,7 +35,7 @@ class MeanRank:
 
     group: str
     domain: str
-    mean: Number
+    mean: Estimate
     n_responses: int
 
 
@@ -44,9 +44,9 @@ class DomainAgreement:
     """W and pairwise tau of the prompts of one domain."""
 
     domain: str
-    w: Number
+    w: Estimate
     chance_w: float
-    tau: Number
+    tau: Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ class PaperFigures:
     rated: str
     means: tuple[MeanRank, ...]
     by_domain: tuple[DomainAgreement, ...]
-    model_wins: Number
-    model_wins_untied: Number
+    model_wins: Estimate
+    model_wins_untied: Estimate
     n_pairs: int
     n_tied: int
-    model_first: Number
-    inferred: Number
-    inferred_within: Number
+    model_first: Estimate
+    inferred: Estimate
+    inferred_within: Estimate
     reason: str | None
 
 
@@ -158,7 +158,7 @@ def _means(ratings: Ratings, responses: Responses, level: float) -> tuple[MeanRa
                 MeanRank(
                     group=group,
                     domain=place,
-                    mean=from_interval(t_interval(means, level=level), what),
+                    mean=t_interval(means, level=level).of(what),
                     n_responses=len(np.unique(ratings.response[mine])),
                 )
             )
@@ -190,7 +190,9 @@ def _cells(ratings: Ratings) -> npt.NDArray[np.int64]:
     return np.cumsum(changes) - 1
 
 
-def _wins(ratings: Ratings, responses: Responses, level: float) -> tuple[Number, Number, int, int]:
+def _wins(
+    ratings: Ratings, responses: Responses, level: float
+) -> tuple[Estimate, Estimate, int, int]:
     """Cross pairs by counting: within a cell, how the sources' values fall against each other."""
     from .pair_parts import sums_by_type
 
@@ -224,7 +226,7 @@ def _wins(ratings: Ratings, responses: Responses, level: float) -> tuple[Number,
     )  # fmt: skip
 
 
-def _firsts(ratings: Ratings, responses: Responses, level: float) -> Number:
+def _firsts(ratings: Ratings, responses: Responses, level: float) -> Estimate:
     cell = _cells(ratings)
     n_cells = int(cell.max()) + 1
     source = responses.source[ratings.response]
@@ -247,7 +249,7 @@ def _firsts(ratings: Ratings, responses: Responses, level: float) -> Number:
 
 def _inferred(
     ratings: Ratings, responses: Responses, inferred: Ratings | None
-) -> tuple[Number, Number]:
+) -> tuple[Estimate, Estimate]:
     method = "INFERRED from justifications: tau-b with people's mean"
     if inferred is None:
         none = undefined("no scores inferred from justifications were given", method=method)
@@ -260,8 +262,10 @@ def _inferred(
     if math.isnan(pooled):
         reason = "one side gives all responses one value" if n > 1 else "no two responses have both"
     return (
-        Number(pooled, n, "response", f"{method}, all responses (paper's definition)",
-               reason=reason),
-        Number(within, n, "response", f"{method}, within prompts",
+        Estimate(
+            pooled, n=n, unit="response", reason=reason,
+            method=f"{method}, all responses (paper's definition)",
+        ),
+        Estimate(within, n=n, unit="response", method=f"{method}, within prompts",
                reason=reason if not math.isnan(within) else "undefined within prompts"),
     )  # fmt: skip

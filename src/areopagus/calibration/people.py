@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.chance_corrected import gwet_ac2
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.krippendorff import Level, krippendorff_alpha
-from ..number import Number, undefined
 from .as_published import AsPublished, as_published
 from .calibration_items import CalibrationItem, calibration_items
 from .concordance import Concordance, concordance
@@ -57,9 +57,9 @@ class CriterionAgreement:
     n_too_large: int
     pairwise: PairwiseTau
     concordance: Concordance
-    alpha_interval: Number
-    alpha_ordinal: Number
-    ac2: Number
+    alpha_interval: Estimate
+    alpha_ordinal: Estimate
+    ac2: Estimate
     severity: SeverityTable
     straightlining: Straightlining
     as_published: AsPublished
@@ -84,9 +84,9 @@ class People:
     """
 
     criteria: tuple[CriterionAgreement, ...]
-    pooled_alpha_interval: Number
-    pooled_alpha_ordinal: Number
-    same_on_all: Number
+    pooled_alpha_interval: Estimate
+    pooled_alpha_ordinal: Estimate
+    same_on_all: Estimate
     items: tuple[CalibrationItem, ...]
 
 
@@ -149,15 +149,15 @@ def _with_interval(
     value_of: _Statistic,
     level: float,
     why_undefined: str,
-) -> Number:
+) -> Estimate:
     several = (~np.isnan(table)).sum(axis=0) >= 2
     n = len(np.unique(prompt[several]))
     value = value_of(table)
     if math.isnan(value):
-        return Number(value, n, "prompt", statistic, reason=why_undefined)
+        return Estimate(value, n=n, unit="prompt", method=statistic, reason=why_undefined)
     if int((~np.isnan(table)).sum()) > MOST_FOR_INTERVALS:
-        return Number(
-            value, n, "prompt", statistic,
+        return Estimate(
+            value, n=n, unit="prompt", method=statistic,
             reason=f"no interval: more than {MOST_FOR_INTERVALS:,} ratings",
         )  # fmt: skip
     table, prompt = table[:, several], prompt[several]
@@ -182,7 +182,7 @@ class _Statistic:
 
 def _alpha(
     table: Floats | None, prompt: npt.NDArray[np.int64], metric: Level, level: float
-) -> Number:
+) -> Estimate:
     name = f"Krippendorff's alpha, {metric}"
     if table is None:
         return undefined("one response has too many ratings", method=name)
@@ -195,7 +195,7 @@ def _alpha(
 def _ac2(
     table: Floats | None, prompt: npt.NDArray[np.int64], ratings: Ratings,
     scale: tuple[float, float] | None, level: float,
-) -> Number:  # fmt: skip
+) -> Estimate:  # fmt: skip
     name = "Gwet's AC2, quadratic weights"
     if table is None:
         return undefined("one response has too many ratings", method=name)
@@ -218,7 +218,7 @@ def _ac2(
     )  # fmt: skip
 
 
-def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Number:
+def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimate:
     name = f"Krippendorff's alpha, {metric}, all scored criteria pooled"
     if len(scored) < 2:
         return undefined("fewer than two scored criteria", method=name)
@@ -234,7 +234,7 @@ def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Number:
     return _alpha(table, _prompt_of_columns(together), metric, level)
 
 
-def _same_on_all(scored: list[Ratings]) -> Number:
+def _same_on_all(scored: list[Ratings]) -> Estimate:
     method = "share of rater x response cells with one score on all criteria"
     if len(scored) < 3:
         return undefined("fewer than three scored criteria", unit="cell", method=method)
@@ -248,8 +248,8 @@ def _same_on_all(scored: list[Ratings]) -> Number:
     same = np.minimum.reduceat(value, starts) == np.maximum.reduceat(value, starts)
     whole = sizes >= 3
     n = int(whole.sum())
-    return Number(
-        float(same[whole].mean()) if n else math.nan, n, "rater x response", method,
+    return Estimate(
+        float(same[whole].mean()) if n else math.nan, n=n, unit="rater x response", method=method,
         reason="a description of these ratings: no interval" if n
         else "nobody rated a response on three criteria",
     )  # fmt: skip

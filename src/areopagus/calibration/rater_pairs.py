@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..number import Number
+from ..aggregation.estimate import Estimate
 from .leave_out import jackknife
 from .ratings import PromptTables, Ratings, prompt_tables
 
@@ -33,7 +33,7 @@ class PairwiseTau:
         n_response_pairs: within-prompt response pairs that two or more raters compared.
     """
 
-    tau: Number
+    tau: Estimate
     n_pairs_defined: int
     n_pairs_undefined: int
     n_response_pairs: int
@@ -94,7 +94,13 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
             rights.append(left[:, j, i][met])
     method = "mean over pairs of raters of the within-prompt tau-b"
     if not keys or not sum(map(len, keys)):
-        none = Number(math.nan, 0, "prompt", method, reason="no two raters share a pair to compare")
+        none = Estimate(
+            math.nan,
+            n=0,
+            unit="prompt",
+            method=method,
+            reason="no two raters share a pair to compare",
+        )
         return PairwiseTau(none, 0, 0, 0)
     pair = np.unique(np.concatenate(keys), return_inverse=True)[1].reshape(-1)
     prompt = np.unique(np.concatenate(prompts), return_inverse=True)[1].reshape(-1)
@@ -118,7 +124,7 @@ def _by_pair(ratings: Ratings, level: float) -> PairwiseTau:
     np.divide(sums, counts, out=left_out, where=counts > 0)
     if not n_defined:
         reason = "in every pair of raters one side orders nothing"
-        none = Number(math.nan, 0, "prompt", method, reason=reason)
+        none = Estimate(math.nan, n=0, unit="prompt", method=method, reason=reason)
         return PairwiseTau(none, 0, n_pairs, compared)
     informative = np.bincount(prompt, weights=parts[1] + parts[2], minlength=n_prompts) > 0
     return PairwiseTau(

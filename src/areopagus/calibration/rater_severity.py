@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
 from ..aggregation.severity import severity
-from ..number import Number, undefined
 from .ratings import Ratings, constant_raters
 
 Floats = npt.NDArray[np.float64]
@@ -42,8 +42,8 @@ class RaterSeverity:
 
     rater: str
     n: int
-    shrunk: Number
-    deviation: Number
+    shrunk: Estimate
+    deviation: Estimate
     p: float
     verdict: str
 
@@ -129,16 +129,17 @@ def severity_table(
             RaterSeverity(
                 rater=rater_ids[raters[index]],
                 n=int(per_rater[index]),
-                shrunk=Number(
-                    float(shrunk[index]), int(per_rater[index]), "rating",
-                    "additive fit, shrunk (best linear unbiased prediction), less the same of the "
-                    "other usual raters",
+                shrunk=Estimate(
+                    float(shrunk[index]), n=int(per_rater[index]), unit="rating",
+                    method="additive fit, shrunk (best linear unbiased prediction), less the same "
+                    "of the other usual raters",
                     reason=unfit if np.isnan(shrunk[index])
                     else "shrunk towards 0: the interval stands at the deviation",
                 ),
-                deviation=Number(
-                    float(mean[index]), int(n_prompts[index]), "prompt", method,
-                    float(mean[index] - half[index]), float(mean[index] + half[index]), reason,
+                deviation=Estimate(
+                    float(mean[index]), n=int(n_prompts[index]), unit="prompt", method=method,
+                    low=float(mean[index] - half[index]), high=float(mean[index] + half[index]),
+                    reason=reason,
                 ),
                 p=float(adjusted[index]),
                 verdict="" if not is_notable else "harsh" if mean[index] < 0 else "lenient",
@@ -269,7 +270,7 @@ class Straightlining:
     """
 
     constant_raters: tuple[str, ...]
-    tied_prompts: Number
+    tied_prompts: Estimate
     worst: tuple[tuple[str, float, int], ...]
 
 
@@ -283,7 +284,9 @@ def straightlining(ratings: Ratings, rater_ids: tuple[str, ...]) -> Straightlini
     starts = np.flatnonzero(key_changes)
     method = "share of rater x prompt cells with one value throughout"
     if not len(starts):
-        return Straightlining((), Number(float("nan"), 0, "cell", method, reason="no ratings"), ())
+        return Straightlining(
+            (), Estimate(float("nan"), n=0, unit="cell", method=method, reason="no ratings"), ()
+        )
     sizes = np.diff(np.append(starts, len(ratings)))
     least = np.minimum.reduceat(ratings.value, starts)
     most = np.maximum.reduceat(ratings.value, starts)
@@ -302,7 +305,8 @@ def straightlining(ratings: Ratings, rater_ids: tuple[str, ...]) -> Straightlini
     n = int(several.sum())
     return Straightlining(
         tuple(rater_ids[code] for code in constant.tolist()),
-        Number(float(tied.mean()) if n else float("nan"), n, "rater x prompt", method,
+        Estimate(float(tied.mean()) if n else float("nan"), n=n, unit="rater x prompt",
+               method=method,
                reason="a description of these ratings: no interval" if n
                else "nobody rated two responses of a prompt"),
         tuple(worst[:20]),

@@ -26,10 +26,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate
 from ..aggregation.multiplicity import holm
 from ..aggregation.tests_of_effect import sign_flip_test
 from ..errors import InputError, InputFault
-from ..number import Number, as_json, units
+from ..formats import units
+from ..number import as_json
 from ..records.run_folder import replaced
 from .cautions import demonstration
 from .corrections import CONFORMAL_LEVEL
@@ -63,7 +65,7 @@ class JudgeDrift:
 
     judge: str
     n_responses: int
-    change: Number
+    change: Estimate
     p: float
     moved: bool
 
@@ -276,7 +278,7 @@ def _drift(
     at = np.array([place[name] for name in same])
     codes: dict[str, int] = {}
     prompt = np.array([codes.setdefault(prompt_of[n], len(codes)) for n in same], dtype=np.int64)
-    rows: list[tuple[str, int, Number, float]] = []
+    rows: list[tuple[str, int, Estimate, float]] = []
     for k, judge in enumerate(panel.judge_names()):
         then = np.array([stored.get(judge, {}).get(n, math.nan) for n in same], dtype=np.float64)
         change = np.round(table[at, k] - then, 6)

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.estimate import Estimate
 from ..aggregation.mapping import isotonic_map
 from ..aggregation.tests_of_effect import SignFlipTest, sign_flip_test
-from ..number import Number
 from .judge_bias import prompt_means
 from .material import Material, Target
 
@@ -48,8 +48,8 @@ class MapCorrection:
     """
 
     adopted: MapName
-    error: Mapping[str, Number]
-    p: Mapping[str, Number]
+    error: Mapping[str, Estimate]
+    p: Mapping[str, Estimate]
     x: tuple[float, ...]
     y: tuple[float, ...]
     folds: Mapping[str, int]
@@ -126,9 +126,9 @@ def fitted_map(
     return MapCorrection(
         adopted=adopted,
         error={
-            name: Number(
-                math.sqrt(float(np.mean(loss))), n, "prompt",
-                "root mean squared error against people's mean, out of fold by prompt",
+            name: Estimate(
+                math.sqrt(float(np.mean(loss))), n=n, unit="prompt",
+                method="root mean squared error against people's mean, out of fold by prompt",
                 reason="the test is that of the gain",
             )
             for name, loss in losses.items()
@@ -183,9 +183,13 @@ def _direction(gain: float) -> str:
     return "error smaller" if gain > 0 else "error LARGER"
 
 
-def _p(value: float, n: int, what: str) -> Number:
-    return Number(
-        value, n, "prompt", f"two-sided sign-flip, {what}", reason="a p-value has no interval"
+def _p(value: float, n: int, what: str) -> Estimate:
+    return Estimate(
+        value,
+        n=n,
+        unit="prompt",
+        method=f"two-sided sign-flip, {what}",
+        reason="a p-value has no interval",
     )
 
 

@@ -5,19 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..number import (
-    Number,
-    cell,
-    heading,
-    item,
-    listed,
-    plain,
-    probability,
-    said,
-    show,
-    table,
-    units,
-)
+from ..aggregation.estimate import Estimate
+from ..formats import listed, said, units
+from ..number import cell, heading, item, plain, probability, show, table
 from .alt import AltTestResult
 from .cautions import FEW_PROMPTS
 from .corrections import Corrections
@@ -257,7 +247,7 @@ def _errors_label(size: HowMany) -> str:
     return f"from errors against people{source}"
 
 
-def _null(null: NullBand, number: Number) -> list[str]:
+def _null(null: NullBand, number: Estimate) -> list[str]:
     """What independent judges come out as, and on which side of it the panel stands."""
     if not number.is_defined:
         return []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ..number import cell, heading, item, listed, plain, probability, show, table, units
+from ..formats import listed, units
+from ..number import cell, heading, item, plain, probability, show, table
 from ..records.humans.misfits import rows_said
 from .cautions import FEW_PROMPTS
 from .item_lines import item_lines

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..number import Number
 from .leave_out import STANDS
 from .material import Material
 
@@ -57,9 +57,9 @@ def what_cannot_be_said(material: Material, parts: dict[str, Any]) -> tuple[Unsa
     return tuple(found)
 
 
-def numbers_in(thing: Any) -> Iterator[Number]:
+def numbers_in(thing: Any) -> Iterator[Estimate]:
     """Yields every number of a tree of dataclasses, tuples and mappings."""
-    if isinstance(thing, Number):
+    if isinstance(thing, Estimate):
         yield thing
     elif is_dataclass(thing) and not isinstance(thing, type):
         for field in fields(thing):

@@ -158,7 +158,7 @@ def _audit(
 
 
 def _write_prompts(job: AuditJob, path: Path) -> int:
-    from ..number import units
+    from ..formats import units
     from ..records.run_folder import csv_table
     from ..records.spreadsheets import writable
     from .display import printable

@@ -131,7 +131,8 @@ def apply(
 
 
 def _applied_lines(found: Applied) -> list[str]:
-    from ..number import item, units
+    from ..formats import units
+    from ..number import item
 
     lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
     nothing = "none" if found.withheld else "none were earned"

@@ -15,7 +15,7 @@ from .progress import ProgressLine
 from .results import echo_cost, write_numbers
 
 if TYPE_CHECKING:
-    from ..experiment.dry_run import Estimate
+    from ..experiment.dry_run import DryRun
     from ..experiment.job import Job
 
 
@@ -41,7 +41,7 @@ class Manner:
     json_file: str | None = None
     numbers: str = ""
     show: Callable[[Any], None] | None = None
-    after_estimate: Callable[[Estimate], None] | None = None
+    after_estimate: Callable[[DryRun], None] | None = None
     stopped: Callable[[Any], str] = lambda run: "Stopped. "
 
 
@@ -123,7 +123,7 @@ def interrupted(said: str = "Stopped. ") -> int:
     return 143 if terminated() else 130
 
 
-def show_estimate(found: Estimate, max_cost: float | None, *, price_file: str) -> None:
+def show_estimate(found: DryRun, max_cost: float | None, *, price_file: str) -> None:
     """The dry run: a row a stage and backend, then calls and cost of all of them.
 
     Args:
@@ -131,7 +131,7 @@ def show_estimate(found: Estimate, max_cost: float | None, *, price_file: str) -
         max_cost: the cap.
         price_file: where a price can be given.
     """
-    from ..number import units
+    from ..formats import units
 
     out = console()
     _show_stages(found)
@@ -161,7 +161,7 @@ def show_estimate(found: Estimate, max_cost: float | None, *, price_file: str) -
         out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
 
 
-def _show_stages(found: Estimate) -> None:
+def _show_stages(found: DryRun) -> None:
     """The table: tokens where all of them are counted, with the cost in lines below it."""
     if not found.stages:
         console().print("Dry run: nothing is sent, nobody is to be asked")

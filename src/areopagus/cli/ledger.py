@@ -55,7 +55,7 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
 @_WHERE
 def stats(location: str | None) -> None:
     """Count calls, tokens, cost and failures by backend."""
-    from ..number import units
+    from ..formats import units
     from ..records.ledger.admin import ledger_stats
     from .display import console, dollars, table, visible
 

@@ -284,7 +284,7 @@ def _show(run: PromptRun) -> None:
 
 
 def _show_sample(found: Sample, seed: int) -> None:
-    from ..number import units
+    from ..formats import units
     from .display import console, table, visible
 
     out = console()

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import visible_text
 from ..experiment.cost_cap import STOPPED_BY_CAP
+from ..formats import units
 from ..judges.models.usage import RunUsage, UsageTotals
-from ..number import units
 from ..precision.text import precision_of, precision_sentences, spared_word
 from .display import console, dollars, number, same_command, span, table, visible
 

@@ -24,7 +24,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..batch import BatchSettings
     from ..engines import Engine
-    from ..experiment.dry_run import Estimate
+    from ..experiment.dry_run import DryRun
     from ..experiment.score import ScoreJob
     from ..graphs.panel_spec import PanelSpec
     from ..panel import Panel
@@ -244,7 +244,7 @@ def _warn_of_open_batches(folder: Path) -> None:
         show_notices([warning])
 
 
-def _show_batch_costs(panel: PanelSpec, batches: BatchSettings | None, found: Estimate) -> None:
+def _show_batch_costs(panel: PanelSpec, batches: BatchSettings | None, found: DryRun) -> None:
     """What the calls likely cost in a batch, by backend; an unknown price stays unknown."""
     if batches is None:
         return

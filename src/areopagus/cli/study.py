@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InputError, InputFault
-from ..number import units
+from ..formats import units
 from .display import console, number, show_notices, table, visible
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ _SAMPLE_CHARACTERS = 20_000
 
 
 @dataclass(slots=True)
-class StageEstimate:
+class StageCost:
     """One backend's part in one stage.
 
     Attributes:
@@ -78,7 +78,7 @@ class StageEstimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class DryRun:
     """What a job would call and cost: the dry run of all its stages.
 
     Attributes:
@@ -91,12 +91,12 @@ class Estimate:
             where there is no rule, or it wants a fixed number. `stages` then holds the most.
     """
 
-    stages: tuple[StageEstimate, ...]
+    stages: tuple[StageCost, ...]
     assumptions: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     n_responses: int = 0
     n_screened: int = 0
-    least: Estimate | None = None
+    least: DryRun | None = None
 
     @property
     def calls(self) -> int:
@@ -125,7 +125,7 @@ class Estimate:
             sorted({i.backend for i in self.stages if i.most_calls and i.most_usd is None})
         )
 
-    def followed_by(self, later: Estimate) -> Estimate:
+    def followed_by(self, later: DryRun) -> DryRun:
         """This one's stages, and those of a panel that reads what they bring."""
         return replace(
             later,
@@ -143,7 +143,7 @@ _CALLS_OF_A_JUDGMENT = 2
 """A judge's reply, and its one repair."""
 
 
-def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> Estimate:
+def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> DryRun:
     """Calls, tokens and cost of scoring the source.
 
     Tokens are counted by the tokenizer that litellm has for a model on a sample of the texts, and
@@ -173,13 +173,13 @@ def estimate_scoring(panel: PanelSpec, source: ResponseSource) -> Estimate:
             most.add(sample, panel.most_calls(sample.response_id))
             if least is not None:
                 least.add(sample, panel.first_calls(sample.response_id))
-    return Estimate(
+    return DryRun(
         most.stages(),
         (SCORING_ASSUMPTION,),
         notices,
         n_responses,
         n_screened,
-        Estimate(least.stages()) if least is not None else None,
+        DryRun(least.stages()) if least is not None else None,
     )
 
 
@@ -192,7 +192,7 @@ class _JudgingCalls:
             backend.spec.name: known_response_format(panel.ledger, backend)
             for backend in panel.backends
         }
-        self._stages = {name: StageEstimate("score", name) for name in self._formats}
+        self._stages = {name: StageCost("score", name) for name in self._formats}
         self._characters = dict.fromkeys(self._formats, 0)
         self._text = ""
 
@@ -227,7 +227,7 @@ class _JudgingCalls:
             stage.add_most(_CALLS_OF_A_JUDGMENT, reserve_usd(judge.backend, missing))
             self._characters[judge.model] += sum(len(m["content"]) for m in missing.messages)
 
-    def stages(self) -> tuple[StageEstimate, ...]:
+    def stages(self) -> tuple[StageCost, ...]:
         """The counts, with likely tokens and cost."""
         panel, text = self._panel, self._text[: 2 * _SAMPLE_CHARACTERS]
         reply = LIKELY_OUTPUT_CHARACTERS * max(1, len(panel.criteria)) / 5

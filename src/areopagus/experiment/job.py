@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..judges.models.backend import Backend
     from ..records.ledger import Ledger
     from .config import JobConfig
-    from .dry_run import Estimate
+    from .dry_run import DryRun
 
 
 Result = TypeVar("Result")
@@ -143,7 +143,7 @@ class Job(ABC, Generic[Result]):
         """Everybody who may be asked."""
 
     @abstractmethod
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost of every stage, as far as the ledger and the input tell; sends nothing."""
 
     @abstractmethod
@@ -181,7 +181,7 @@ class Job(ABC, Generic[Result]):
 
     # Dry run, run and stop
 
-    def estimate(self) -> Estimate:
+    def estimate(self) -> DryRun:
         """Calls, tokens and cost of all stages, without sending anything; the job is then over.
 
         Raises:
@@ -189,7 +189,7 @@ class Job(ABC, Generic[Result]):
         """
         return run_sync(self._estimate())
 
-    async def _estimate(self) -> Estimate:
+    async def _estimate(self) -> DryRun:
         try:
             prepare_all(self.backends)
             return await self.dry_run()

@@ -15,7 +15,7 @@ from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
 from .ask import ModelAnswer, Question, Wording, ask_each, protocol_from, targets_from
 from .config import RespondConfig, Track
-from .dry_run import Estimate, StageEstimate
+from .dry_run import DryRun, StageCost
 from .job import Job, Progress
 from .run_record import RunState
 
@@ -279,10 +279,10 @@ class RespondJob(Job[RespondResult]):
     def open_folder(self) -> None:
         """None: the table has no run folder of its own."""
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost by target; reasoning is not in what is likely."""
         stages = {
-            backend.spec.name: StageEstimate(
+            backend.spec.name: StageCost(
                 "respond", backend.spec.name, input_tokens=0, output_tokens=0
             )
             for backend in self._targets
@@ -300,7 +300,7 @@ class RespondJob(Job[RespondResult]):
             f"Answers are assumed to have {self.likely_words} words, reasoning apart; at most: all "
             "the tokens they may have."
         )
-        return Estimate(tuple(stages.values()), (assumption,))
+        return DryRun(tuple(stages.values()), (assumption,))
 
     def stored_replies(self) -> Iterator[tuple[Question[PromptRow], Reply | None]]:
         """Everything that would be asked, with the reply where the ledger has it."""

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError
+from ..formats import units
 from ..graphs.panel import PanelContext
 from ..graphs.stopping import StoppingRule
 from ..judges.models.client import Client
-from ..number import units
 from ..precision import PrecisionTally, panel_with_rule
 from ..records.readers.responses import ResponseSource, text_key
 from ..records.run_folder import ANSWERS_FILE
@@ -22,7 +22,7 @@ from ..run import Run
 from .ask import read_answer
 from .backends import all_paid, settings_of
 from .config import ScoreConfig
-from .dry_run import Estimate, estimate_scoring
+from .dry_run import DryRun, estimate_scoring
 from .engine import LocalEngine, judge_sample
 from .job import Job, Progress
 from .respond import RespondJob, ResponseCounts
@@ -140,7 +140,7 @@ class ScoreJob(Job[Run]):
             return "interrupted" if self._client and self._client.stopped else "budget"
         return self._answers_state
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost of the answers and of judging them.
 
         An answer that the ledger does not hold is taken to have the length asked for, or that of a

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ..aggregation.interval import Interval
+from ..aggregation.estimate import Estimate
 from ..aggregation.variance_degrees import variance_degrees
 
 MIN_UNITS = 6
@@ -34,7 +34,7 @@ class BoundedMean:
         n_planned: scenarios handed in, those without a value included.
     """
 
-    interval: Interval
+    interval: Estimate
     standard_error: float
     n_planned: int
 
@@ -120,7 +120,7 @@ def _ratio(
         raise ValueError("values must be in [0, 1]")
     n, nan = len(y), math.nan
     if n == 0:
-        return BoundedMean(Interval(nan, nan, nan, 0, UNIT, "none", level, empty), nan, planned)
+        return BoundedMean(Estimate(nan, nan, nan, 0, UNIT, "none", level, empty), nan, planned)
     p = float(y.sum() / m.sum())
     error = nan
     if n > 1:
@@ -128,15 +128,15 @@ def _ratio(
         error = float(math.sqrt(n / (n - 1) * float(rest @ rest)) / m.sum())
     if n < MIN_UNITS:
         reason = f"{n} {UNIT}{'s' if n > 1 else ''}: an interval needs at least {MIN_UNITS}"
-        return BoundedMean(Interval(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
+        return BoundedMean(Estimate(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
     if p in (0.0, 1.0):
         reach = float(((1 - level) / 2) ** (1 / n))
         low, high = (reach, 1.0) if p == 1.0 else (0.0, 1 - reach)
-        made = Interval(p, low, high, n, UNIT, "clopper-pearson over scenarios", level)
+        made = Estimate(p, low, high, n, UNIT, "clopper-pearson over scenarios", level)
         return BoundedMean(made, error, planned)
     if error < 1e-12:
         reason = f"the {n} {UNIT}s all have the same value"
-        return BoundedMean(Interval(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
+        return BoundedMean(Estimate(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
     rest = (y - p * m) / float(m.mean())
     squares = float(rest @ rest) + UNSEEN_WEIGHT * p * (1 - p)
     variance = squares / ((n + UNSEEN_WEIGHT) * (n - 1))
@@ -146,4 +146,4 @@ def _ratio(
     hits, misses = p * effective, (1 - p) * effective
     low = float(special.betaincinv(hits, misses + 1, tail))
     high = float(special.betaincinv(hits + 1, misses, 1 - tail))
-    return BoundedMean(Interval(p, low, high, n, UNIT, METHOD, level), error, planned)
+    return BoundedMean(Estimate(p, low, high, n, UNIT, METHOD, level), error, planned)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import InputFault
-from ..number import item, table, units
+from ..formats import units
+from ..number import item, table
 
 SHOWN_ODD = 20
 

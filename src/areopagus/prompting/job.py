@@ -19,8 +19,9 @@ from ..errors import ProviderError
 from ..experiment.backends import settings_of
 from ..experiment.config import InputConfig
 from ..experiment.cost_cap import CapStop
-from ..experiment.dry_run import Estimate, StageEstimate
+from ..experiment.dry_run import DryRun, StageCost
 from ..experiment.job import Job, Progress
+from ..formats import units
 from ..graphs.generate import CallOutcome
 from ..graphs.prompt_construction import (
     BUNDLE_STATUSES,
@@ -45,7 +46,6 @@ from ..judges.models.budget import Budget, BudgetSpentError
 from ..judges.models.client import Client
 from ..judges.models.rate_limit import StoppedError
 from ..judges.models.request import ResponseFormat
-from ..number import units
 from ..records.run_folder import REPORT_FILE, csv_table, replaced
 from ..records.spreadsheets import writable
 from .concepts import load_technology_terms
@@ -75,7 +75,7 @@ _ASSUMPTION = (
     "a reply comes on top where it is needed."
 )
 _LIKELY_FORMAT: ResponseFormat = "json_schema"
-_Stages = Callable[[str, Backend], StageEstimate]
+_Stages = Callable[[str, Backend], StageCost]
 
 
 async def most_per_scenario(job: PromptJob) -> float:
@@ -86,17 +86,17 @@ async def most_per_scenario(job: PromptJob) -> float:
     return sum(item.most_usd or 0.0 for item in found) / scenarios
 
 
-async def _stage_estimates(job: PromptJob) -> list[StageEstimate]:
+async def _stage_estimates(job: PromptJob) -> list[StageCost]:
     """Calls and cost of every stage and backend, in order.
 
     Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
     unless a stored reply is known to need one.
     """
-    stages: dict[tuple[str, str], StageEstimate] = {}
+    stages: dict[tuple[str, str], StageCost] = {}
 
-    def stage(name: str, backend: Backend) -> StageEstimate:
+    def stage(name: str, backend: Backend) -> StageCost:
         key = (name, backend.spec.name)
-        return stages.setdefault(key, StageEstimate(name, backend.spec.name))
+        return stages.setdefault(key, StageCost(name, backend.spec.name))
 
     for backend in job.models.generators:
         stage("generate", backend)
@@ -368,9 +368,9 @@ class PromptJob(Job[PromptRun]):
         extra: tuple[Backend, ...] = () if self.embedding is None else (self.embedding,)
         return (*self.models.generators, *self.models.asked_judges, *extra)
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost of every stage and backend."""
-        return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
+        return DryRun(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
 
     async def run_stages(self, client: Client) -> list[Constructed]:
         """All scenarios; one that fails leaves the others standing, counted."""
@@ -568,7 +568,7 @@ def texts_of(job: PromptJob) -> list[Embedded]:
     return found
 
 
-def count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageEstimate) -> None:
+def count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageCost) -> None:
     """Adds the calls for these texts to an estimate."""
     assert job.embedding is not None  # noqa: S101 - only asked for with a model
     for text in texts:

@@ -152,8 +152,8 @@ def draw_map(
     """
     if not coordinates:
         return False
-    from ..reports import figure_style as drawn
-    from ..reports.figure_style import BLACK, MARKERS, new_figure, save, short_name, style
+    from ..reports import chart_style as drawn
+    from ..reports.chart_style import BLACK, MARKERS, new_figure, save, short_name, style
 
     # Not the palette's own order: neighbours in it are of one hue.
     colours = (drawn.BLUE, drawn.ORANGE, drawn.GREEN, drawn.PURPLE, drawn.AMBER, drawn.SKY)

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ..experiment.cost_cap import cap_notices
+from ..formats import units
 from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
-from ..number import units
-from ..reports.frame import Page, write_page
-from ..reports.parts import Cell, Column, Figure, Paragraph, Section, Table
+from ..reports.document import Cell, Column, Document, Figure, Paragraph, Section, Table
+from ..reports.html import write_html
 from ..reports.section_job import job_sections
 from .map import PICTURE
 from .run import PromptRun
@@ -26,7 +26,7 @@ _ALL = "all"
 Plain = Mapping[str, Any]
 
 
-def prompt_page_of(folder: str | Path, *, figures: bool = True) -> Page:
+def prompt_page_of(folder: str | Path, *, figures: bool = True) -> Document:
     """The page of a folder, from its prompts.json and, with `figures`, the map drawn in it.
 
     Raises:
@@ -47,7 +47,7 @@ def prompt_page_of(folder: str | Path, *, figures: bool = True) -> Page:
         sections.append(_map(run.path, plain["map"], figures=figures))
     sections += job_sections(run.record)
     wanted = n_scenarios * len(generators) * plan["per_scenario"]
-    return Page(
+    return Document(
         title=f"Prompt set of {n_scenarios:,} scenario{'s' if n_scenarios != 1 else ''}",
         kind="prompts",
         sections=sections,
@@ -60,13 +60,13 @@ def prompt_page_of(folder: str | Path, *, figures: bool = True) -> Page:
     )
 
 
-def write_prompt_page(path: str | Path, page: Page) -> Path:
+def write_prompt_page(path: str | Path, page: Document) -> Path:
     """Writes the page and returns its path.
 
     Raises:
         StoreError: it cannot be written.
     """
-    return write_page(path, page)
+    return write_html(path, page)
 
 
 def _statistics(rows_of: Sequence[Plain]) -> Section:

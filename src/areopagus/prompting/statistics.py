@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..aggregation.interval import Interval
+from ..aggregation.estimate import Estimate
 from ..aggregation.proportions import wilson
 from ..graphs.prompt_construction import (
     BUNDLE_STATUSES,
@@ -57,8 +57,8 @@ class GeneratorFigures:
     quality: Mapping[str, int]
     yield_rate: BoundedMean
     pass_rate: BoundedMean
-    coverage: Interval
-    coverage_passed: Interval
+    coverage: Estimate
+    coverage_passed: Estimate
     criteria: Mapping[str, int] = field(default_factory=dict)
     votes: int = 0
 

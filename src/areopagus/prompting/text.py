@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ..aggregation.interval import Interval
+from ..aggregation.estimate import Estimate
+from ..formats import listed, units
 from ..graphs.prompt_writing import CRITERIA, FLAWS
-from ..number import WIDTH, heading, item, listed, table, units
+from ..number import WIDTH, heading, item, table
 from .bounded_means import BoundedMean
 from .diversity import Diversity
 from .plan import PromptPlan
@@ -239,11 +240,11 @@ def _mean(mean: BoundedMean) -> str:
     return f"{value:.3f} ± {error:.3f}" if not math.isnan(error) else f"{value:.3f}"
 
 
-def _share(interval: Interval) -> str:
+def _share(interval: Estimate) -> str:
     return "undef." if math.isnan(interval.value) else f"{100 * interval.value:.1f}%"
 
 
-def _limits(interval: Interval) -> str:
+def _limits(interval: Estimate) -> str:
     return "–" if math.isnan(interval.low) else f"{interval.low:.3f}–{interval.high:.3f}"
 
 
@@ -251,7 +252,7 @@ def _plain(value: float) -> str:
     return "undef." if math.isnan(value) else f"{value:.3f}"
 
 
-def _reasons(intervals: Sequence[Interval]) -> Iterator[str]:
+def _reasons(intervals: Sequence[Estimate]) -> Iterator[str]:
     counts = Counter(interval.reason for interval in intervals if interval.reason)
     for reason, n in counts.items():
         yield from item("", f"{units(n, 'figure')}: {reason}", indent=4)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..aggregation.degradation_cells import DegradationCell
-from ..aggregation.interval import Interval
+from ..aggregation.estimate import Estimate
 from .table import ConditionCounts
 
 HIGH_CEILING = 0.1
@@ -66,7 +66,7 @@ def p_text(value: float) -> str:
     return "<.0001" if value < 0.0001 else f"{value:.4f}".lstrip("0") if value < 1 else "1"
 
 
-def limits(interval: Interval) -> str:
+def limits(interval: Estimate) -> str:
     """The ends of an interval."""
     if math.isnan(interval.low):
         return "–"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import InputError, InputFault
-from ..number import listed
+from ..formats import listed
 from ..records.variants import VariantRow, read_variants, text_sha256
 
 

@@ -18,10 +18,11 @@ import numpy as np
 from ..experiment.ask import read_answer
 from ..experiment.config import InputConfig, Track
 from ..experiment.cost_cap import CapStop, cap_notices
-from ..experiment.dry_run import Estimate, StageEstimate, estimate_scoring
+from ..experiment.dry_run import DryRun, StageCost, estimate_scoring
 from ..experiment.job import Job, Progress
 from ..experiment.respond import USUAL_WORDS
 from ..experiment.score import score_within
+from ..formats import units
 from ..graphs.framings import Framing
 from ..graphs.reframing import (
     MOST_REVIEW_CALLS,
@@ -32,7 +33,6 @@ from ..graphs.reframing import (
 )
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
-from ..number import units
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from .answers import (
@@ -80,14 +80,14 @@ _REVIEW_TOKENS = 60
 
 async def variants_to_write(
     job: StressJob, prompts: Prompts
-) -> tuple[list[Asking], list[StageEstimate]]:
+) -> tuple[list[Asking], list[StageCost]]:
     """What would be asked of the targets, and what it costs to have it written."""
     if job.variants is not None:
         return job.askings(), []
     design = job.design
     assigned = assignments(prompts, design.rewriters, design.reviewers, job.plan.seed)
     stages = {
-        backend.spec.name: StageEstimate("rewrite", backend.spec.name)
+        backend.spec.name: StageCost("rewrite", backend.spec.name)
         for backend in (*design.rewriters, *design.reviewers)
     }
     askings: list[Asking] = []
@@ -115,7 +115,7 @@ def _count(
     row: PromptRow,
     outcome: Reframed,
     who: Assignment,
-    stages: dict[str, StageEstimate],
+    stages: dict[str, StageCost],
 ) -> None:
     framings, secret = job.design.framings, job.ledger.secret
     task = ReframingTask(row.prompt_text, framings)
@@ -156,8 +156,8 @@ _ASSUMPTION = (
 )
 
 
-async def _stage_estimates(job: StressJob) -> list[StageEstimate]:
-    found: list[StageEstimate] = []
+async def _stage_estimates(job: StressJob) -> list[StageCost]:
+    found: list[StageCost] = []
     if job.design.supplied is not None:
         rows_given = job.design.supplied.source.rows()
         responses = [row for row in rows_given if row.extra.get("status") not in NO_RESPONSE]
@@ -187,8 +187,8 @@ async def _stage_estimates(job: StressJob) -> list[StageEstimate]:
 
 def _answers_to_write(
     job: StressJob, askings: list[Asking]
-) -> tuple[list[StressResponse], list[StageEstimate]]:
-    stages = {name: StageEstimate("respond", name) for name in job.design.target_names}
+) -> tuple[list[StressResponse], list[StageCost]]:
+    stages = {name: StageCost("respond", name) for name in job.design.target_names}
     words = job.design.wording.protocol.words or USUAL_WORDS
     assumed = "word " * words
     responses: list[StressResponse] = []
@@ -222,14 +222,14 @@ def _baselines(job: StressJob, responses: Iterable[StressResponse]) -> dict[str,
     return {row.prompt_id: row.prompt_text for row in responses if row.condition == name}
 
 
-def _difference(both: Estimate, once: Estimate) -> Iterator[StageEstimate]:
+def _difference(both: DryRun, once: DryRun) -> Iterator[StageCost]:
     """What asking twice comes to beyond asking once."""
 
     def less(first: float | None, second: float | None) -> float | None:
         return None if first is None or second is None else first - second
 
     for a, b in zip(both.stages, once.stages, strict=True):
-        yield StageEstimate(
+        yield StageCost(
             "retest",
             a.backend,
             a.planned - b.planned,
@@ -439,9 +439,9 @@ class StressJob(Job[StressRun]):
         """The store of calls: the panel's."""
         return self.panel.ledger
 
-    async def dry_run(self) -> Estimate:
+    async def dry_run(self) -> DryRun:
         """Calls and cost of every stage and backend."""
-        return Estimate(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
+        return DryRun(tuple(await _stage_estimates(self)), (_ASSUMPTION,))
 
     async def run_stages(self, client: Client) -> StressScores | None:
         """All stages; a prompt that fails in one leaves the others standing, counted."""

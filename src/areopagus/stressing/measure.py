@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..aggregation.degradation import Degradation, degradation
 from ..aggregation.noise_floor import NoiseFloor, noise_floor
-from ..number import units
+from ..formats import units
 from .table import ConditionCounts, Floats, StressScores
 
 if TYPE_CHECKING:

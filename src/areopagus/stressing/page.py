@@ -10,14 +10,24 @@ from typing import Any
 
 from ..aggregation.degradation import Degradation
 from ..aggregation.degradation_cells import DegradationCell
-from ..aggregation.interval import Interval
+from ..aggregation.estimate import Estimate
 from ..aggregation.noise_floor import NoiseFloor
 from ..aggregation.prompt_means import PromptMean
 from ..aggregation.vulnerability import profile_sentences
-from ..number import units
+from ..formats import units
 from ..reports.asked import state_told
-from ..reports.frame import Page, write_page
-from ..reports.parts import Cell, Column, Figure, Paragraph, Part, Points, Section, Table
+from ..reports.document import (
+    Cell,
+    Column,
+    Document,
+    Figure,
+    Paragraph,
+    Part,
+    Points,
+    Section,
+    Table,
+)
+from ..reports.html import write_html
 from ..reports.section_job import job_sections
 from .cell_words import (
     HIGH_CEILING,
@@ -81,7 +91,7 @@ def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> 
     scored, planned = sum(t.scored for t in tallies), sum(t.planned for t in tallies)
     sizes = ((found.n_prompts, "prompt"), (len(found.variants), page.noun))
     design = " × ".join(units(n, name) for n, name in sizes)
-    made = Page(
+    made = Document(
         title=f"Stress test of {', '.join(found.targets[:4])}"
         + (" …" if len(found.targets) > 4 else ""),
         kind="stress",
@@ -93,7 +103,7 @@ def write_stress_page(path: Path, page: StressPage, *, figures: bool = True) -> 
         sections=list(_sections(page, found)),
         is_demonstration=page.is_demonstration,
     )
-    return write_page(path, made if figures else made.without_figures())
+    return write_html(path, made if figures else made.without_figures())
 
 
 def _sections(page: StressPage, found: Degradation) -> Iterator[Section]:
@@ -349,7 +359,7 @@ def _estimate(estimate: PromptMean) -> Cell:
     return Cell(_finite(estimate.mean), note=_limits(estimate.interval))
 
 
-def _limits(interval: Interval) -> str:
+def _limits(interval: Estimate) -> str:
     if math.isnan(interval.low):
         return ""
     return f"{signed(interval.low)} to {signed(interval.high)}".replace("-", "−")

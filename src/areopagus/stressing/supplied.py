@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import InputError, InputFault
-from ..number import units
+from ..formats import units
 from ..records.readers.rows import FAULT_LIMIT
 from .panel_rows import repeat_of
 from .plan import StressPlan

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from ..aggregation.degradation import Degradation
 from ..aggregation.prompt_means import PromptMean
 from ..aggregation.vulnerability import profile_sentences
-from ..number import WIDTH, heading, item, table, units
+from ..formats import units
+from ..number import WIDTH, heading, item, table
 from .cell_words import limits, noun_of, once_more, p_text, signed
 from .measure import StressFigures
 from .plan import StressPlan

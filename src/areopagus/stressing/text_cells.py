@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from ..aggregation.degradation import Degradation
 from ..aggregation.degradation_cells import DegradationCell
-from ..number import heading, item, listed, table
+from ..formats import listed
+from ..number import heading, item, table
 from .cell_words import HIGH_CEILING, ceiling_text, is_high, limits, needed_note, p_text, signed
 
 MARKS = {"changed": "*", "robust": "=", "undecided": "?"}

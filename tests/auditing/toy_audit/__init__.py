@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from areopagus.aggregation import wilson
+from areopagus.aggregation.estimate import Estimate
 from areopagus.audits import (
     AnswersTable,
     Audit,
@@ -23,7 +24,6 @@ from areopagus.audits import (
     read_option,
 )
 from areopagus.experiment.ask import ModelAnswer
-from areopagus.number import Number, from_interval
 
 from .words import WARNING
 
@@ -39,7 +39,7 @@ class CoinOptions(AuditOptions):
 class CoinFigures:
     """Share of heads by target."""
 
-    heads: dict[str, Number]
+    heads: dict[str, Estimate]
     n_votes: int
 
 
@@ -95,7 +95,7 @@ class Coin(Audit[CoinOptions]):
                 heads[row["target"]] += row["side"] == "heads"
         return CoinFigures(
             {
-                name: from_interval(wilson(heads[name], planned[name], unit="answer"), "share")
+                name: wilson(heads[name], planned[name], unit="answer").of("share")
                 for name in table.targets
             },
             sum(1 for _ in table.votes("slot")),
@@ -105,7 +105,7 @@ class Coin(Audit[CoinOptions]):
         return ["", *(f"heads, {name}: {item.value:.3f}" for name, item in figures.heads.items())]
 
     def draw(self, folder: Path, figures: Any, options: CoinOptions) -> list[tuple[str, str]]:
-        from areopagus.reports.figure_style import new_figure, save
+        from areopagus.reports.chart_style import new_figure, save
 
         figure = new_figure(3.0, 2.0)
         figure.subplots().bar([0], [1])

@@ -1,13 +1,6 @@
-"""A page of any kind of result: one self-contained HTML file in this project's frame.
+"""A document as a page: one self-contained HTML file, the same frame for every kind of result.
 
-    write_page(folder / "report.html", Page(
-        title="Stress test of 3 models", kind="stress", is_demonstration=False,
-        lead=("1,180 scored of 1,200 planned", "judgments on 80 responses."),
-        sections=[Section("scorecard", "Scorecard", [
-            Figure(folder / "figures/scorecard.svg", "Scores by condition", "Bars are …"),
-            Table("Deltas by framing.", "Deltas", [Column("framing"), Column("delta", "number")],
-                  [["emotion agree", Cell(0.42, note="0.10 to 0.74", is_bold=True)]]),
-        ])]))
+    write_html(folder / "report.html", document, charts=folder / "figures")
 
 The page carries its style, its script and its data. Its policy lets nothing else act: style and
 script are named by their hashes, nothing is loaded, no markup is made from text. Without script the
@@ -20,16 +13,18 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from ..aggregation.estimate import Estimate
+from ..formats import UNDEFINED, count, interval
 from ..records.run_folder import replaced
+from .charts import draw
+from .document import Cell, Chart, Column, Document, Figure, Records
 from .inline_svg import inline_svg
 from .narrow import fold_of
-from .numbers import UNDEFINED, count, p_shown, shown
-from .parts import Cell, Column, Figure, Records, Section
 from .records_data import MOST_PACKED_CHARS, PackedRecords, pack_records
 from .visible import breakable, visible, visible_plain
 
@@ -37,48 +32,15 @@ if TYPE_CHECKING:
     import jinja2
     from markupsafe import Markup
 
-DEMONSTRATION: Final = (
-    "An embedded stand-in is among the judges: a scorer of text features, not a language model. "
-    "These numbers show how the tool works. They say nothing about the quality of anybody's "
-    "answers."
-)
 
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page.
-
-    Attributes:
-        title: its heading.
-        kind: "panel", "stress", "calibration", "audit", "comparison": which result it shows.
-        sections: in order; the contents list them.
-        lead: its first sentence, as (what stands in bold, the rest).
-        state: how it ended, a sentence with its full stop, or "".
-        notices: framed sentences above the contents: what a reader must know first.
-        is_demonstration: whether an embedded stand-in had a part in it.
-        demonstration: what the banner then says.
-    """
-
-    title: str
-    kind: str
-    sections: Sequence[Section]
-    lead: tuple[str, str] = ("", "")
-    state: str = ""
-    notices: Sequence[str] = ()
-    is_demonstration: bool = False
-    demonstration: str = DEMONSTRATION
-
-    def without_figures(self) -> Page:
-        """The same page without its figures; sections that hold nothing else go as well."""
-        kept = [
-            replace(section, parts=[p for p in section.parts if not isinstance(p, Figure)])
-            for section in self.sections
-        ]
-        return replace(self, sections=[section for section in kept if section.parts])
-
-
-def write_page(path: str | Path, page: Page) -> Path:
+def write_html(path: str | Path, document: Document, *, charts: Path | None = None) -> Path:
     """Writes the page, at once or not at all, and returns its path.
+
+    Args:
+        path: of the file.
+        document: what it shows.
+        charts: the folder into which its charts are drawn, as PNG and SVG; None = none are drawn,
+            and the page says so in their place.
 
     Raises:
         ValueError: two sections or records have the same name, or one is no name.
@@ -86,37 +48,45 @@ def write_page(path: str | Path, page: Page) -> Path:
         StoreError: it cannot be written; a page that was there before stays.
     """
     path = Path(path)
-    names = [section.name for section in page.sections]
-    long_tables = [p for section in page.sections for p in section.parts if isinstance(p, Records)]
+    names = [section.name for section in document.sections]
+    long_tables = [p for s in document.sections for p in s.parts if isinstance(p, Records)]
     names += [table.name for table in long_tables]
     if wrong := [name for name in names if not re.fullmatch("[a-z][a-z0-9-]*", name)]:
         raise ValueError(f"names must be of small letters, digits and hyphens, got {wrong}")
     if len(set(names)) < len(names):
         raise ValueError(f"names of sections and records must differ, got {names}")
     with replaced(path) as part, part.open("w", encoding="utf-8", errors="replace") as handle:
-        for piece in _pieces(page, long_tables):
+        for piece in _pieces(document, long_tables, charts):
             handle.write(piece)
     return path
 
 
-def _pieces(page: Page, long_tables: Sequence[Records]) -> Iterator[str]:
+def _pieces(
+    document: Document, long_tables: Sequence[Records], charts: Path | None
+) -> Iterator[str]:
     environment = _environment()
     share = MOST_PACKED_CHARS // max(1, len(long_tables))
     data: dict[str, PackedRecords] = {
         table.name: pack_records(table, most_chars=share) for table in long_tables
     }
-    style, script = _source("frame.css"), _script()
+    style, script = _source("html.css"), _script()
     keys = iter(range(1, 1_000_000))
 
-    def drawing(figure: Figure) -> Markup | None:
-        if not figure.path.is_file():
+    def drawing(figure: Chart | Figure) -> Markup | None:
+        if isinstance(figure, Figure):
+            file = figure.path
+        elif charts is not None:
+            file = draw(charts / figure.name, figure, is_demonstration=document.is_demonstration)
+        else:
+            return None
+        if not file.is_file():
             return None
         described = figure.described or f"{figure.title}. {figure.caption}"
         label = visible_plain(described, most=600)
-        return inline_svg(figure.path, key=f"figure{next(keys)}", label=label)
+        return inline_svg(file, key=f"figure{next(keys)}", label=label)
 
-    yield from environment.get_template("frame.html.j2").generate(
-        page=page,
+    yield from environment.get_template("html.html.j2").generate(
+        page=document,
         style=_raw(style),
         script=_raw(script),
         style_hash=_hash(style),
@@ -149,14 +119,16 @@ def _cell(given: Any, column: Column) -> tuple[Cell, str, str, str]:
     names = {"wide": "w", "id": "id", "time": "time", "text": ""}.get(column.kind, "n")
     names += " bold" if cell.is_bold else ""
     names += "" if cell.shade is None else f" s{cell.shade}"
-    if not column.is_numeric or isinstance(cell.value, str):
+    text = column.shown(cell.value)
+    if text is None:
         return cell, "", "", names.strip()
-    if cell.value is None:
-        return cell, UNDEFINED, "", names.strip()
-    if column.kind == "count":
-        return cell, count(cell.value), str(cell.value), names.strip()
-    text = p_shown(cell.value) if column.kind == "p" else shown(cell.value, column.digits)
-    order = "" if text == UNDEFINED else repr(float(cell.value))
+    value = cell.value
+    if isinstance(value, Estimate):
+        if value.has_interval and not cell.note:
+            limits = interval(value.low, value.high, column.digits, is_signed=column.is_signed)
+            cell = replace(cell, note=limits)
+        value = value.value
+    order = "" if text == UNDEFINED else repr(value if column.kind == "count" else float(value))  # type: ignore[arg-type]
     return cell, text, order, names.strip()
 
 

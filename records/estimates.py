@@ -1,0 +1,183 @@
+"""estimates.parquet and estimates.csv: every figure of a result, one row a figure.
+
+One schema for every method, so that whoever reads one result can read them all:
+
+    table        which of the method's tables the figure belongs to
+    keys         what it is a figure of; null where a key plays no part (`KEYS`)
+    measure      which figure
+    value … reason, verdict    the `Estimate`
+
+What is shown of a result, on a page, a terminal or in JSON, is a view of these rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..aggregation.estimate import Estimate
+from ..errors import InputError, InputFault
+from .run_folder import replaced
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ESTIMATES_FILE: Final = "estimates.parquet"
+ESTIMATES_CSV: Final = "estimates.csv"
+
+KEYS: Final = (
+    "respondent",  # whose responses; the model under test
+    "baseline",  # who or what it is compared with
+    "persona",
+    "model",  # of a judge
+    "rater",
+    "criterion",  # of the rubric; "composite" is their mean
+    "framing",
+    "factor",  # by what rows are grouped: "theme", "category", …
+    "group",  # which of the groups
+    "item",
+    "detail",  # what else tells two rows apart
+)
+"""Key columns, in the order in which they stand."""
+
+_FIGURES: Final = tuple(field.name for field in fields(Estimate))
+_WHOLE: Final = ("n", "n_planned")
+_TEXTS: Final = ("unit", "method", "reason", "universe", "p_method", "family", "verdict")
+
+COLUMNS: Final = ("table", *KEYS, "measure", *_FIGURES)
+"""Every column, in order."""
+
+
+class Estimates:
+    """The figures of a result while they are made: rows in the order in which they were added."""
+
+    def __init__(self) -> None:
+        """Begins without a row."""
+        self._rows: list[dict[str, Any]] = []
+
+    def add(self, table: str, measure: str, found: Estimate | float | None, **keys: str) -> None:
+        """Adds one figure.
+
+        Args:
+            table: which table it belongs to.
+            measure: which figure.
+            found: the estimate; a bare number is one whose unit and interval play no part, such as
+                a count or a seed. None adds nothing.
+            keys: what it is a figure of, by the names of `KEYS`; "" is null.
+
+        Raises:
+            ValueError: a key of another name.
+        """
+        if found is None:
+            return
+        if unknown := set(keys) - set(KEYS):
+            raise ValueError(f"no key is called {', '.join(sorted(unknown))}; there are {KEYS}")
+        given = (
+            found
+            if isinstance(found, Estimate)
+            else Estimate(float(found), unit="", method="count", level=math.nan)
+        )
+        row: dict[str, Any] = {"table": table, "measure": measure}
+        row |= {name: keys.get(name) or None for name in KEYS}
+        row |= {name: getattr(given, name) for name in _FIGURES}
+        self._rows.append(row)
+
+    def extend(self, other: Estimates) -> None:
+        """Adds the rows of another."""
+        self._rows += other._rows
+
+    def frame(self) -> pd.DataFrame:
+        """The rows as a DataFrame with the columns of `COLUMNS`; nan and None where missing."""
+        import pandas as pd
+
+        return _typed(pd.DataFrame(self._rows, columns=list(COLUMNS)))
+
+
+def write_estimates(folder: str | Path, estimates: Estimates | pd.DataFrame) -> pd.DataFrame:
+    """Writes both files into the folder, each at once or not at all, and returns the rows.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    frame = estimates.frame() if isinstance(estimates, Estimates) else _typed(estimates)
+    with replaced(Path(folder) / ESTIMATES_FILE) as part:
+        frame.to_parquet(part, index=False)
+    with replaced(Path(folder) / ESTIMATES_CSV) as part:
+        frame.to_csv(part, index=False, lineterminator="\n")
+    return frame
+
+
+def read_estimates(folder: str | Path) -> pd.DataFrame:
+    """The rows of a folder, as `write_estimates` left them.
+
+    Raises:
+        InputError: there are none, or they are none of ours.
+    """
+    import pandas as pd
+
+    path = Path(folder) / ESTIMATES_FILE
+    try:
+        frame = pd.read_parquet(path)
+    except FileNotFoundError:
+        raise InputError(
+            [InputFault(str(path), "does not exist: the result has no figures yet")]
+        ) from None
+    except Exception as error:  # pyarrow's own classes, by what is wrong with the file
+        raise InputError([InputFault(str(path), f"cannot be read: {error}")]) from error
+    if missing := [name for name in COLUMNS if name not in frame.columns]:
+        raise InputError([InputFault(str(path), f"lacks the columns {', '.join(missing)}")])
+    return _typed(frame)
+
+
+def select(frame: pd.DataFrame, table: str, **keys: str | None) -> pd.DataFrame:
+    """The rows of one table, in their order; a key given as None has to be null."""
+    found = frame[frame["table"] == table]
+    for name, value in keys.items():
+        found = found[found[name].isna() if value is None else found[name] == value]
+    return found
+
+
+def estimate_of(row: Mapping[Any, Any]) -> Estimate:
+    """The `Estimate` of a row, as it was added."""
+    given = {name: row[name] for name in _FIGURES}
+    for name in _TEXTS:
+        given[name] = given[name] if isinstance(given[name], str) else None
+    given["n"] = int(given["n"])
+    planned = given["n_planned"]
+    given["n_planned"] = None if planned is None or planned != planned else int(planned)
+    given["unit"], given["method"] = given["unit"] or "", given["method"] or ""
+    return Estimate(**given)
+
+
+def estimates_by(
+    frame: pd.DataFrame, keys: Iterable[str]
+) -> Iterator[tuple[dict[str, str | None], dict[str, Estimate]]]:
+    """Rows that belong together: (their keys, measure to estimate), in order of appearance.
+
+    Args:
+        frame: rows of one table.
+        keys: the key columns that tell the groups apart.
+    """
+    names = list(keys)
+    groups: dict[tuple[Any, ...], dict[str, Estimate]] = {}
+    for row in frame.to_dict("records"):
+        key = tuple(row[name] if isinstance(row[name], str) else None for name in names)
+        groups.setdefault(key, {})[row["measure"]] = estimate_of(row)
+    for key, measures in groups.items():
+        yield dict(zip(names, key, strict=True)), measures
+
+
+def _typed(frame: pd.DataFrame) -> pd.DataFrame:
+    """The columns in order, with one type each also where all of it is missing."""
+    found = frame.reindex(columns=list(COLUMNS))
+    texts = ["table", *KEYS, "measure", *_TEXTS]
+    found[texts] = found[texts].astype("object").where(found[texts].notna(), None)
+    for name in _WHOLE:
+        found[name] = found[name].astype("Int64")
+    for name in _FIGURES:
+        if name not in (*_WHOLE, *_TEXTS):
+            found[name] = found[name].astype("float64")
+    return found

@@ -1,0 +1,268 @@
+"""A document as lines of at most 80 columns, for a terminal and for .txt files."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from ..aggregation.estimate import Estimate
+from ..errors import visible_text
+from ..formats import UNDEFINED, interval, number, units
+from .document import (
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Figure,
+    Paragraph,
+    Part,
+    Points,
+    Records,
+    Scalar,
+    Section,
+    Table,
+    Tiles,
+)
+
+WIDTH: Final = 80
+_NAMES: Final = ("text", "id", "time")
+_GAP: Final = 2
+_LEAST_NAME: Final = 8
+_MOST_ROWS: Final = 40
+
+
+def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -> list[str]:
+    """The lines of a document: its answer, why it can be trusted, and its summary.
+
+    Args:
+        document: what is shown.
+        full: whether sections for those who ask for more, and for those who check, follow.
+        width: columns of a line at the most.
+    """
+    lines: list[str] = []
+    if document.is_demonstration:
+        lines += [*_wrap(f"DEMONSTRATION: {document.demonstration}", width), ""]
+    if document.headline:
+        for sentence in document.headline:
+            lines += _wrap(sentence, width)
+    else:
+        lines += _wrap(document.title, width)
+        lines += _wrap(" ".join(filter(None, document.lead)), width) if any(document.lead) else []
+    if document.trust:
+        lines.append("")
+        wide = max(len(word) for word, _ in document.trust) + _GAP
+        for word, sentence in document.trust:
+            lines += textwrap.wrap(
+                visible_text(sentence), width, initial_indent=f"  {visible_text(word):<{wide}}",
+                subsequent_indent=" " * (wide + 2), break_on_hyphens=False,
+            )  # fmt: skip
+    if document.state:
+        lines += _wrap(document.state, width)
+    for notice in document.notices:
+        lines += _wrap(f"Note: {notice}", width)
+    for section in document.sections:
+        if full or section.audience == "summary":
+            lines += _section(section, width, full=full)
+    if document.more and not full:
+        lines += ["", *(line for one in document.more for line in _wrap(one, width))]
+    return lines
+
+
+def _section(section: Section, width: int, *, full: bool) -> Iterator[str]:
+    if full:
+        title = visible_text(section.title)
+        yield from ["", title[:width], "-" * min(len(title), width)]
+    for part in section.parts:
+        yield from _part(part, width)
+
+
+def _part(part: Part, width: int) -> Iterator[str]:
+    match part:
+        case Paragraph(text, "heading"):
+            yield from ["", *_wrap(text, width)]
+        case Paragraph(text):
+            yield from _wrap(text, width)
+        case Points(items):
+            for head, text in items:
+                yield from _wrap(f"- {head} {text}" if head else f"- {text}", width)
+        case Tiles(tiles):
+            for tile in tiles:
+                note = f" ({tile.note})" if tile.note else ""
+                yield from _wrap(f"{tile.label}: {tile.value}{note}", width)
+        case Table():
+            yield ""
+            if part.caption:
+                yield from _wrap(part.caption, width)
+            yield from table_lines(part, width)
+            for note in part.notes:
+                yield from _wrap(f"– {note}", width)
+        case Records():
+            yield from _wrap(f"{part.label}: {units(len(part.rows), 'row')} in {part.file}", width)
+        case Chart() | Figure():
+            return
+
+
+def table_lines(table: Table, width: int = WIDTH) -> list[str]:
+    """A table's lines: names first, then its figures, in further blocks where they do not fit.
+
+    Names that are the same in every row are said once above; sentences stand below the rows. An
+    estimate is its value and its interval, each in a column of its own.
+    """
+    rows = [*table.rows, *table.foot]
+    if not rows:
+        return ["  (nothing)"]
+    left_out = len(table.rows) - _MOST_ROWS
+    if left_out > 0:
+        rows = [*table.rows[:_MOST_ROWS], *table.foot]
+    names, figures, wide = _columns(table.columns, rows)
+    lines: list[str] = []
+    if len(rows) > 1:
+        same = [head for head in names[1:] if len(set(head[1])) == 1]
+        if same and names[0] not in same and len(names) > len(same):
+            told = [f"{title}: {texts[0]}" for title, texts in same if texts[0]]
+            lines += _wrap("; ".join(told), width, indent="  ") if told else []
+            names = [head for head in names if head not in same]
+    lines += _blocks(names, figures, width)
+    if left_out > 0:
+        lines.append(f"  … and {units(left_out, 'more row')}")
+    for place in range(len(rows)):
+        said = [f"{title}: {texts[place]}" for title, texts in wide if texts[place]]
+        if said:
+            who = ", ".join(texts[place] for _, texts in names if texts[place])
+            lines += _wrap(f"{who}: {'; '.join(said)}" if who else "; ".join(said), width, "  ")
+    return lines
+
+
+Head = tuple[str, list[str]]
+"""A column as it is printed: its title and its cells."""
+
+
+def _columns(
+    columns: Sequence[Column], rows: Sequence[Sequence[Scalar | Cell]]
+) -> tuple[list[Head], list[Head], list[Head]]:
+    """Names, figures and sentences; columns without any content are left out."""
+    names: list[Head] = []
+    figures: list[Head] = []
+    wide: list[Head] = []
+    for place, column in enumerate(columns):
+        given = [row[place] for row in rows]
+        cells = [one if isinstance(one, Cell) else Cell(one) for one in given]
+        texts = [_text(cell, column) for cell in cells]
+        if place and all(text in ("", UNDEFINED) for text in texts):
+            continue
+        head = (visible_text(column.title), texts)
+        notes = [_note(cell, column) for cell in cells]
+        if column.kind == "wide" and place:
+            wide.append(head)
+        elif column.kind in _NAMES and not figures:
+            names.append(head)
+        else:
+            figures.append(head)
+        if not any(notes):
+            continue
+        if all(len(note) <= 18 for note in notes):
+            is_limits = any(note.startswith("[") for note in notes)
+            filler = UNDEFINED if is_limits else ""
+            (names if head in names else figures).append(
+                ("95% interval" if is_limits else "", [note or filler for note in notes])
+            )
+        else:
+            wide.append((head[0], notes))
+    return names, figures, wide
+
+
+def _text(cell: Cell, column: Column) -> str:
+    shown = column.shown(cell.value)
+    if shown is not None:
+        return shown
+    return "" if cell.value is None else visible_text(str(cell.value))
+
+
+def _note(cell: Cell, column: Column) -> str:
+    value = cell.value
+    if isinstance(value, Estimate) and value.has_interval and not cell.note:
+        return interval(value.low, value.high, column.digits, is_signed=column.is_signed)
+    return visible_text(cell.note)
+
+
+def _blocks(names: Sequence[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
+    """The rows; as many figures a block as fit beside the names."""
+    size = {id(head): max(_title_width(head), *map(len, head[1])) for head in (*names, *figures)}
+    widest = max((size[id(head)] + _GAP for head in figures), default=0)
+    room = width - 2 - widest
+    spare = room - sum(size[id(head)] + _GAP for head in names)
+    for head in sorted(names, key=lambda one: -size[id(one)]):
+        if spare < 0:
+            cut = min(-spare, size[id(head)] - min(_LEAST_NAME, size[id(head)]))
+            size[id(head)] -= cut
+            spare += cut
+    left = list(figures)
+    is_first = True
+    while left or is_first:
+        room = width - 2 - sum(size[id(head)] + _GAP for head in names)
+        block: list[Head] = []
+        while left and (not block or size[id(left[0])] + _GAP <= room):
+            # A value and its interval, whose column follows, stay together.
+            block.append(left.pop(0))
+            room -= size[id(block[-1])] + _GAP
+        if not is_first:
+            yield ""
+        is_first = False
+        heads = [*names, *block]
+        n = len(heads[0][1])
+        for texts in (
+            [title for title, _ in heads],
+            *([cells[k] for _, cells in heads] for k in range(n)),
+        ):
+            parts = [
+                textwrap.wrap(text, size[id(head)], break_on_hyphens=False) or [""]
+                for text, head in zip(texts, heads, strict=True)
+            ]
+            for line in range(max(map(len, parts))):
+                cells = []
+                for part, head in zip(parts, heads, strict=True):
+                    text = part[line] if line < len(part) else ""
+                    is_name = head in names
+                    cells.append(
+                        text.ljust(size[id(head)]) if is_name else text.rjust(size[id(head)])
+                    )
+                yield ("  " + (" " * _GAP).join(cells)).rstrip()
+
+
+def _title_width(head: Head) -> int:
+    """Of a title: its longest word, and as much of the rest as its cells are wide."""
+    longest = max(map(len, head[0].split()), default=0)
+    return max(longest, min(len(head[0]), 12))
+
+
+def _wrap(text: str, width: int, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        visible_text(text), width, initial_indent=indent, subsequent_indent=indent + "  ",
+        break_on_hyphens=False,
+    ) or [""]  # fmt: skip
+
+
+def forest_lines(rows: Sequence[tuple[str, Estimate]], width: int = WIDTH) -> list[str]:
+    """A forest plot of characters: label, figure, and ├──●──┤ upon one axis."""
+    names = max((len(name) for name, _ in rows), default=0)
+    figures = [f"{number(one.value)} {interval(one.low, one.high)}" for _, one in rows]
+    room = width - 2 - names - 2 - max(map(len, figures), default=0) - 2
+    ends = [x for _, one in rows for x in (one.low, one.high, one.value) if x == x]
+    if room < 12 or not ends:
+        return []
+    low, high = min(ends), max(ends)
+    step = (high - low) / (room - 1) or 1.0
+    lines = []
+    for (name, one), figure in zip(rows, figures, strict=True):
+        marks = [" "] * room
+        if one.has_interval:
+            first, last = round((one.low - low) / step), round((one.high - low) / step)
+            marks[first : last + 1] = "─" * (last - first + 1)
+            marks[first], marks[last] = "├", "┤"
+        if one.is_defined:
+            marks[round((one.value - low) / step)] = "●"
+        lines.append(
+            f"  {name:<{names}}  {figure:>{max(map(len, figures))}}  {''.join(marks)}".rstrip()
+        )
+    return lines

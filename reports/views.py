@@ -1,0 +1,139 @@
+"""Tables as views of estimates: declared by keys and measures, never computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from ..aggregation.estimate import Estimate
+from ..formats import UNDEFINED, count, said, words
+from ..records.estimates import estimates_by, select
+from .document import Cell, Column, ColumnKind, Scalar, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Field = Literal["estimate", "value", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method"]
+
+_KINDS: dict[Field, ColumnKind] = {
+    "estimate": "estimate", "value": "number", "p": "p", "p_adjusted": "p", "n": "count",
+    "n_of": "text", "se": "number", "verdict": "text", "method": "wide",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A column of figures.
+
+    Attributes:
+        name: the measure in the table of estimates.
+        title: of the column; the name in words if left out.
+        field: what of the estimate is shown: "estimate" its value with its interval, "n_of" as
+            "23 of 26", else the field of that name.
+        digits, is_signed: see `Column`.
+        is_percent: whether the value is a share.
+        is_count: whether the value is a whole number.
+    """
+
+    name: str
+    title: str = ""
+    field: Field = "estimate"
+    digits: int = 2
+    is_signed: bool = False
+    is_percent: bool = False
+    is_count: bool = False
+
+    @property
+    def column(self) -> Column:
+        """The column that it makes."""
+        kind = _KINDS[self.field]
+        if self.is_percent and self.field == "value":
+            kind = "percent"
+        elif self.is_count:
+            kind = "count"
+        return Column(self.title or words(self.name), kind, self.digits, self.is_signed)
+
+    def cell(self, found: Estimate | None) -> Scalar | Cell:
+        """What stands in a row's cell."""
+        if found is None:
+            return None
+        if self.field == "estimate":
+            return Cell(found, is_bold=found.verdict in _BOLD)
+        if self.field == "n_of":
+            planned = found.n if found.n_planned is None else found.n_planned
+            return f"{count(found.n)} of {count(planned)}"
+        value: Any = getattr(found, self.field)
+        if isinstance(value, str) or value is None:
+            return words(value) if value else ""
+        return None if value != value else value
+
+
+_BOLD = ("changed", "differs", "biased")
+"""Verdicts whose figure stands out."""
+
+
+def estimates_table(
+    estimates: pd.DataFrame,
+    table: str,
+    *,
+    keys: Mapping[str, str],
+    measures: Sequence[Measure],
+    caption: str,
+    label: str = "",
+    where: Mapping[str, str | None] | None = None,
+    named: Mapping[str, Mapping[str | None, str]] | None = None,
+    is_short: bool = False,
+) -> Table | None:
+    """The rows of one table of estimates; None where it has none.
+
+    A column without any figure is left out. Why figures or intervals are missing is said once a
+    reason, below the table.
+
+    Args:
+        estimates: every figure of the result.
+        table: which table.
+        keys: key column to the head that it gets, in order; "" takes the key's own name.
+        measures: the columns of figures, in order.
+        caption, label, is_short: see `Table`.
+        where: further keys that rows must have; None = null.
+        named: key to what its values are called; those that it does not hold stand as they are.
+    """
+    rows: list[list[Scalar | Cell]] = []
+    reasons: dict[str, None] = {}
+    wanted = [one.name for one in measures]
+    found = select(estimates, table, **dict(where or {}))
+    for at, figures in estimates_by(found[found["measure"].isin(wanted)], keys):
+        names = [(named or {}).get(key, {}).get(value, value or "") for key, value in at.items()]
+        rows.append([*names, *(one.cell(figures.get(one.name)) for one in measures)])
+        for one in measures:
+            estimate = figures.get(one.name)
+            if one.field == "estimate" and estimate is not None and estimate.reason:
+                reasons[_why(estimate)] = None
+    if not rows:
+        return None
+    n = len(keys)
+    kept = [k for k in range(len(measures)) if any(not _is_empty(row[n + k]) for row in rows)]
+    return Table(
+        caption=caption,
+        label=label or caption.split(".", maxsplit=1)[0][:60],
+        columns=[
+            *(Column(title or words(key), "id") for key, title in keys.items()),
+            *(measures[k].column for k in kept),
+        ],
+        rows=[[*row[:n], *(row[n + k] for k in kept)] for row in rows],
+        notes=list(reasons),
+        is_short=is_short,
+    )
+
+
+def _why(found: Estimate) -> str:
+    what = "no interval" if found.is_defined else f"{UNDEFINED} undefined"
+    return f"{what}: {said(found.reason)}"
+
+
+def _is_empty(cell: Scalar | Cell) -> bool:
+    value = cell.value if isinstance(cell, Cell) else cell
+    if isinstance(value, Estimate):
+        return not value.is_defined and not value.reason
+    return value is None or value in ("", UNDEFINED)
