@@ -118,19 +118,23 @@ def table_lines(table: Table, width: int = WIDTH) -> list[str]:
     names, figures, wide = _columns(table.columns, rows)
     lines: list[str] = []
     if len(rows) > 1:
-        same = [head for head in names[1:] if len(set(head[1])) == 1]
-        if same and names[0] not in same and len(names) > len(same):
-            told = [f"{title}: {texts[0]}" for title, texts in same if texts[0]]
-            lines += _wrap("; ".join(told), width, indent="  ") if told else []
-            names = [head for head in names if head not in same]
-    lines += _blocks(names, figures, width)
+        same = [head for head in names if len(set(head[1])) == 1][: len(names) - 1]
+        told = [f"{title}: {texts[0]}" for title, texts in same if texts[0]]
+        lines += _wrap("; ".join(told), width, indent="  ") if told else []
+        names = [head for head in names if head not in same]
+    if figures:
+        lines += _blocks(list(names), figures, width)
     if left_out > 0:
         lines.append(f"  … and {units(left_out, 'more row')}")
     for place in range(len(rows)):
+        who = ", ".join(texts[place] for _, texts in names if texts[place])
         said = [f"{title}: {texts[place]}" for title, texts in wide if texts[place]]
+        if len(wide) == 1 and not figures:  # what is said has one head, which need not be repeated
+            said = [texts[place] for _, texts in wide if texts[place]]
         if said:
-            who = ", ".join(texts[place] for _, texts in names if texts[place])
             lines += _wrap(f"{who}: {'; '.join(said)}" if who else "; ".join(said), width, "  ")
+        elif not figures and who:
+            lines += _wrap(who, width, "  ")
     return lines
 
 
@@ -186,12 +190,24 @@ def _note(cell: Cell, column: Column) -> str:
     return visible_text(cell.note)
 
 
-def _blocks(names: Sequence[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
-    """The rows; as many figures a block as fit beside the names."""
+def _blocks(names: list[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
+    """The rows; as many figures a block as fit beside the names.
+
+    Where they do not fit beside all names, the first of these become headings over their rows.
+    """
     size = {id(head): max(_title_width(head), *map(len, head[1])) for head in (*names, *figures)}
+
+    def wide(heads: Sequence[Head]) -> int:
+        return sum(size[id(head)] + _GAP for head in heads)
+
+    above: list[Head] = []
+    n = len(figures[0][1])
+    while len(names) > 1 and wide(names) + wide(figures) > width - 4:
+        if len(set(zip(*(head[1] for head in (*above, names[0])), strict=True))) > n // 2:
+            break
+        above.append(names.pop(0))
     widest = max((size[id(head)] + _GAP for head in figures), default=0)
-    room = width - 2 - widest
-    spare = room - sum(size[id(head)] + _GAP for head in names)
+    spare = width - 2 - widest - wide(names)
     for head in sorted(names, key=lambda one: -size[id(one)]):
         if spare < 0:
             cut = min(-spare, size[id(head)] - min(_LEAST_NAME, size[id(head)]))
@@ -199,35 +215,43 @@ def _blocks(names: Sequence[Head], figures: Sequence[Head], width: int) -> Itera
             spare += cut
     left = list(figures)
     is_first = True
-    while left or is_first:
-        room = width - 2 - sum(size[id(head)] + _GAP for head in names)
+    while left:
+        room = width - 2 - wide(names) - (2 if above else 0)
         block: list[Head] = []
         while left and (not block or size[id(left[0])] + _GAP <= room):
-            # A value and its interval, whose column follows, stay together.
             block.append(left.pop(0))
             room -= size[id(block[-1])] + _GAP
         if not is_first:
             yield ""
         is_first = False
         heads = [*names, *block]
-        n = len(heads[0][1])
-        for texts in (
-            [title for title, _ in heads],
-            *([cells[k] for _, cells in heads] for k in range(n)),
-        ):
-            parts = [
-                textwrap.wrap(text, size[id(head)], break_on_hyphens=False) or [""]
-                for text, head in zip(texts, heads, strict=True)
-            ]
-            for line in range(max(map(len, parts))):
-                cells = []
-                for part, head in zip(parts, heads, strict=True):
-                    text = part[line] if line < len(part) else ""
-                    is_name = head in names
-                    cells.append(
-                        text.ljust(size[id(head)]) if is_name else text.rjust(size[id(head)])
-                    )
-                yield ("  " + (" " * _GAP).join(cells)).rstrip()
+        for line in _row([title for title, _ in heads], heads, size, len(names)):
+            yield f"  {line}" if above else line
+        group = None
+        for k in range(n):
+            now = tuple(texts[k] for _, texts in above)
+            if above and now != group:
+                group = now
+                yield f"  {', '.join(text for text in now if text)}"[:width]
+            for line in _row([texts[k] for _, texts in heads], heads, size, len(names)):
+                yield f"  {line}"[:width] if above else line
+
+
+def _row(
+    texts: Sequence[str], heads: Sequence[Head], size: dict[int, int], n_names: int
+) -> Iterator[str]:
+    """One row, of as many lines as its longest cell needs."""
+    parts = [
+        textwrap.wrap(text, size[id(head)], break_on_hyphens=False) or [""]
+        for text, head in zip(texts, heads, strict=True)
+    ]
+    for line in range(max(map(len, parts))):
+        cells = []
+        for k, (part, head) in enumerate(zip(parts, heads, strict=True)):
+            text = part[line] if line < len(part) else ""
+            wide = size[id(head)]
+            cells.append(text.ljust(wide) if k < n_names else text.rjust(wide))
+        yield ("  " + (" " * _GAP).join(cells)).rstrip()
 
 
 def _title_width(head: Head) -> int:
