@@ -1,21 +1,23 @@
 from .abstained import AbstentionBounds as AbstentionBounds
 from .abstained import abstention_bounds as abstention_bounds
 from .abstention_change import Abstention as Abstention
+from .agreement import LabelAgreement as LabelAgreement
+from .agreement import cohen_kappa as cohen_kappa
+from .agreement import gwet_ac2 as gwet_ac2
+from .agreement import krippendorff_alpha as krippendorff_alpha
+from .agreement import label_agreement as label_agreement
 from .alt_test import AltTest as AltTest
 from .alt_test import alt_test as alt_test
-from .balanced_concordance import durbin_w as durbin_w
-from .binary_correction import rogan_gladen as rogan_gladen
-from .chance_corrected import cohen_kappa as cohen_kappa
-from .chance_corrected import gwet_ac2 as gwet_ac2
+from .concordance import durbin_w as durbin_w
 from .concordance import kendall_w as kendall_w
 from .concordance import kendall_w_uncorrected as kendall_w_uncorrected
 from .concordance import mean_concordance as mean_concordance
 from .concordance import mean_spearman_from_w as mean_spearman_from_w
 from .concordance import skillings_mack as skillings_mack
 from .conformal import ConformalWidth as ConformalWidth
+from .conformal import IsotonicMap as IsotonicMap
 from .conformal import conformal_width as conformal_width
-from .crossed_severity import SeverityParts as SeverityParts
-from .crossed_severity import severity_parts as severity_parts
+from .conformal import isotonic_map as isotonic_map
 from .decision_study import BestDesign as BestDesign
 from .decision_study import DecisionStudy as DecisionStudy
 from .decision_study import SmallestDesign as SmallestDesign
@@ -31,27 +33,27 @@ from .degradation_power import prompts_to_detect as prompts_to_detect
 from .degradation_summary import Headline as Headline
 from .degradation_summary import RobustEverywhere as RobustEverywhere
 from .degradation_summary import ScoreLevel as ScoreLevel
-from .disagreement import disagreement_labels as disagreement_labels
 from .effect_size import cohen_dav as cohen_dav
 from .effect_size import cohen_dz as cohen_dz
 from .effect_size import hedges_correction as hedges_correction
 from .effect_size import smallest_detectable_change as smallest_detectable_change
 from .effective_judges import EffectiveJudges as EffectiveJudges
+from .effective_judges import IndependentWorth as IndependentWorth
 from .effective_judges import effective_judges as effective_judges
 from .effective_judges import effective_judges_from_components as effective_judges_from_components
+from .effective_judges import independent_worth as independent_worth
 from .ensemble import PanelAggregate as PanelAggregate
 from .ensemble import aggregate_panel as aggregate_panel
+from .ensemble import disagreement_labels as disagreement_labels
 from .equivalence import Equivalence as Equivalence
 from .equivalence import prompts_for_equivalence as prompts_for_equivalence
 from .equivalence import tost as tost
+from .estimate import Estimate as Estimate
 from .framing_asymmetry import Asymmetry as Asymmetry
 from .framing_contrasts import FramingContrast as FramingContrast
 from .generalizability import GStudy as GStudy
 from .generalizability import g_study as g_study
 from .generalizability import panel_g_study as panel_g_study
-from .independent_panel import IndependentWorth as IndependentWorth
-from .independent_panel import independent_worth as independent_worth
-from .interval import Interval as Interval
 from .intervals import bootstrap_stratified_tau as bootstrap_stratified_tau
 from .intervals import cluster_bootstrap as cluster_bootstrap
 from .intervals import delete_one_jackknife as delete_one_jackknife
@@ -59,16 +61,13 @@ from .intervals import t_interval as t_interval
 from .kendall import GroupTau as GroupTau
 from .kendall import MeanTau as MeanTau
 from .kendall import PairAccuracy as PairAccuracy
+from .kendall import PairTypeAgreement as PairTypeAgreement
+from .kendall import agreement_by_pair_type as agreement_by_pair_type
 from .kendall import agreement_ceiling as agreement_ceiling
 from .kendall import kendall_tau_b as kendall_tau_b
 from .kendall import mean_group_tau as mean_group_tau
 from .kendall import mean_pairwise_tau as mean_pairwise_tau
 from .kendall import pair_accuracy as pair_accuracy
-from .krippendorff import krippendorff_alpha as krippendorff_alpha
-from .label_agreement import LabelAgreement as LabelAgreement
-from .label_agreement import label_agreement as label_agreement
-from .mapping import IsotonicMap as IsotonicMap
-from .mapping import isotonic_map as isotonic_map
 from .measured_cells import CellFamily as CellFamily
 from .multiplicity import MaxT as MaxT
 from .multiplicity import benjamini_hochberg as benjamini_hochberg
@@ -80,15 +79,16 @@ from .noise_floor import NoiseFloor as NoiseFloor
 from .noise_floor import noise_floor as noise_floor
 from .pair_counting import PairCounts as PairCounts
 from .pair_counting import pair_counts as pair_counts
-from .pair_types import PairTypeAgreement as PairTypeAgreement
-from .pair_types import agreement_by_pair_type as agreement_by_pair_type
 from .panel_interval import FacetIntervals as FacetIntervals
 from .panel_interval import panel_interval as panel_interval
+from .permutation import PermutationTest as PermutationTest
+from .permutation import permutation_test as permutation_test
 from .prediction_powered import PredictionPoweredMean as PredictionPoweredMean
 from .prediction_powered import ppi_mean as ppi_mean
 from .prompt_means import PromptMean as PromptMean
 from .proportions import mcnemar_midp as mcnemar_midp
 from .proportions import newcombe as newcombe
+from .proportions import rogan_gladen as rogan_gladen
 from .proportions import wilson as wilson
 from .ranking import PlackettLuce as PlackettLuce
 from .ranking import plackett_luce as plackett_luce
@@ -99,18 +99,18 @@ from .respondents import PromptUnitMeans as PromptUnitMeans
 from .respondents import RespondentScores as RespondentScores
 from .respondents import by_prompt_unit as by_prompt_unit
 from .severity import SeverityFit as SeverityFit
+from .severity import SeverityParts as SeverityParts
 from .severity import severity as severity
+from .severity import severity_parts as severity_parts
 from .sign_flips import SignFlips as SignFlips
+from .sign_flips import SignFlipTest as SignFlipTest
+from .sign_flips import hall_interval as hall_interval
+from .sign_flips import sign_flip_test as sign_flip_test
 from .sign_flips import sign_flip_tests as sign_flip_tests
-from .skewness import hall_interval as hall_interval
-from .skewness import skewness_adjusted_flips as skewness_adjusted_flips
+from .sign_flips import skewness_adjusted_flips as skewness_adjusted_flips
 from .stacking import StackedJudges as StackedJudges
 from .stacking import stack_judges as stack_judges
 from .target_comparison import TargetComparison as TargetComparison
-from .tests_of_effect import PermutationTest as PermutationTest
-from .tests_of_effect import SignFlipTest as SignFlipTest
-from .tests_of_effect import permutation_test as permutation_test
-from .tests_of_effect import sign_flip_test as sign_flip_test
 from .vulnerability import Finding as Finding
 from .vulnerability import profile_sentences as profile_sentences
 
@@ -128,6 +128,7 @@ __all__ = [
     "DegradationCell",
     "EffectiveJudges",
     "Equivalence",
+    "Estimate",
     "FacetIntervals",
     "Finding",
     "FramingContrast",
@@ -135,7 +136,6 @@ __all__ = [
     "GroupTau",
     "Headline",
     "IndependentWorth",
-    "Interval",
     "IsotonicMap",
     "LabelAgreement",
     "MaxT",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -10,8 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .disagreement import disagreement_labels
-from .panel_faults import check_counts, check_panel
+from ..errors import InputError, InputFault
 from .panel_interval import (
     BELOW_QUORUM,
     METHODS,
@@ -24,10 +23,173 @@ from .panel_interval import (
 )
 
 FloatArray = NDArray[np.float64]
+
+MODERATE_SD: Final = 0.10
+"""From this SD between judges, as a share of the scale's width, disagreement is "moderate"."""
+
+HIGH_SD: Final = 0.20
+"""From this SD on it is "high". Judges who pick 1 to 10 blindly reach .32."""
+
+SPLIT_GAP: Final = 0.20
+"""From this gap between two axis means, as a share of the width, a response splits the panel."""
+
+
+def disagreement_labels(
+    composites: FloatArray, present: NDArray[np.bool_], to_axis: FloatArray, *, width: float
+) -> NDArray[np.object_]:
+    """Returns "low", "moderate", "high", "split" or "undefined" for each response.
+
+    With s the SD between the judges' composites (divisor n - 1) over the width of the scale:
+    low below .10 (.9 points on a scale of 1 to 10), moderate below .20 (1.8 points), high from
+    there. "split" comes before these: the farthest two axis means, of axes with at least two
+    judges each, lie at least .20 of the width apart and at least two standard errors (Welch's),
+    so that a gap which a few noisy judges make by chance is not called a split. "undefined" where
+    fewer than two judges scored. The thresholds are conventions of this project.
+
+    Args:
+        composites: shape (R, C), each judge's composite (its repeats averaged).
+        present: shape (R, C), whether the judge scored.
+        to_axis: shape (C, A), 1 where the judge belongs to the axis.
+        width: highest minus lowest score of the scale.
+    """
+    mask = present.astype(np.float64)
+    values = np.where(present, composites, 0.0)
+    n = mask.sum(axis=1)
+    mean = values.sum(axis=1) / np.maximum(n, 1)
+    squares = (np.where(present, values - mean[:, None], 0.0) ** 2).sum(axis=1)
+    # rounding must not decide on which side of a threshold a round figure falls
+    spread = np.round(np.sqrt(squares / np.maximum(n - 1, 1)) / width, 12)
+
+    labels = np.full(len(n), "low", dtype=object)
+    labels[spread >= MODERATE_SD] = "moderate"
+    labels[spread >= HIGH_SD] = "high"
+    labels[_is_split(values, mask, to_axis, width)] = "split"
+    labels[n < 2] = "undefined"
+    return labels
+
+
+def _is_split(
+    values: FloatArray, mask: FloatArray, to_axis: FloatArray, width: float
+) -> NDArray[np.bool_]:
+    n = mask @ to_axis
+    mean = (values @ to_axis) / np.maximum(n, 1)
+    # the within-axis squares by deviations: a difference of squares would lose all digits
+    own = mean @ to_axis.T
+    squares = ((values - own) ** 2 * mask) @ to_axis
+    error = squares / np.maximum(n - 1, 1) / np.maximum(n, 1)
+
+    counted = n >= 2
+    top = np.where(counted, mean, -np.inf).argmax(axis=1)[:, None]
+    bottom = np.where(counted, mean, np.inf).argmin(axis=1)[:, None]
+    gap = np.take_along_axis(mean, top, 1) - np.take_along_axis(mean, bottom, 1)
+    standard_error = np.sqrt(
+        np.take_along_axis(error, top, 1) + np.take_along_axis(error, bottom, 1)
+    )
+    enough = counted.sum(axis=1) >= 2
+    wide = (np.round(gap / width, 12) >= SPLIT_GAP) & (gap >= 2 * standard_error)
+    return np.asarray(enough & wide[:, 0])
+
+
 IntArray = NDArray[np.int64]
-ObjectArray = NDArray[np.object_]
 
 CHUNK_ROWS: Final = 4096
+"""Responses checked at once, so that the masks stay small."""
+
+
+def check_panel(
+    values: FloatArray,
+    persona: NDArray[Any],
+    model: NDArray[Any],
+    axis: tuple[str, ...],
+    scale: tuple[float, float],
+    quorum: float,
+    trim: float,
+    level: float,
+) -> None:
+    """Checks the arguments of `aggregate_panel`.
+
+    Raises:
+        InputError: all faults found, with their fields.
+    """
+    faults: list[InputFault] = []
+
+    def wrong(field: str, message: str) -> None:
+        faults.append(InputFault(where="aggregate_panel", field=field, message=message))
+
+    low, high = scale
+    if not low < high:
+        wrong("scale", f"must be (low, high) with low below high, got {scale}")
+    if not 0 <= quorum <= 1:
+        wrong("quorum", f"must be between 0 and 1, got {quorum}")
+    if not 0 <= trim < 0.5:
+        wrong("trim", f"must be at least 0 and below 0.5, got {trim}")
+    if not 0 < level < 1:
+        wrong("level", f"must be above 0 and below 1, got {level}")
+    if values.ndim != 3 or values.shape[1] == 0 or values.shape[2] == 0:
+        wrong("scores", f"must have shape (responses, judgments, criteria), got {values.shape}")
+    else:
+        for name, array in (("persona", persona), ("model", model)):
+            if array.shape != values.shape[1:2]:
+                wrong(name, f"must have one entry a judgment column, got shape {array.shape}")
+            elif array.dtype.kind not in "iu" or array.min() < 0:
+                wrong(name, "must be whole numbers from 0")
+        if len(axis) != values.shape[1]:
+            wrong("axis", f"must have one entry a judgment column, got shape {(len(axis),)}")
+        _check_scores(values, low, high, wrong)
+        if not faults:
+            judges = list(zip(persona.tolist(), model.tolist(), strict=True))
+            if len(set(zip(judges, axis, strict=True))) > len(set(judges)):
+                wrong("axis", "must be the same for every repeat of a judge")
+    if faults:
+        raise InputError(faults)
+
+
+def _check_scores(
+    values: FloatArray, low: float, high: float, wrong: Callable[[str, str], None]
+) -> None:
+    off_scale = 0
+    partly = 0
+    for start in range(0, values.shape[0], CHUNK_ROWS):
+        part = values[start : start + CHUNK_ROWS]
+        missing = np.isnan(part)
+        off_scale += int((~missing & ~((part >= low) & (part <= high))).sum())
+        partly += int((missing.any(axis=2) != missing.all(axis=2)).sum())
+    if off_scale:
+        wrong("scores", f"must lie within {low:g} and {high:g}, got {off_scale} that do not")
+    if partly:
+        wrong("scores", f"must be scored in all criteria or in none, got {partly} judgments partly")
+
+
+def check_counts(n_scored: IntArray, n_abstained: FloatArray, n_planned: IntArray) -> None:
+    """Checks the counts of votes against the judgments planned.
+
+    Raises:
+        InputError: every response with more votes than planned judgments.
+    """
+    if n_abstained.shape != n_scored.shape:
+        raise InputError(
+            [
+                InputFault(
+                    where="aggregate_panel",
+                    field="abstained",
+                    message=f"must have one count a response, got shape {n_abstained.shape}",
+                )
+            ]
+        )
+    over = np.flatnonzero((n_scored + n_abstained > n_planned) | (n_abstained < 0))
+    if len(over):
+        raise InputError(
+            InputFault(
+                where=f"aggregate_panel: response {row}",
+                field="planned",
+                message="must be at least the judgments scored and abstained "
+                f"({n_scored[row]} and {n_abstained[row]:g}), got {n_planned[row]}",
+            )
+            for row in over
+        )
+
+
+ObjectArray = NDArray[np.object_]
 """Responses worked on at once; bounds the memory beside input and result to some tens of MB."""
 
 

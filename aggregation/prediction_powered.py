@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from .estimate import Estimate
-from .grouping import Labels, group_codes
+from .pair_counting import Labels, group_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]

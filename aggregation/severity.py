@@ -1,15 +1,15 @@
-"""How harsh each judge is, and what responses would get from a judge of average severity."""
+"""How harsh each judge is, and how much of it belongs to personas and to models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from .henderson import henderson
+from .generalizability import henderson
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -177,3 +177,142 @@ def _ridge(y: Floats, r: Integers, j: Integers) -> float:
         # nan: too little to estimate, and what cannot be estimated is not corrected for
         return float("inf")
     return max(residual, 0.0) / of_judge
+
+
+BLOCKS: Final = 50
+"""Prompts are left out one by one up to this many, above it in this many blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeverityParts:
+    """Severities of personas and models, fitted together; positive is lenient.
+
+    Attributes:
+        persona: one effect a persona, their sum zero; nan for one that scored nothing.
+        model: likewise.
+        persona_left_out, model_left_out: the effects without each prompt (or block of prompts),
+            shape (blocks, effects), for a jackknife; empty without prompts.
+        n: scores used.
+        n_prompts: prompts they come from; 0 where none were given.
+        reason: why everything is nan, or None.
+    """
+
+    persona: Floats
+    model: Floats
+    n: int
+    n_prompts: int
+    persona_left_out: Floats = field(repr=False)
+    model_left_out: Floats = field(repr=False)
+    reason: str | None = None
+
+
+def severity_parts(
+    scores: npt.ArrayLike, *, prompt: Sequence[Any] | npt.NDArray[Any] | None = None
+) -> SeverityParts:
+    """Returns the least-squares fit score = response + persona + model + error.
+
+    In a complete panel the effects are the differences of the marginal means. Where judges are
+    missing those differences mix persona, model and who judged which response; the fit takes
+    them apart, as long as common responses, personas and models connect them.
+
+    Measured coverage of the 95% jackknife intervals made of `persona_left_out` and
+    `model_left_out` (benchmarks/simulate_panel_size.py, four personas and three models, 15%
+    missing) at 9, 26, 100 prompts: a persona .949, .949, .952; a model .958, .948, .962 (Monte
+    Carlo error .005, .007, .010).
+
+    Args:
+        scores: shape (responses, personas, models[, repeats]), nan where missing.
+        prompt: one label a response, for the jackknife.
+
+    Returns:
+        nan with a reason where personas and models cannot be told apart: each persona asked of
+        its own model, or groups of judges that no response joins.
+
+    Raises:
+        ValueError: shapes that do not fit.
+
+    Source: Linacre (1989) for the many-facet idea; here additive, by least squares.
+    """
+    table = np.asarray(scores, dtype=np.float64)
+    if table.ndim not in (3, 4) or (prompt is not None and len(prompt) != len(table)):
+        raise ValueError(
+            "scores must have shape (responses, personas, models[, repeats]) with one prompt a "
+            f"response, got {table.shape} and {0 if prompt is None else len(prompt)} prompts"
+        )
+    if table.ndim == 3:
+        table = table[..., None]
+    known = np.isfinite(table)
+    counts = known.sum(axis=3).astype(np.float64)
+    totals = np.where(known, table, 0.0).sum(axis=3)
+    P, M = counts.shape[1:]
+    block, n_prompts = _blocks(counts, prompt)
+    equations = [
+        _equations(counts[block == one], totals[block == one])
+        for one in range(int(block.max(initial=0)) + 1)
+    ]
+    system = np.sum([part for part, _ in equations], axis=0)
+    right = np.sum([part for _, part in equations], axis=0)
+    present = np.concatenate([counts.sum(axis=(0, 2)) > 0, counts.sum(axis=(0, 1)) > 0])
+    effects = _solve(system, right, present, P)
+    left_out = np.empty((0, P + M))
+    if n_prompts > 1:
+        left_out = np.array(
+            [_solve(system - part, right - own, present, P) for part, own in equations]
+        )
+    reason = None
+    if np.isnan(effects).all():
+        reason = "personas and models cannot be told apart: too few judges share responses"
+    return SeverityParts(
+        persona=effects[:P],
+        model=effects[P:],
+        n=int(counts.sum()),
+        n_prompts=n_prompts,
+        persona_left_out=left_out[:, :P],
+        model_left_out=left_out[:, P:],
+        reason=reason,
+    )
+
+
+def _blocks(
+    counts: Floats, prompt: Sequence[Any] | npt.NDArray[Any] | None
+) -> tuple[Integers, int]:
+    """Returns the block of each response that two judges or more scored (-1: none), and prompts."""
+    informative = counts.sum(axis=(1, 2)) > 1
+    block = np.where(informative, 0, -1)
+    if prompt is None:
+        return block, 0
+    codes = np.unique(np.asarray(prompt, dtype=str), return_inverse=True)[1].reshape(-1)
+    used = np.unique(codes[informative])
+    block[informative] = np.searchsorted(used, codes[informative]) % max(1, min(len(used), BLOCKS))
+    return block, len(used)
+
+
+def _equations(counts: Floats, totals: Floats) -> tuple[Floats, Floats]:
+    """The normal equations of some responses, each response's own level eliminated."""
+    P = counts.shape[1]
+    marginal = np.concatenate([counts.sum(axis=2), counts.sum(axis=1)], axis=1)
+    size = counts.sum(axis=(1, 2))
+    weight = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
+    system = np.diag(marginal.sum(axis=0))
+    system[:P, P:] = counts.sum(axis=0)
+    system[P:, :P] = counts.sum(axis=0).T
+    system -= marginal.T @ (marginal * weight[:, None])
+    sums = np.concatenate([totals.sum(axis=2), totals.sum(axis=1)], axis=1)
+    mean = totals.sum(axis=(1, 2)) * weight
+    return system, sums.sum(axis=0) - mean @ marginal
+
+
+def _solve(system: Floats, right: Floats, present: npt.NDArray[np.bool_], P: int) -> Floats:
+    """Effects with sum zero on either side; nan where the equations leave more than that open."""
+    effects = np.full(len(right), np.nan)
+    kept = np.flatnonzero(present)
+    if not len(kept):
+        return effects
+    part = system[np.ix_(kept, kept)]
+    n_free = len(kept) - 2
+    if np.linalg.matrix_rank(part, tol=1e-8 * max(1.0, float(np.abs(part).max()))) != n_free:
+        return effects
+    effects[kept] = np.linalg.lstsq(part, right[kept], rcond=1e-10)[0]
+    for side in (slice(None, P), slice(P, None)):
+        effects[side] -= np.nanmean(effects[side])
+    return effects

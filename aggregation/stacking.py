@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from .grouping import Labels, group_codes
+from .pair_counting import Labels, group_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -268,7 +268,7 @@ def _concordance(x: Floats, y: Floats, codes: Integers) -> Floats:
 
 
 def _sign_flip(gains: Floats, seed: int) -> float:
-    from .tests_of_effect import sign_flip_test
+    from .sign_flips import sign_flip_test
 
     if len(gains) == 0 or not np.abs(gains).max() > 0:
         return 1.0

@@ -14,7 +14,8 @@ from scipy import stats
 from areopagus.aggregation.equivalence import tost
 from areopagus.aggregation.intervals import bootstrap_stratified_tau, t_interval
 from areopagus.aggregation.multiplicity import holm, max_t
-from areopagus.aggregation.tests_of_effect import permutation_test, sign_flip_test
+from areopagus.aggregation.permutation import permutation_test
+from areopagus.aggregation.sign_flips import sign_flip_test
 
 RESAMPLES = 999
 

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from areopagus.aggregation.alt_test import one_sided_p
-from areopagus.aggregation.alt_test_scores import item_differences, rank_differences
+from areopagus.aggregation.alt_test import item_differences, one_sided_p, rank_differences
 from areopagus.aggregation.conformal import conformal_width
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.prediction_powered import ppi_mean

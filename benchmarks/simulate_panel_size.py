@@ -13,11 +13,13 @@ import math
 
 import numpy as np
 
-from areopagus.aggregation.binary_correction import rogan_gladen
-from areopagus.aggregation.effective_judges import effective_judges_from_components
+from areopagus.aggregation.effective_judges import (
+    effective_judges_from_components,
+    independent_worth,
+)
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.independent_panel import independent_worth
+from areopagus.aggregation.proportions import rogan_gladen
 from areopagus.aggregation.reliability import icc_interval
 from areopagus.calibration.how_many import how_many
 from areopagus.calibration.material import Material

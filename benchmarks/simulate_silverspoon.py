@@ -22,9 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from areopagus.aggregation.contingency import chi_square_test
 from areopagus.aggregation.estimate import Estimate
-from areopagus.aggregation.proportions import wilson
+from areopagus.aggregation.proportions import chi_square_test, wilson
 from areopagus.auditing import audit
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
 from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james

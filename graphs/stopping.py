@@ -152,7 +152,7 @@ def next_block(
 
 def reached_half_width(planned: int, values: Sequence[float | None], *, grain: float) -> float:
     """The half width of the interval after these judgments; inf with fewer than two scored."""
-    from ..aggregation.finite_population import half_width
+    from ..aggregation.intervals import half_width
 
     scored = [value for value in values if value is not None]
     population = planned - len(values) + len(scored)
@@ -192,7 +192,7 @@ def why_enough(
 
 def _needed(wanted: float, reached: float, n: int, population: int) -> int:
     """Judgments with which the wanted half width is reached if the spread stays what it is."""
-    from ..aggregation.finite_population import shrinking
+    from ..aggregation.intervals import shrinking
 
     now = shrinking(n, population, level=LEVEL)
     for more in range(n + 1, population):

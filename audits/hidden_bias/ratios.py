@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Final
 
-from ...aggregation.clustered_proportion import FEWEST_CLUSTERS
 from ...aggregation.estimate import Estimate
-from ...aggregation.skewness import hall_interval
+from ...aggregation.proportions import FEWEST_CLUSTERS
+from ...aggregation.sign_flips import hall_interval
 
 UNIT: Final = "concept pair"
 LEVEL: Final = 0.95

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...aggregation.clustered_proportion import clustered_proportion
 from ...aggregation.estimate import Estimate
 from ...aggregation.multiplicity import holm
+from ...aggregation.proportions import clustered_proportion
 from .baseline import baselines, verdict_of
 from .brittleness import brittleness_cells
 from .comparison import compare

@@ -10,8 +10,7 @@ from scipy import stats
 from ...aggregation.equivalence import Equivalence, tost
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import MIN_UNITS, t_interval
-from ...aggregation.sign_flips import SignFlips, sign_flip_tests
-from ...aggregation.skewness import skewness_adjusted_flips
+from ...aggregation.sign_flips import SignFlips, sign_flip_tests, skewness_adjusted_flips
 from .outcomes import Floats, Outcomes, known_mean
 
 UNIT = "scenario"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ...aggregation.clustered_proportion import FEWEST_CLUSTERS, clustered_proportion
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.multiplicity import holm
+from ...aggregation.proportions import FEWEST_CLUSTERS, clustered_proportion
 from .cell_tests import RESAMPLES, WelchJames, helmert, permuted_welch_james, welch_james
 from .groups_figures import CellFigures, Effect, Gap, GroupFigures
 

@@ -10,14 +10,11 @@ from typing import Literal
 
 import numpy as np
 
-from ...aggregation.chance_corrected import cohen_kappa
-from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.agreement import cohen_kappa, krippendorff_alpha
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
-from ...aggregation.krippendorff import krippendorff_alpha
 from ...aggregation.multiplicity import holm
-from ...aggregation.paired_proportions import mcnemar_test
-from ...aggregation.proportions import wilson
+from ...aggregation.proportions import clustered_proportion, mcnemar_test, wilson
 from ...aggregation.sign_flips import sign_flip_tests
 from .answers import LABELS
 from .gold import ENDS, End, Gold

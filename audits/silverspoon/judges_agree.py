@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 
-from ...aggregation.chance_corrected import cohen_kappa
+from ...aggregation.agreement import cohen_kappa
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.proportions import wilson
 from ..answers_table import AnswersTable

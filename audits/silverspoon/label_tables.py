@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from ...aggregation.agreement import label_agreement
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.label_agreement import label_agreement
-from ...aggregation.variance_degrees import variance_degrees
+from ...aggregation.intervals import variance_degrees
 
 Floats = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...aggregation.chance_corrected import cohen_kappa
-from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.agreement import cohen_kappa
 from ...aggregation.estimate import Estimate, undefined
+from ...aggregation.proportions import clustered_proportion
 from ...experiment.ask import ModelAnswer
 from ...graphs.adjudication import JudgeQuestion, Ruling
 from ..answer_forms import declines

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ...aggregation.log_odds import log_odds_with_prior
+from ...aggregation.effect_size import log_odds_with_prior
 from ...aggregation.multiplicity import holm
 
 FEWEST_NAMES: Final = 5

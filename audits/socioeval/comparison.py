@@ -6,11 +6,9 @@ from itertools import combinations
 
 import numpy as np
 
-from ...aggregation.contingency import chi_square_test
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.familywise import bonferroni
-from ...aggregation.multiplicity import holm
-from ...aggregation.paired_proportions import cochran_q, mcnemar_test, paired_difference
+from ...aggregation.multiplicity import bonferroni, holm
+from ...aggregation.proportions import chi_square_test, cochran_q, mcnemar_test, paired_difference
 from ...aggregation.sign_flips import sign_flip_tests
 from .figures import Comparison, PairFigures
 from .outcomes import Floats, Outcomes

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ...aggregation.chance_corrected import cohen_kappa, gwet_ac2
-from ...aggregation.clustered_proportion import clustered_proportion
+from ...aggregation.agreement import cohen_kappa, gwet_ac2
 from ...aggregation.estimate import Estimate, undefined
-from ...aggregation.proportions import wilson
+from ...aggregation.proportions import clustered_proportion, wilson
 from .categories import CATEGORIES
 from .comparison import compare
 from .figures import JudgeAgreement, ModelFigures, SliceRate, SocioEvalFigures

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.alt_test import alt_test, simulate_power
-from areopagus.aggregation.alt_test_scores import rank_differences, winning_rates
+from areopagus.aggregation.alt_test import alt_test, rank_differences, simulate_power, winning_rates
 
 
 def world(

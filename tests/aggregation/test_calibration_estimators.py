@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.conformal import conformal_width
-from areopagus.aggregation.mapping import isotonic_map
+from areopagus.aggregation.conformal import conformal_width, isotonic_map
 from areopagus.aggregation.prediction_powered import ppi_mean
 from areopagus.aggregation.severity import severity
 from areopagus.aggregation.stacking import stack_judges

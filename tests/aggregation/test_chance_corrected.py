@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from areopagus.aggregation.chance_corrected import cohen_kappa, gwet_ac2
+from areopagus.aggregation.agreement import cohen_kappa, gwet_ac2
 
 NAN = math.nan
 

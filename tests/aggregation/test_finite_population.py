@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from areopagus.aggregation.finite_population import half_width, shrinking
+from areopagus.aggregation.intervals import half_width, shrinking
 
 
 def test_against_a_hand_calculation() -> None:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from areopagus.aggregation import kendall
-from areopagus.aggregation.grouping import group_codes
 from areopagus.aggregation.kendall import (
     PairCounts,
     agreement_ceiling,
@@ -22,6 +21,7 @@ from areopagus.aggregation.kendall import (
     pair_accuracy,
     pair_counts,
 )
+from areopagus.aggregation.pair_counting import group_codes
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan

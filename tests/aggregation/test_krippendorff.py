@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from areopagus.aggregation.chance_corrected import gwet_ac2
-from areopagus.aggregation.krippendorff import krippendorff_alpha
+from areopagus.aggregation.agreement import gwet_ac2, krippendorff_alpha
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan

@@ -7,13 +7,8 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from areopagus.aggregation.multiplicity import (
-    benjamini_hochberg,
-    benjamini_yekutieli,
-    holm,
-    max_t,
-)
-from areopagus.aggregation.tests_of_effect import sign_flip_test
+from areopagus.aggregation.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm, max_t
+from areopagus.aggregation.sign_flips import sign_flip_test
 
 NAN = math.nan
 

@@ -5,9 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from areopagus.aggregation.kendall import kendall_tau_b, pair_accuracy, pair_counts
+from areopagus.aggregation.kendall import (
+    agreement_by_pair_type,
+    kendall_tau_b,
+    pair_accuracy,
+    pair_counts,
+)
 from areopagus.aggregation.pair_counting import PairCounts
-from areopagus.aggregation.pair_types import agreement_by_pair_type
 
 
 def test_pair_types_of_one_prompt_by_hand() -> None:

@@ -9,18 +9,17 @@ import pytest
 from scipy import stats
 from statsmodels.stats.contingency_tables import cochrans_q, mcnemar
 
-from areopagus.aggregation.clustered_proportion import clustered_proportion
-from areopagus.aggregation.contingency import chi_square_test
-from areopagus.aggregation.familywise import bonferroni
-from areopagus.aggregation.log_odds import log_odds_with_prior
-from areopagus.aggregation.multiplicity import holm
-from areopagus.aggregation.paired_proportions import (
+from areopagus.aggregation.effect_size import log_odds_with_prior
+from areopagus.aggregation.multiplicity import bonferroni, holm
+from areopagus.aggregation.proportions import (
+    chi_square_test,
+    clustered_proportion,
     cochran_q,
     mcnemar_of_counts,
     mcnemar_test,
     paired_difference,
+    wilson,
 )
-from areopagus.aggregation.proportions import wilson
 
 
 def test_mcnemar_of_the_approval_ratings() -> None:

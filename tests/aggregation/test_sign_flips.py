@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from areopagus.aggregation.sign_flips import sign_flip_tests, smallest_holm_p
-from areopagus.aggregation.tests_of_effect import sign_flip_test
+from areopagus.aggregation.sign_flips import sign_flip_test, sign_flip_tests, smallest_holm_p
 
 NAN = math.nan
 # Darwin's maize, crossed minus self-fertilised, in eighths of an inch.

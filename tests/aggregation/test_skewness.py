@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from areopagus.aggregation.sign_flips import sign_flip_tests
-from areopagus.aggregation.skewness import (
+from areopagus.aggregation.intervals import degrees_by_excess
+from areopagus.aggregation.sign_flips import (
     hall_interval,
     hall_inverse,
     hall_transformed,
+    sign_flip_tests,
     skewness_adjusted_flips,
 )
-from areopagus.aggregation.variance_degrees import degrees_by_excess
 
 # Darwin's maize, crossed minus self-fertilised, in eighths of an inch.
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]

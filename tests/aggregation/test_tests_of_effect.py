@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from areopagus.aggregation.pair_counting import pair_counts
-from areopagus.aggregation.permutation_null import combined_null, group_null
-from areopagus.aggregation.tests_of_effect import permutation_test, sign_flip_test
+from areopagus.aggregation.permutation import combined_null, group_null, permutation_test
+from areopagus.aggregation.sign_flips import sign_flip_test
 
 NAN = math.nan
 # Darwin's maize: crossed minus self-fertilised, fifteen pairs, eighths of an inch.

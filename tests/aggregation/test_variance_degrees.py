@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.aggregation.variance_degrees import variance_degrees
+from areopagus.aggregation.intervals import variance_degrees
 
 
 def test_one_value_among_many_makes_the_variance_by_hand() -> None:

@@ -23,7 +23,7 @@ from scipy import stats
 
 from areopagus import InputError
 from areopagus.aggregation import benjamini_hochberg, hall_interval, holm
-from areopagus.aggregation.clustered_proportion import clustered_proportion
+from areopagus.aggregation.proportions import clustered_proportion
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions

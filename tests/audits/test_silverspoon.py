@@ -19,7 +19,7 @@ from processes import killed_at
 from scipy import stats
 
 from areopagus import InputError
-from areopagus.aggregation.label_agreement import label_agreement
+from areopagus.aggregation.agreement import label_agreement
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows

@@ -9,8 +9,7 @@ import pytest
 
 from areopagus.aggregation.estimate import Estimate, undefined
 from areopagus.aggregation.intervals import t_interval
-from areopagus.aggregation.kendall import kendall_tau_b, pair_accuracy
-from areopagus.aggregation.pair_types import agreement_by_pair_type
+from areopagus.aggregation.kendall import agreement_by_pair_type, kendall_tau_b, pair_accuracy
 from areopagus.calibration.judge_bias import length_slope, own_family_preference, spread
 from areopagus.calibration.material import Material, targets_of
 from areopagus.calibration.one_person import against_one_person

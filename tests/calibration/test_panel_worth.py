@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from areopagus.aggregation import d_study, effective_judges
+from areopagus.aggregation.effective_judges import independent_worth
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
-from areopagus.aggregation.independent_panel import independent_worth
 from areopagus.calibration import Calibration, calibrate
 from areopagus.calibration.panel_worth import worth_of_components
 from areopagus.calibration.text_panel import how_many_lines

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.agreement import krippendorff_alpha
 from ..aggregation.concordance import kendall_w_uncorrected
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.kendall import kendall_tau_b
-from ..aggregation.krippendorff import krippendorff_alpha
 from .ratings import Ratings, by_place, prompt_tables
 
 MOST_PAIRS = 5000

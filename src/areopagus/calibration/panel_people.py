@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import bootstrap_stratified_tau, t_interval
 from ..aggregation.kendall import agreement_ceiling, kendall_tau_b, mean_group_tau
-from ..aggregation.tests_of_effect import permutation_test
+from ..aggregation.permutation import permutation_test
 from .leave_out import cut_to_range, ratio, ratio_difference, verdict_limits
 from .material import Material, Target
 from .pair_parts import PAIR_TYPES, PairType, pair_sums, settled, sums_by_type

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.crossed_severity import severity_parts
 from ..aggregation.estimate import Estimate
+from ..aggregation.severity import severity_parts
 from .leave_out import jackknife
 from .panel_scores import PanelScores
 

@@ -9,10 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.effective_judges import effective_judges, effective_judges_from_components
+from ..aggregation.effective_judges import (
+    SHARED,
+    effective_judges,
+    effective_judges_from_components,
+    independent_worth,
+)
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.generalizability import RESIDUAL, GStudy
-from ..aggregation.independent_panel import SHARED, independent_worth
 from .leave_out import jackknife
 from .material import Material, Target
 from .ratings import prompt_tables

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.chance_corrected import gwet_ac2
+from ..aggregation.agreement import Level, gwet_ac2, krippendorff_alpha
 from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.krippendorff import Level, krippendorff_alpha
 from .as_published import AsPublished, as_published
 from .calibration_items import CalibrationItem, calibration_items
 from .concordance import Concordance, concordance

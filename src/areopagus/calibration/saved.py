@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.multiplicity import holm
-from ..aggregation.tests_of_effect import sign_flip_test
+from ..aggregation.sign_flips import sign_flip_test
 from ..errors import InputError, InputFault
 from ..formats import units
 from ..number import as_json

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.conformal import isotonic_map
 from ..aggregation.estimate import Estimate
-from ..aggregation.mapping import isotonic_map
-from ..aggregation.tests_of_effect import SignFlipTest, sign_flip_test
+from ..aggregation.sign_flips import SignFlipTest, sign_flip_test
 from .judge_bias import prompt_means
 from .material import Material, Target
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from ..aggregation.estimate import Estimate
-from ..aggregation.variance_degrees import variance_degrees
+from ..aggregation.intervals import variance_degrees
 
 MIN_UNITS = 6
 """No interval below so many scenarios, as elsewhere in this package."""

@@ -12,8 +12,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
-from ..aggregation.alt_test import FALSE_DISCOVERY_RATE, FEWEST_PROMPTS, PASSING_RATE
-from ..aggregation.alt_test_scores import rank_differences, winning_rates
+from ..aggregation.alt_test import (
+    FALSE_DISCOVERY_RATE,
+    FEWEST_PROMPTS,
+    PASSING_RATE,
+    rank_differences,
+    winning_rates,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
