@@ -132,6 +132,16 @@ def read_estimates(folder: str | Path) -> pd.DataFrame:
     return _typed(frame)
 
 
+def json_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows for JSON, an object a figure: what is missing is left out, but for its value."""
+    is_there = frame.notna() & ~frame.isin([math.inf, -math.inf])
+    plain = frame.astype("object").where(is_there, None)
+    return [
+        {str(name): one for name, one in row.items() if one is not None or name == "value"}
+        for row in plain.to_dict("records")
+    ]
+
+
 def select(frame: pd.DataFrame, table: str, **keys: str | None) -> pd.DataFrame:
     """The rows of one table, in their order; a key given as None has to be null."""
     found = frame[frame["table"] == table]

@@ -3,11 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .errors import InputError, InputFault
 from .records.run_folder import NUMBERS_FILE, REPORT_FILE, RUN_FILE, read_run_file
+
+if TYPE_CHECKING:
+    from .experiment.result import JobRun
+
+RUNS: Final[dict[str, str]] = {}
+"""Kind of a run to "module:class" of its `JobRun`."""
+
+
+def run_of(folder: str | Path) -> JobRun | None:
+    """The folder as a run of its kind; None for a kind that has no estimates.
+
+    Raises:
+        InputError: the folder holds no run.
+    """
+    place = RUNS.get(_kind(Path(folder)))
+    if place is None:
+        return None
+    module, _, name = place.partition(":")
+    made: JobRun = getattr(import_module(module, __package__), name)(folder)
+    return made
+
+
+def _kind(folder: Path) -> str:
+    # A calibration is no run: its folder has no run.json.
+    if (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists():
+        return "calibration"
+    return str(read_run_file(folder).get("kind", "panel"))
 
 
 def write_any_report(
@@ -15,8 +43,8 @@ def write_any_report(
 ) -> Path:
     """The path of the report of a folder, written anew, at once or not at all.
 
-    The numbers are read from the folder. A panel run's and an audit's pictures are drawn again;
-    those of the other kinds are the ones that the job left in figures/.
+    The figures are read from its estimates, and nothing is asked or estimated again; a folder of
+    the first version is estimated once, where its tables suffice.
 
     Args:
         folder: of a panel run, a stress test, an audit, an attack, a rescoring, a construction of
@@ -29,15 +57,16 @@ def write_any_report(
         StoreError: the report cannot be written; one that was there before stays.
     """
     folder = Path(folder)
-    # A calibration is no run: its folder has no run.json.
-    is_calibration = (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists()
-    kind = "calibration" if is_calibration else read_run_file(folder).get("kind", "panel")
-    if kind not in WRITERS:
+    kind = _kind(folder)
+    if kind not in WRITERS and kind not in RUNS:
         raise InputError(
             [InputFault(str(folder), f"holds a run of kind {kind!r}, which has no report")],
-            hint=f"Reports are there for: {', '.join(WRITERS)}.",
+            hint=f"Reports are there for: {', '.join([*WRITERS, *RUNS])}.",
         )
     try:
+        if (run := run_of(folder)) is not None:
+            run.require_estimates()
+            return run.write_report(out, figures=figures)
         return WRITERS[kind](folder, Path(out) if out else folder / REPORT_FILE, figures)
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
         # Our own files lack nothing of this: they were cut, edited, or written by another version.

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..experiment.cost_cap import STOPPED_BY_CAP
+from ..experiment.result import JobRun
+from ..records.estimates import ESTIMATES_CSV
+from ..records.run_folder import REPORT_FILE
 from .display import WIDTH, console, dollars, printable, same_command, show_notices, table, visible
 from .progress import ProgressLine
-from .results import echo_cost, write_numbers
+from .results import cost_line, echo_cost, fault_lines, write_json, write_numbers
 
 if TYPE_CHECKING:
     from ..experiment.dry_run import DryRun
     from ..experiment.job import Job
+    from ..reports.document import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,10 @@ class Manner:
         quiet: whether no line and no results are shown.
         name_with: the options that name models in the place of embedded stand-ins.
         price_file: the option whose file can hold a price.
-        json_file, numbers: where --json says, and the file of numbers in the job's folder.
-        show: prints what came of it; the text of the job's run, its cost and folder if left out.
+        full: whether the whole document is shown instead of its summary.
+        json_file: where --json says.
+        numbers: the file of numbers in the job's folder, of a job without estimates.
+        show: prints what came of it; see `show_result` for what is shown where it is left out.
         after_estimate: prints what a command adds to the dry run.
         stopped: what is said first after an interrupt.
     """
@@ -38,6 +44,7 @@ class Manner:
     quiet: bool
     name_with: str = "--models"
     price_file: str = "panel.yaml"
+    full: bool = False
     json_file: str | None = None
     numbers: str = ""
     show: Callable[[Any], None] | None = None
@@ -71,9 +78,17 @@ def carry_out(prepare: Callable[[ProgressLine], Job[Any]], manner: Manner) -> in
     if was_interrupted:
         return interrupted(manner.stopped(run))
     if manner.json_file is not None:
-        write_numbers(manner.json_file, run.path / manner.numbers, run.record)
+        if isinstance(run, JobRun):
+            write_json(manner.json_file, run)
+        else:
+            write_numbers(manner.json_file, run.path / manner.numbers, run.record)
     if not manner.quiet:
-        (manner.show or show_text)(run)
+        if manner.show is not None:
+            manner.show(run)
+        elif isinstance(run, JobRun):
+            show_result(run, full=manner.full)
+        else:
+            show_text(run)
     code: int = run.exit_code
     return code
 
@@ -94,6 +109,38 @@ def announce(job: Job[Any], name_with: str) -> None:
         ),
         err=True,
     )
+
+
+def show_result(run: JobRun, *, full: bool = False) -> None:
+    """The answer of a run, why it can be trusted, its summary, where the rest is, what it cost.
+
+    Args:
+        run: the folder.
+        full: whether all of its document is shown, and all that is known of the cost.
+    """
+    show_document(run.document(), full=full)
+    session = run.record["sessions"][-1]
+    place = printable(str(run.path))
+    if full:
+        click.echo()
+        echo_cost(session)
+        click.echo(f"\nResults: {place}")
+    else:
+        written = [name for name in (REPORT_FILE, ESTIMATES_CSV) if (run.path / name).is_file()]
+        click.echo(f"\n{place}: {' · '.join([*written, cost_line(session)])}")
+        for line in fault_lines(session.get("faults") or ()):
+            click.echo(textwrap.fill(printable(line), WIDTH, subsequent_indent="  "))
+        click.echo(f"More: areopagus report {place} --full")
+    if run.state == "budget":
+        click.echo(STOPPED_BY_CAP)
+
+
+def show_document(document: Document, *, full: bool) -> None:
+    """The document as text, its summary alone or all of it."""
+    from ..reports.text import render_text
+
+    for line in render_text(document, full=full, width=WIDTH):
+        click.echo(printable(line))
 
 
 def show_text(run: Any) -> None:

@@ -131,8 +131,14 @@ def dry_run_options(command: Command) -> Command:
     return dry(quiet(command))
 
 
+def report_options(command: Command) -> Command:
+    """Adds --full and --json, of commands that end with a document."""
+    full = click.option("--full", is_flag=True, help="Print the whole report, not its summary.")
+    return full(json_option(command))
+
+
 json_option = click.option(
-    "--json", "json_file", metavar="FILE", help="Write every number there too."
+    "--json", "json_file", metavar="FILE", help="Write what is shown and every estimate there."
 )
 seed_option = click.option(
     "--seed", type=int, default=0, show_default=True, help="Of every random choice."

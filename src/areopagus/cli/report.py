@@ -47,18 +47,23 @@ COMPARISON_FILE = "comparison.html"
     help=f"The page to write. Default: report.html in RUN; {COMPARISON_FILE} for several.",
 )
 @click.option("--no-figures", is_flag=True, help="Draw no pictures: much faster.")
-def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool) -> None:
-    """Write the HTML report of the folder RUN anew.
+@click.option("--full", is_flag=True, help="Print the whole report, not its summary.")
+def report(runs: tuple[str, ...], *, out: str | None, no_figures: bool, full: bool) -> None:
+    """Write the HTML report of the folder RUN anew, and print its summary.
 
     RUN is the folder of a panel run, a stress test, an audit, an attack, a construction of prompts
     or a calibration. Several panel runs are compared, each with the first.
     """
-    from ..any_report import write_any_report
+    from ..any_report import run_of, write_any_report
     from ..reports import write_comparison
     from .display import printable
+    from .jobs import show_document
 
     if len(runs) == 1:
         path = write_any_report(runs[0], out=out, figures=not no_figures)
+        if (run := run_of(runs[0])) is not None:
+            show_document(run.document(), full=full)
+            click.echo()
     else:
         path = write_comparison(runs, out or COMPARISON_FILE, figures=not no_figures)
     click.echo(f"Wrote {printable(str(path))}")

@@ -14,6 +14,7 @@ from ..precision.text import precision_of, precision_sentences, spared_word
 from .display import console, dollars, number, same_command, span, table, visible
 
 if TYPE_CHECKING:
+    from ..experiment.result import JobRun
     from ..run import Run
 
 
@@ -54,6 +55,13 @@ def cost_lines(session: Mapping[str, Any]) -> list[str]:
     return lines + fault_lines(session.get("faults") or ())
 
 
+def cost_line(session: Mapping[str, Any]) -> str:
+    """Calls sent and dollars spent in one session, in a few words."""
+    usage = RunUsage.from_json(session.get("replies") or {})
+    sent = (session.get("calls") or {}).get("sent", 0)
+    return f"{units(sent, 'call')} sent · {_spent(session, usage.online.plus(usage.batch))}"
+
+
 def fault_lines(faults: Sequence[Mapping[str, Any]]) -> list[str]:
     """What went wrong with calls: how often, what the endpoint said of it, and what to try.
 
@@ -80,6 +88,28 @@ def echo_cost(session: Mapping[str, Any]) -> None:
 
     for line in cost_lines(session):
         click.echo(textwrap.fill(line, 80, subsequent_indent="  ", break_on_hyphens=False))
+
+
+def write_json(json_file: str, run: JobRun) -> None:
+    """Writes a result where --json says: what is shown, every estimate, and the cost.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    import json
+
+    from ..records.estimates import json_rows
+    from ..records.run_folder import replaced
+    from ..reports.document_json import to_json
+
+    content = {
+        **to_json(run.document()),
+        "estimates": json_rows(run.estimates),
+        "cost": run.record.get("cost"),
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+    with replaced(Path(json_file)) as part:
+        part.write_text(text + "\n", encoding="utf-8")
 
 
 def write_numbers(json_file: str, figures: Path, record: Mapping[str, Any]) -> None:

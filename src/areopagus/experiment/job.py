@@ -6,7 +6,7 @@ A job is prepared, and then estimated or run, once. What it does stands in its h
     dry_run()       calls and cost of every stage
     run_stages()    the work, which counts what became of it
     describe()      what run.json says of this kind of job
-    finished()      the result, once run.json is written
+    run_type        what its folder is read as, once run.json and the estimates are written
 
 The frame opens and locks the folder, holds the budget, stops, tells how far it is, and writes
 run.json at the start, every few seconds and at the end. A job may run another one as a stage: that
@@ -21,13 +21,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from ..async_runner import run_stoppable, run_sync
 from ..errors import InputError
 from ..judges.models.budget import Budget
 from ..judges.models.client import Client
 from ..judges.models.usage import UsageSnapshot
+from ..records.estimates import write_estimates
 from ..records.run_folder import RunFolder, run_identity_hash
 from .backends import prepare_all, require_access
 from .run_record import RunRecord, RunState
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from ..records.ledger import Ledger
     from .config import JobConfig
     from .dry_run import DryRun
+    from .result import JobRun
 
 
 Result = TypeVar("Result")
@@ -90,6 +92,7 @@ class Job(ABC, Generic[Result]):
         path: its folder.
         progress: how far it is.
         outcome: what became of each stage, for run.json.
+        result: what came of it in words, for run.json: the figures are estimates.
         over_budget: whether the cost cap left something out.
         session_name: of the job's first session in run.json, where it has several.
     """
@@ -97,6 +100,7 @@ class Job(ABC, Generic[Result]):
     kind: str
     stages: tuple[str, ...]
     session_name: str | None = None
+    run_type: ClassVar[type[JobRun] | None] = None
 
     def __init__(
         self,
@@ -121,6 +125,7 @@ class Job(ABC, Generic[Result]):
         self.path = Path(config.out or default_folder(name, self.identity))
         self.progress = Progress(stages=len(self.stages))
         self.outcome: dict[str, Any] = {}
+        self.result: dict[str, Any] = {}
         self.over_budget = False
         self._budget = Budget(cap=config.max_cost)
         self._given_ledger = ledger
@@ -148,16 +153,29 @@ class Job(ABC, Generic[Result]):
 
     @abstractmethod
     async def run_stages(self, client: Client) -> Any:
-        """Does the work; puts counts into `self.outcome` by stage."""
+        """Does the work; puts counts into `self.outcome` by stage.
+
+        Returns the `Estimates`, or None where it came to none, as when only a first stage is done.
+        """
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
         """What run.json says beside what it says of every job."""
 
     def finished(self, result: Any) -> Result:
-        """The result, after run.json is written for the last time."""
-        found: Result = result
-        return found
+        """The folder, read, once run.json is written for the last time.
+
+        Args:
+            result: what `run_stages` has returned; estimates are written, and the report of them.
+        """
+        found: Any = result
+        if self.run_type is not None:
+            found = self.run_type(self.path)
+            if result is not None:
+                write_estimates(self.path, result)
+                found.write_report(figures=self._within is None)
+        made: Result = found
+        return made
 
     @property
     def notices(self) -> tuple[str, ...]:
@@ -341,6 +359,7 @@ class Job(ABC, Generic[Result]):
             "identity": self.identity,
             "config": self.config.to_json(),
             **self.describe(),
+            **({"result": self.result} if self.result else {}),
             "stages": self.outcome,
             "ledger": self.ledger.place,
         }

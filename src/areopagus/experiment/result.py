@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..records.estimates import read_estimates
+from ..errors import InputError, InputFault
+from ..records.estimates import ESTIMATES_FILE, Estimates, read_estimates, write_estimates
 from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class JobRun(ABC):
     """
 
     kind: ClassVar[str]
+    command: ClassVar[str] = ""
+    """The command that makes such a folder, where it is not called like the kind."""
 
     def __init__(self, path: str | Path) -> None:
         """Reads run.json; the tables are read when asked for.
@@ -51,6 +54,30 @@ class JobRun(ABC):
             InputError: the job has not come so far, or the file cannot be read.
         """
         return read_estimates(self.path)
+
+    def estimate_stored(self) -> Estimates | None:
+        """The estimates of a folder of the first version, which wrote none, made of its tables.
+
+        None where the tables do not suffice.
+        """
+        return None
+
+    def require_estimates(self) -> None:
+        """Sees to it that the folder has its estimates: one of the first version gets them now.
+
+        Raises:
+            InputError: they cannot be made of what the folder holds.
+        """
+        if (self.path / ESTIMATES_FILE).is_file():
+            return
+        found = self.estimate_stored()
+        if found is None:
+            raise InputError(
+                [InputFault(str(self.path), f"has no {ESTIMATES_FILE}, from which it is shown")],
+                hint=f"Give the command areopagus {self.command or self.kind} … --out {self.path} "
+                "again: it goes on where it stopped, and nothing is paid twice.",
+            )
+        write_estimates(self.path, found)
 
     @abstractmethod
     def document(self) -> Document:
