@@ -42,6 +42,8 @@ from .effective_judges import IndependentWorth as IndependentWorth
 from .effective_judges import effective_judges as effective_judges
 from .effective_judges import effective_judges_from_components as effective_judges_from_components
 from .effective_judges import independent_worth as independent_worth
+from .effects import Effect as Effect
+from .effects import mean_effects as mean_effects
 from .ensemble import PanelAggregate as PanelAggregate
 from .ensemble import aggregate_panel as aggregate_panel
 from .ensemble import disagreement_labels as disagreement_labels
@@ -126,6 +128,7 @@ __all__ = [
     "DecisionStudy",
     "Degradation",
     "DegradationCell",
+    "Effect",
     "EffectiveJudges",
     "Equivalence",
     "Estimate",
@@ -201,6 +204,7 @@ __all__ = [
     "max_t",
     "mcnemar_midp",
     "mean_concordance",
+    "mean_effects",
     "mean_group_tau",
     "mean_pairwise_tau",
     "mean_spearman_from_w",

@@ -110,7 +110,9 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "promp
     mean = float(known.mean()) if known.size else math.nan
     error = float(known.std(ddof=1)) / math.sqrt(known.size) if known.size > 1 else math.nan
     if reason := _refusal(mean, known.size, unit):
-        return Estimate(mean, math.nan, math.nan, known.size, unit, "t", level, reason)
+        return Estimate(
+            mean, n=known.size, unit=unit, method="t", level=level, reason=reason, se=error
+        )
     return _from_error(mean, error, known.size, unit, "t", level)
 
 
@@ -387,9 +389,9 @@ def _from_error(
 ) -> Estimate:
     if error <= 1e-12 * max(abs(value), 1e-3):
         reason = f"the statistic does not vary over {unit}s"
-        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
+        return Estimate(value, n=n, unit=unit, method=method, level=level, reason=reason, se=error)
     reach = float(stdtrit(n - 1, (1 + level) / 2)) * error
-    return Estimate(value, value - reach, value + reach, n, unit, method, level)
+    return Estimate(value, value - reach, value + reach, n, unit, method, level, se=error)
 
 
 def _refusal(value: float, n: int, unit: str) -> str | None:

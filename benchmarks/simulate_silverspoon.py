@@ -24,9 +24,9 @@ import numpy as np
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.proportions import chi_square_test, wilson
+from areopagus.aggregation.welch_james import helmert, permuted_welch_james, welch_james
 from areopagus.auditing import audit
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions
-from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james
 from areopagus.audits.silverspoon.groups_estimate import group_figures
 from areopagus.audits.silverspoon.judgement_estimate import estimate_judgement
 from areopagus.audits.silverspoon.label_tables import jackknife, kappa_of, unit_tables

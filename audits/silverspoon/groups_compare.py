@@ -11,7 +11,7 @@ import numpy as np
 
 from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.multiplicity import holm
-from .cell_tests import welch_james
+from ...aggregation.welch_james import welch_james
 from .groups_estimate import Floats, GroupAnswers, difference_of, group_answers, name_table
 
 

@@ -13,7 +13,13 @@ from ...aggregation.estimate import Estimate, undefined
 from ...aggregation.intervals import t_interval
 from ...aggregation.multiplicity import holm
 from ...aggregation.proportions import FEWEST_CLUSTERS, clustered_proportion
-from .cell_tests import RESAMPLES, WelchJames, helmert, permuted_welch_james, welch_james
+from ...aggregation.welch_james import (
+    RESAMPLES,
+    WelchJames,
+    helmert,
+    permuted_welch_james,
+    welch_james,
+)
 from .groups_figures import CellFigures, Effect, Gap, GroupFigures
 
 Floats = NDArray[np.float64]

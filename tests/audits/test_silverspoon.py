@@ -20,11 +20,11 @@ from scipy import stats
 
 from areopagus import InputError
 from areopagus.aggregation.agreement import label_agreement
+from areopagus.aggregation.welch_james import helmert, permuted_welch_james, welch_james
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.silverspoon import AUDIT, SilverSpoonOptions, load_stored, stored_rows
 from areopagus.audits.silverspoon.answers import read_answer, wrong_prompt, wrong_question
-from areopagus.audits.silverspoon.cell_tests import helmert, permuted_welch_james, welch_james
 from areopagus.audits.silverspoon.gold import Gold, load_gold
 from areopagus.audits.silverspoon.groups_compare import compare_groups
 from areopagus.audits.silverspoon.groups_estimate import group_answers, group_figures

@@ -1,0 +1,224 @@
+"""Means of many cells over the same units: interval, tests, Holm within families, equivalence.
+
+A cell is whatever has one value a unit: a group less its control, a framing less the baseline, one
+model less another. The unit (scenario, template, prompt) is what is independent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtr
+
+from .equivalence import tost
+from .estimate import Estimate
+from .intervals import MIN_UNITS, t_interval
+from .multiplicity import holm
+from .sign_flips import SignFlips, sign_flip_tests, skewness_adjusted_flips
+
+Floats = npt.NDArray[np.float64]
+
+MeanTest = Literal["t", "sign flips", "skewness-adjusted flips"]
+"""Two-sided tests of a mean of 0: paired t, signs of the mean, signs of Hall's statistic."""
+
+EffectVerdict = Literal["differs", "differs within margin", "equivalent", "undecided", "undefined"]
+
+DRAWS_A_CELL: Final = 40
+"""Sign vectors are drawn for each cell of a matrix at least: Holm's correction of the smallest p
+that they allow then stays below .025."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """The mean of one cell.
+
+    Attributes:
+        mean: with its t interval, p and adjusted p of the test that decides, and the verdict.
+        tests: each test asked for to the same mean with that test's p; no interval.
+        equivalence: the mean with the interval whose lying inside the margin is the test (90% for
+            tests at .05), and p of the two one-sided tests; None without a margin.
+    """
+
+    mean: Estimate
+    tests: Mapping[MeanTest, Estimate]
+    equivalence: Estimate | None = None
+
+
+def mean_effects(
+    values: npt.ArrayLike,
+    *,
+    unit: str = "prompt",
+    of: str = "",
+    tests: Sequence[MeanTest] = ("skewness-adjusted flips",),
+    families: Sequence[str] | None = None,
+    margin: float | None = None,
+    margin_families: Sequence[str] | None = None,
+    level: float = 0.95,
+    flips: int = 9_999,
+    seed: int = 0,
+) -> tuple[Effect, ...]:
+    """Returns the mean of every column with its interval, tests, and what they decide.
+
+    Adjusted p-values are Holm's within a family. A cell *differs* where the adjusted p of the last
+    test of `tests` is at most 1 − level, and is *equivalent* where that of the two one-sided tests
+    is; both can hold ("differs within margin"), or neither ("undecided").
+
+    Measured, any of 12 true nulls: see `skewness_adjusted_flips`, the default. A t test and the
+    signs of a mean reject too often where a few units carry the mean.
+
+    Args:
+        values: shape (units, cells); nan is missing, a cell uses the units that it has.
+        unit: what one row is.
+        of: the estimator, for `method`: "group minus control, by scenario".
+        tests: which; the last decides.
+        families: one name a cell; the cells of one name are adjusted together. None: all.
+        margin: of equivalence, on both sides, above 0.
+        margin_families: the same for the tests of equivalence. None: as `families`.
+        level: of the intervals; 1 − the size of the tests.
+        flips: sign vectors beyond 30 units (14 where skewness-adjusted); more with many cells.
+        seed: of those.
+
+    Returns:
+        One effect a column, in order. Where all units of a cell have one value, there is no t: the
+        interval is missing, and with six units or more the test of equivalence is decided by the
+        value, p being 0 or 1.
+
+    Raises:
+        ValueError: not two-dimensional, an unknown test, or not one family a cell.
+    """
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"values must be (units, cells), got shape {table.shape}")
+    if not tests or set(tests) - set(get_args(MeanTest)):
+        raise ValueError(f"tests must be some of {', '.join(get_args(MeanTest))}, got {tests}")
+    n_cells = table.shape[1]
+    family = _families(families, n_cells)
+    means = [t_interval(table[:, cell], level=level, unit=unit) for cell in range(n_cells)]
+    means = [one.of(of) if of else one for one in means]
+    draws = max(flips, DRAWS_A_CELL * n_cells)
+    found: dict[MeanTest, list[Estimate]] = {}
+    for test in tests:
+        p, names = _tested(table, test, unit, draws, seed)
+        bare = [
+            Estimate(one.value, n=one.n, unit=unit, method=of, se=one.se, p=at, p_method=name)
+            for one, at, name in zip(means, p, names, strict=True)
+        ]
+        found[test] = adjusted_by_holm(bare, family)
+    decided = found[tests[-1]]
+    same: list[Estimate] | list[None] = [None] * n_cells
+    if margin is not None:
+        raw = [_equivalence(table[:, cell], margin, unit, level) for cell in range(n_cells)]
+        within = family if margin_families is None else _families(margin_families, n_cells)
+        same = adjusted_by_holm(raw, within)
+    return tuple(
+        Effect(
+            replace(
+                means[cell],
+                p=decided[cell].p,
+                p_adjusted=decided[cell].p_adjusted,
+                p_method=decided[cell].p_method,
+                family=decided[cell].family,
+                verdict=effect_verdict(decided[cell], same[cell], alpha=1 - level),
+            ),
+            {test: found[test][cell] for test in tests},
+            same[cell],
+        )
+        for cell in range(n_cells)
+    )
+
+
+def adjusted_by_holm(estimates: Sequence[Estimate], families: Sequence[str]) -> list[Estimate]:
+    """The estimates with Holm's adjustment of their p within each family, and its name.
+
+    A p that is nan stays so and counts for nothing.
+
+    Args:
+        estimates: with their p.
+        families: one name an estimate.
+    """
+    found = list(estimates)
+    for family in dict.fromkeys(families):
+        places = [at for at, name in enumerate(families) if name == family]
+        adjusted = holm([estimates[at].p for at in places])
+        for at, p in zip(places, adjusted, strict=True):
+            found[at] = replace(estimates[at], p_adjusted=float(p), family=family)
+    return found
+
+
+def effect_verdict(
+    difference: Estimate, equivalence: Estimate | None = None, *, alpha: float = 0.05
+) -> EffectVerdict:
+    """What a test of a difference and one of equivalence say together, by their adjusted p."""
+    is_equivalent = equivalence is not None and equivalence.p_adjusted <= alpha * _ROUNDING
+    if difference.p_adjusted <= alpha * _ROUNDING:
+        return "differs within margin" if is_equivalent else "differs"
+    if is_equivalent:
+        return "equivalent"
+    return "undefined" if math.isnan(difference.p_adjusted) else "undecided"
+
+
+_ROUNDING: Final = 1 + 1e-9
+"""1 − .95 is a little less than .05; a p of .05 is significant."""
+
+
+def _families(names: Sequence[str] | None, n_cells: int) -> list[str]:
+    if names is None:
+        return [f"{n_cells} cells"] * n_cells
+    if len(names) != n_cells:
+        raise ValueError(f"{len(names)} families for {n_cells} cells")
+    return list(names)
+
+
+def _tested(
+    table: Floats, test: MeanTest, unit: str, flips: int, seed: int
+) -> tuple[list[float], list[str]]:
+    """p and the name of the test, cell by cell."""
+    if test == "t":
+        return _t_tests(table, unit)
+    found: SignFlips = (sign_flip_tests if test == "sign flips" else skewness_adjusted_flips)(
+        table, flips=flips, seed=seed
+    )
+    name = f"sign flips of {unit}s"
+    if test == "skewness-adjusted flips":
+        name += ", t without its skewness"
+    return found.p_value.tolist(), [f"{name}, {method}" for method in found.method]
+
+
+def _t_tests(table: Floats, unit: str) -> tuple[list[float], list[str]]:
+    """Of the paired t test; nan below two values or where they do not vary."""
+    p_values, names = [], []
+    for column in table.T:
+        known = column[~np.isnan(column)]
+        n = known.size
+        mean = float(known.mean()) if n else math.nan
+        error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+        p, name = math.nan, f"paired t over {unit}s"
+        if error > 1e-12 * max(abs(mean), 1e-3):
+            t = mean / error
+            p = 2 * float(stdtr(n - 1, -abs(t)))
+            name += f", t = {t:.2f}, df = {n - 1}"
+        p_values.append(p)
+        names.append(name)
+    return p_values, names
+
+
+def _equivalence(column: Floats, margin: float, unit: str, level: float) -> Estimate:
+    known = column[~np.isnan(column)]
+    found = tost(known, margin, level=level)
+    bare = Estimate(
+        found.estimate, found.low, found.high, known.size, unit,
+        f"t interval over {unit}s, margin ±{margin:g}", 2 * level - 1, p=found.p_value,
+        p_method=f"two one-sided t over {unit}s, margin ±{margin:g}",
+    )  # fmt: skip
+    if found.is_equivalent is not None:
+        return bare
+    if known.size >= MIN_UNITS:
+        mean = float(known.mean())
+        same = f"{bare.method}; the same value for every {unit}"
+        return replace(bare, low=mean, high=mean, p=float(abs(mean) >= margin), method=same)
+    return replace(bare, reason=f"fewer than two {unit}s with a value, or few without variation")
