@@ -69,8 +69,17 @@ class Estimate:
         return replace(self, method=made)
 
     def to_json(self) -> dict[str, Any]:
-        """The fields as plain values: null where a number is nan or infinite."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        """The fields as plain values: null where a number is nan or infinite.
+
+        Fields that only some estimates have, from `n_planned` on, are left out where there is none.
+        """
+        plain = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        optional = list(plain)[list(plain).index("n_planned") :]
+        return {
+            name: value
+            for name, value in plain.items()
+            if value is not None or name not in optional
+        }
 
 
 def undefined(reason: str, *, unit: str = "prompt", method: str = "", n: int = 0) -> Estimate:

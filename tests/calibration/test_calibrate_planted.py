@@ -138,7 +138,7 @@ def test_the_json_holds_null_and_a_reason_where_a_number_is_undefined(
     assert list(content)[:2] == ["format", "kind"]
     assert (content["format"], content["kind"]) == (1, "calibration")
     tau = content["panel"]["by_target"][0]["tau"]
-    assert set(tau) == {"value", "n", "unit", "low", "high", "method", "reason"}
+    assert set(tau) == {"value", "n", "unit", "low", "high", "level", "method", "reason"}
     length = content["judges"]["rows"][0]["length"]
     assert length["value"] is None
     assert length["reason"] == "the lengths of the responses are not known"

@@ -145,6 +145,7 @@ def test_numbers_become_json_without_nan() -> None:
         "a": [
             {
                 "value": 2.0,
+                "level": 0.95,
                 "n": 3,
                 "unit": "prompt",
                 "low": None,

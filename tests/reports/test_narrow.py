@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from areopagus.reports import Cell, Column, Page, Section, Table, write_html
+from areopagus.reports import Cell, Column, Document, Section, Table, write_html
 from areopagus.reports.narrow import Fold, fold_of
 
 NAMES = [Column("target", "id"), Column("framing"), Column("dimension")]
@@ -52,7 +52,7 @@ def test_all_rows_alike_keep_their_head() -> None:
 
 def test_the_page_holds_both_forms(tmp_path: Path) -> None:
     rows = table(["one", "calm", "a_b", 1.0], ["one", "calm", "<b>", 2.0])
-    page = Page("Title", "stress", [Section("first", "First", [rows])])
+    page = Document("Title", "stress", [Section("first", "First", [rows])])
     source = write_html(tmp_path / "page.html", page).read_text(encoding="utf-8")
     assert '<td class="wide-only"><bdi class="text">calm</bdi></td>' in source
     assert '<span class="narrow-only"><bdi class="text">a_<wbr>b</bdi></span>' in source

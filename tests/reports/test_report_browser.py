@@ -17,8 +17,8 @@ from report_runs import HOSTILE, WrittenReport
 
 from areopagus.reports import (
     Column,
+    Document,
     Entry,
-    Page,
     Records,
     Section,
     View,
@@ -254,7 +254,7 @@ def test_a_view_says_that_its_rationales_are_not_in_the_page(
     rows = Records("rows", "Rows.", "Rows", [Column("row", "id")], [["a"], ["b"]], view=view)
     section = Section("first", "First", [rows])
     browser.open(
-        write_html(tmp_path / "page.html", Page("Cut", "panel", [section])), fragment="#rows/1"
+        write_html(tmp_path / "page.html", Document("Cut", "panel", [section])), fragment="#rows/1"
     )
     browser.wait_for("document.querySelector('dialog[open] td.n')")
     told = browser.run("document.querySelector('dialog').innerText")

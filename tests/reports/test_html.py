@@ -12,9 +12,9 @@ from areopagus.errors import InputError
 from areopagus.reports import (
     Cell,
     Column,
+    Document,
     Entry,
     Figure,
-    Page,
     Paragraph,
     Points,
     Records,
@@ -31,12 +31,12 @@ from areopagus.reports.packing import ChunkedStream, packed, rounded
 ATTACK = "<img src=x onerror=alert(1)>{{ 7 * 7 }}\u202e"
 
 
-def page(*parts: Any, **changes: Any) -> Page:
+def page(*parts: Any, **changes: Any) -> Document:
     given: dict[str, Any] = {"title": "A page", "kind": "stress"} | changes
-    return Page(sections=[Section("first", "First", parts)], **given)
+    return Document(sections=[Section("first", "First", parts)], **given)
 
 
-def written(path: Path, given: Page) -> str:
+def written(path: Path, given: Document) -> str:
     return write_html(path / "page.html", given).read_text(encoding="utf-8")
 
 
@@ -110,7 +110,7 @@ def test_names_must_differ(tmp_path: Path) -> None:
     table = Records("first", "c", "l", [Column("a", "id")], [["x"]])
     with pytest.raises(ValueError, match="names of sections and records must differ"):
         write_html(tmp_path / "page.html", page(table))
-    bad = Page(title="t", kind="stress", sections=[Section('x" onclick="', "X", [])])
+    bad = Document(title="t", kind="stress", sections=[Section('x" onclick="', "X", [])])
     with pytest.raises(ValueError, match="letters, digits and hyphens"):
         write_html(tmp_path / "page.html", bad)
     assert list(tmp_path.iterdir()) == []
