@@ -11,7 +11,7 @@ from .errors import InputError, InputFault
 from .records.run_folder import NUMBERS_FILE, REPORT_FILE, RUN_FILE, read_run_file
 
 if TYPE_CHECKING:
-    from .experiment.result import JobRun
+    from .run import JobRun
 
 RUNS: Final[dict[str, str]] = {}
 """Kind of a run to "module:class" of its `JobRun`."""

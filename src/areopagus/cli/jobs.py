@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..experiment.cost_cap import STOPPED_BY_CAP
-from ..experiment.result import JobRun
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
+from ..run import JobRun
 from .display import WIDTH, console, dollars, printable, same_command, show_notices, table, visible
 from .progress import ProgressLine
 from .results import cost_line, echo_cost, fault_lines, write_json, write_numbers

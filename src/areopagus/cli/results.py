@@ -14,8 +14,7 @@ from ..precision.text import precision_of, precision_sentences, spared_word
 from .display import console, dollars, number, same_command, span, table, visible
 
 if TYPE_CHECKING:
-    from ..experiment.result import JobRun
-    from ..run import Run
+    from ..run import JobRun, Run
 
 
 _PARTS = (

@@ -36,9 +36,9 @@ from .run_record import RunRecord, RunState
 if TYPE_CHECKING:
     from ..judges.models.backend import Backend
     from ..records.ledger import Ledger
+    from ..run import JobRun
     from .config import JobConfig
     from .dry_run import DryRun
-    from .result import JobRun
 
 
 Result = TypeVar("Result")
