@@ -8,7 +8,7 @@ bootstrap has too few distinct samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, get_args
 
@@ -18,7 +18,18 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from .estimate import Estimate
 from .kendall import tau_from_counts
-from .pair_counting import GroupPairCounts, Labels, group_codes, group_pair_counts
+from .pair_counting import GroupPairCounts, Labels, group_pair_counts
+
+Floats = npt.NDArray[np.float64]
+
+BootstrapMethod = Literal["percentile", "bca", "bootstrap-t"]
+MIN_UNITS = 6
+"""Fewest prompts an interval is given for."""
+
+MAX_UNDEFINED_SHARE = 0.01
+"""Share of resamples without a value above which the limits are refused."""
+
+_BLOCK = 4_000_000
 
 
 def degrees_by_excess(n: int, excess: float) -> float:
@@ -68,22 +79,6 @@ def variance_degrees(values: npt.ArrayLike) -> float:
     return degrees_by_excess(n, kurtosis - 3)
 
 
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
-
-BootstrapMethod = Literal["percentile", "bca", "bootstrap-t"]
-Statistic = Callable[[Codes, Codes], float]
-"""rows of the data (with repeats), and for each row its prompt's label in the resample → value"""
-
-MIN_UNITS = 6
-"""Fewest prompts an interval is given for."""
-
-MAX_UNDEFINED_SHARE = 0.01
-"""Share of resamples without a value above which the limits are refused."""
-
-_BLOCK = 4_000_000
-
-
 def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "prompt") -> Estimate:
     """Returns the mean of per-prompt statistics with its t interval, df = prompts − 1.
 
@@ -116,105 +111,6 @@ def t_interval(values: npt.ArrayLike, *, level: float = 0.95, unit: str = "promp
     return _from_error(mean, error, known.size, unit, "t", level)
 
 
-def delete_one_jackknife(
-    statistic: Statistic, groups: Labels, *, level: float = 0.95, unit: str = "prompt"
-) -> Estimate:
-    """Returns a statistic over all data with its delete-one-prompt jackknife t interval.
-
-    SE² = (G − 1) / G Σ (θ_(−g) − mean)²; limits θ ± t_{G−1} SE.
-
-    Its coverage depends on the statistic. Measured for figures of a calibration with the same
-    error and limits, at level .95 and 9, 26, 100 prompts (benchmarks/simulate_worlds.py, 2,000
-    worlds, Monte Carlo error .004 to .006): pairwise tau of raters .950, .964, .949; pair accuracy
-    of a panel .925, .945, .940; ICC(3,1) .938, .947, .945. Other statistics are not simulated.
-
-    Args:
-        statistic: called with row indices and, for each row, its prompt's code.
-        groups: one prompt label a row of the data.
-        level: nominal coverage.
-        unit: what one group is.
-
-    Raises:
-        ValueError: level outside (0, 1), or a missing label.
-
-    Source: Tukey (1958), Annals of Mathematical Statistics 29, 614.
-    """
-    _check_level(level)
-    codes, labels = group_codes(groups, len(groups))
-    n = len(labels)
-    value = float(statistic(np.arange(codes.size), codes))
-    if reason := _refusal(value, n, unit):
-        return Estimate(value, math.nan, math.nan, n, unit, "jackknife", level, reason)
-    left_out = _jackknife_values(statistic, codes, n)
-    if np.isnan(left_out).any():
-        reason = f"undefined without one of {int(np.isnan(left_out).sum())} {unit}s"
-        return Estimate(value, math.nan, math.nan, n, unit, "jackknife", level, reason)
-    return _from_error(value, _jackknife_error(left_out), n, unit, "jackknife", level)
-
-
-def cluster_bootstrap(
-    statistic: Statistic,
-    groups: Labels,
-    *,
-    resamples: int = 2000,
-    level: float = 0.95,
-    method: BootstrapMethod = "percentile",
-    rng: np.random.Generator | int | None = 0,
-    unit: str = "prompt",
-) -> Estimate:
-    """Returns a statistic over all data with a bootstrap interval over whole prompts.
-
-    Every resample draws as many prompts as there are, and gives each copy of a prompt a label of
-    its own: pairs across two copies must not be counted. Percentile and BCa are too short below
-    some twenty prompts; bootstrap-t needs a jackknife inside every resample and so costs
-    resamples x prompts calls.
-
-    Measured for one statistic only, the stratified tau (`bootstrap_stratified_tau`, which says how
-    and gives the figures): bootstrap-t .951, .953, .948 at 11, 26, 50 prompts, BCa .905, .934,
-    .940, percentile .904, .929, .937, Monte Carlo error .003 to .004. Other statistics are not
-    simulated.
-
-    Args:
-        statistic: called with row indices (repeats included) and, for each row, the label of its
-            prompt's copy; returns nan where undefined.
-        groups: one prompt label a row of the data.
-        resamples: bootstrap samples.
-        level: nominal coverage.
-        method: "percentile", "bca" (Efron, 1987) or "bootstrap-t" (jackknife errors).
-        rng: generator or seed.
-        unit: what one group is.
-
-    Returns:
-        Limits nan, with the reason, below six prompts, when the statistic does not vary, or when
-        over 1% of the resamples have no value. Fewer are left out and named in `method`.
-
-    Raises:
-        ValueError: unknown method, level outside (0, 1), resamples below 1, or a missing label.
-
-    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 12 to 14.
-    """
-    _check_bootstrap(method, level, resamples)
-    codes, labels = group_codes(groups, len(groups))
-    n = len(labels)
-    value = float(statistic(np.arange(codes.size), codes))
-    if reason := _refusal(value, n, unit):
-        return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
-    generator = np.random.default_rng(rng)
-    rows_of = [np.flatnonzero(codes == code) for code in range(n)]
-    drawn, errors = np.empty(resamples), np.full(resamples, np.nan)
-    for index in range(resamples):
-        picked = generator.integers(0, n, size=n)
-        rows = np.concatenate([rows_of[code] for code in picked])
-        copies = np.repeat(np.arange(n), [rows_of[code].size for code in picked])
-        drawn[index] = statistic(rows, copies)
-        if method == "bootstrap-t":
-            errors[index] = _jackknife_error(_jackknife_values(statistic, copies, n, rows))
-    left_out = np.empty(0)
-    if method != "percentile":
-        left_out = _jackknife_values(statistic, codes, n)
-    return _bootstrap_interval(value, drawn, errors, left_out, n, unit, method, level)
-
-
 def bootstrap_stratified_tau(
     x: npt.ArrayLike,
     y: npt.ArrayLike,
@@ -226,11 +122,12 @@ def bootstrap_stratified_tau(
     rng: np.random.Generator | int | None = 0,
     unit: str = "prompt",
 ) -> Estimate:
-    """Returns the stratified tau-b with its cluster-bootstrap interval, by adding pair counts.
+    """Returns the stratified tau-b with a bootstrap interval over whole prompts.
 
-    Within-group pair counts add up over prompts, so a resample is a weighted sum of one row of
-    counts a prompt and a copy needs no new label. The errors of bootstrap-t are the infinitesimal
-    jackknife: Σ w_g (∇τ · c_g)² G / (G − 1).
+    Within-group pair counts add up over prompts, so a resample, which draws as many prompts as
+    there are, is a weighted sum of one row of counts a prompt; two copies of a prompt are not
+    compared with each other. The errors of bootstrap-t are the infinitesimal jackknife:
+    Σ w_g (∇τ · c_g)² G / (G − 1). Percentile and BCa are too short below some twenty prompts.
 
     Measured coverage at level .95 (benchmarks/simulate_agreement.py, prompts of 6 responses whose
     correlations vary in [.3, .9], 5,000 worlds, Monte Carlo error .003 to .004), at 11, 26, 50
@@ -241,10 +138,20 @@ def bootstrap_stratified_tau(
         y: shape (items,), likewise.
         groups: one prompt label an item. Prompts without any pair that x or y orders carry no
             information and are not counted in n.
-        resamples, level, method, rng, unit: as in `cluster_bootstrap`.
+        resamples: bootstrap samples.
+        level: nominal coverage.
+        method: "percentile", "bca" (Efron, 1987) or "bootstrap-t".
+        rng: generator or seed.
+        unit: what one group is.
+
+    Returns:
+        Limits nan, with the reason, below six prompts, when tau does not vary, or when over 1% of
+        the resamples have no value. Fewer are left out and named in `method`.
 
     Raises:
-        ValueError: as `kendall_tau_b` and `cluster_bootstrap`.
+        ValueError: as `kendall_tau_b`; unknown method, level outside (0, 1), resamples below 1.
+
+    Source: Efron & Tibshirani (1993), An Introduction to the Bootstrap, ch. 12 to 14.
     """
     _check_bootstrap(method, level, resamples)
     counts = group_pair_counts(x, y, groups)
@@ -275,9 +182,7 @@ def bootstrap_stratified_tau(
     if method == "bootstrap-t":
         influence = parts @ _tau_slope(parts.sum(axis=0)[None])[0]
         own_error = math.sqrt(float((influence**2).sum()) * n / (n - 1))
-    return _bootstrap_interval(
-        value, drawn, errors, left_out, n, unit, method, level, own_error=own_error
-    )
+    return _bootstrap_interval(value, drawn, errors, left_out, n, unit, method, level, own_error)
 
 
 def _tau_parts(counts: GroupPairCounts) -> Floats:
@@ -320,8 +225,7 @@ def _bootstrap_interval(
     unit: str,
     method: BootstrapMethod,
     level: float,
-    *,
-    own_error: float = math.nan,
+    own_error: float,
 ) -> Estimate:
     def refuse(reason: str) -> Estimate:
         return Estimate(value, math.nan, math.nan, n, unit, method, level, reason)
@@ -348,10 +252,9 @@ def _bootstrap_interval(
             return refuse("BCa is undefined: every resample lies on one side of the estimate")
         low, high = np.quantile(drawn[usable], limits)
     else:
-        error = own_error if not math.isnan(own_error) else _jackknife_error(left_out)
         t = (drawn[usable] - value) / errors[usable]
         lower, upper = np.quantile(t, [tail, 1 - tail])
-        low, high = value - upper * error, value - lower * error
+        low, high = value - upper * own_error, value - lower * own_error
     return Estimate(value, float(low), float(high), n, unit, named, level)
 
 
@@ -368,20 +271,6 @@ def _bca_levels(value: float, drawn: Floats, left_out: Floats, tail: float) -> F
     points = bias + ndtri([tail, 1 - tail])
     levels: Floats = ndtr(bias + points / (1 - skew * points))
     return levels
-
-
-def _jackknife_values(
-    statistic: Statistic, codes: Codes, n: int, rows: Codes | None = None
-) -> Floats:
-    index = np.arange(codes.size) if rows is None else rows
-    return np.array(
-        [float(statistic(index[codes != code], codes[codes != code])) for code in range(n)]
-    )
-
-
-def _jackknife_error(left_out: Floats) -> float:
-    n = left_out.size
-    return math.sqrt((n - 1) / n * float(((left_out - left_out.mean()) ** 2).sum()))
 
 
 def _from_error(

@@ -58,19 +58,6 @@ def benjamini_hochberg(p_values: npt.ArrayLike) -> Floats:
     return _adjust(p_values, _step_up)
 
 
-def benjamini_yekutieli(p_values: npt.ArrayLike) -> Floats:
-    """Returns Benjamini-Yekutieli adjusted p-values: false discovery rate, any dependence.
-
-    Benjamini-Hochberg times Σ_{i ≤ m} 1/i. nan stays nan and does not count towards m.
-
-    Raises:
-        ValueError: a p-value outside [0, 1].
-
-    Source: Benjamini & Yekutieli (2001).
-    """
-    return _adjust(p_values, lambda p: _step_up(p) * (1 / np.arange(1, p.size + 1)).sum())
-
-
 def _step_up(p: Floats) -> Floats:
     scaled = p * p.size / np.arange(1, p.size + 1)
     return np.minimum.accumulate(scaled[::-1])[::-1]
