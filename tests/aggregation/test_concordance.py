@@ -1,4 +1,6 @@
-"""Kendall's W, corrected and as published with SCRuB, and the Skillings-Mack test."""
+"""Kendall's W, corrected and as published with SCRuB, Durbin's W, the Skillings-Mack test."""
+
+from __future__ import annotations
 
 import csv
 import itertools
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from areopagus.aggregation import durbin_w
 from areopagus.aggregation.concordance import (
     kendall_w,
     kendall_w_uncorrected,
@@ -19,7 +22,6 @@ from areopagus.aggregation.concordance import (
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 NAN = math.nan
-
 # Anxiety of 20 persons by three raters, the example of R's irr package.
 ANXIETY = np.array(
     [
@@ -29,7 +31,6 @@ ANXIETY = np.array(
     ],
     dtype=float,
 )
-
 # Assembly times of Skillings and Mack (1981): nine workers, four methods, four cells empty.
 ASSEMBLY = [
     [3.2, 4.1, 3.8, 4.2],
@@ -179,3 +180,63 @@ def test_skillings_mack_is_undefined_where_no_rater_connects_the_items() -> None
     assert math.isnan(result.statistic)
     assert math.isnan(result.p_permutation)
     assert math.isnan(skillings_mack([[1, NAN], [NAN, 2]], resamples=9).statistic)
+
+
+# Seven points and seven lines of the Fano plane: every pair of points lies on one line.
+FANO = [(0, 1, 2), (0, 3, 4), (0, 5, 6), (1, 3, 5), (1, 4, 6), (2, 3, 6), (2, 4, 5)]
+
+
+def fano(order: np.ndarray) -> np.ndarray:
+    """Seven raters who each rate the three points of a line by the order given."""
+    ratings = np.full((7, 7), NAN)
+    for rater, line in enumerate(FANO):
+        ratings[rater, list(line)] = order[list(line)]
+    return ratings
+
+
+def test_raters_of_a_fano_plane_who_agree_have_w_1() -> None:
+    # r = 3, k = 3, lambda = 1: rank sums 3 to 9, 12 * 280 - 3 * 7 * 9 * 16 = 336 = 7 * 48.
+    assert durbin_w(fano(np.arange(7.0))) == pytest.approx(1)
+    shuffled = np.random.default_rng(3).permutation(7).astype(float)
+    assert durbin_w(fano(shuffled)) == pytest.approx(1)
+
+
+def test_durbins_w_of_complete_rankings_is_kendalls() -> None:
+    ratings = np.random.default_rng(0).normal(size=(5, 6))
+    assert durbin_w(ratings) == pytest.approx(kendall_w(ratings))
+
+
+def test_durbins_w_of_a_circle_is_0() -> None:
+    # Three raters, three pairs: 0 before 1, 1 before 2, 2 before 0. Every rank sum is 3.
+    assert durbin_w([[1, 2, NAN], [NAN, 1, 2], [2, NAN, 1]]) == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    "ratings",
+    [
+        [[1, 2, NAN], [NAN, 1, 2]],
+        [[1, 2, 3], [NAN, 1, 2]],
+        [[NAN, NAN], [NAN, NAN]],
+        np.empty((0, 3)),
+        [[1, NAN], [NAN, 1]],
+    ],
+)
+def test_durbins_w_is_undefined_where_the_design_is_not_balanced(ratings) -> None:
+    assert math.isnan(durbin_w(ratings))
+    with pytest.raises(ValueError, match="raters, items"):
+        durbin_w([1.0, 2.0])
+
+
+def test_skillings_mack_has_no_correction_for_ties() -> None:
+    # Four raters agree on four items and all tie the last two: m (n - 1) W = 12 with the
+    # correction. Without it: rank sums 4 8 14 14 about 10, S = 72, 12 * 72 / (4 * 4 * 5) = 10.8.
+    ratings = [[1, 2, 3, 3]] * 4
+    assert skillings_mack(ratings, resamples=99).statistic == pytest.approx(10.8)
+    assert 4 * 3 * kendall_w(ratings) == pytest.approx(12)
+
+
+def test_the_mean_spearman_of_ten_films_by_three_judges() -> None:
+    # S = 320.5: W = 12 * 320.5 / (9 * 990).
+    w = 12 * 320.5 / (9 * 990)
+    assert w == pytest.approx(0.4316, abs=5e-5)
+    assert mean_spearman_from_w(w, 3) == pytest.approx(0.1475, abs=5e-5)

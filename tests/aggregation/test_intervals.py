@@ -1,22 +1,28 @@
-"""Intervals by prompt: t, jackknife and cluster bootstrap, against textbook data and each other."""
+"""Intervals by prompt and of a finite population, against textbook data and simulation."""
+
+from __future__ import annotations
 
 import json
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.intervals import (
     bootstrap_stratified_tau,
+    half_width,
+    shrinking,
     t_interval,
+    variance_degrees,
 )
 from areopagus.aggregation.kendall import kendall_tau_b
 
 NAN = math.nan
 METHODS = ["percentile", "bca", "bootstrap-t"]
-
 # Extra hours of sleep of ten patients, drug 1 minus drug 2 (Student, 1908).
 SLEEP = np.array([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]) - np.array(
     [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
@@ -167,31 +173,93 @@ def test_bootstrap_refuses_bad_arguments() -> None:
         bootstrap_stratified_tau(x, y, groups, resamples=0)
 
 
-@pytest.mark.slow
-def test_t_intervals_and_bootstrap_t_cover_at_eleven_prompts() -> None:
-    rng = np.random.default_rng(5)
-    covered = {"t": 0, "bootstrap-t": 0, "percentile": 0}
-    worlds, truth = 400, 2 / math.pi * math.asin(0.6)
-    for _ in range(worlds):
-        groups = np.repeat(np.arange(11), 5)
-        x = rng.normal(size=55)
-        y = 0.6 * x + 0.8 * rng.normal(size=55)
-        taus = [kendall_tau_b(x[groups == g], y[groups == g]) for g in range(11)]
-        for name in covered:
-            interval = (
-                t_interval(taus)
-                if name == "t"
-                else bootstrap_stratified_tau(
-                    x,
-                    y,
-                    groups,
-                    resamples=499,
-                    method=name,
-                    rng=rng,
-                )
-            )
-            covered[name] += interval.low <= truth <= interval.high
-    # Monte Carlo error of a share near .95 here: .011.
-    assert covered["t"] / worlds == pytest.approx(0.95, abs=0.04)
-    assert covered["bootstrap-t"] / worlds == pytest.approx(0.95, abs=0.04)
-    assert covered["percentile"] < covered["bootstrap-t"]
+def test_one_value_among_many_makes_the_variance_by_hand() -> None:
+    # Nine 0 and one 10: mean 1, d = −1 (nine) and 9: Σd² = 90, Σd⁴ = 6570;
+    # k = 10 · 6570 / 8100 = 8.1111; df = 2 / (5.1111 / 10 + 2 / 9) = 2 / .733333 = 2.72727
+    assert variance_degrees([0] * 9 + [10]) == pytest.approx(30 / 11)
+
+
+def test_tails_no_heavier_than_the_normals_have_n_less_one() -> None:
+    assert variance_degrees([0, 1] * 10) == 19
+    assert variance_degrees([2.5] * 7) == 6
+    assert variance_degrees(np.arange(30)) == 29
+
+
+def test_the_kurtosis_is_scipys_and_location_and_scale_do_not_matter() -> None:
+    values = np.random.default_rng(4).exponential(size=40)
+    expected = 2 / (float(stats.kurtosis(values)) / 40 + 2 / 39)
+    assert variance_degrees(values) == pytest.approx(expected)
+    assert variance_degrees(3 - 1e-9 * values) == pytest.approx(expected)
+    assert variance_degrees(np.flip(values)) == pytest.approx(expected)
+
+
+def test_degrees_are_twice_the_squared_mean_over_the_variance_of_the_variance() -> None:
+    # The definition, over 40,000 samples of 25 Laplace values (kurtosis 6): 9.84
+    variances = np.random.default_rng(2).laplace(size=(40_000, 25)).var(axis=1, ddof=1)
+    drawn = 2 * variances.mean() ** 2 / variances.var()
+    assert drawn == pytest.approx(2 / (3 / 25 + 2 / 24), rel=0.05)
+    # One large sample of them has about the degrees that its kurtosis of 6 implies.
+    large = variance_degrees(np.random.default_rng(3).laplace(size=20_000))
+    assert large == pytest.approx(2 / (3 / 20_000 + 2 / 19_999), rel=0.15)
+
+
+def test_fewer_than_two_values_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least two values"):
+        variance_degrees([1.0])
+    with pytest.raises(ValueError, match="one dimension"):
+        variance_degrees(np.ones((2, 2)))
+
+
+def test_against_a_hand_calculation() -> None:
+    # values 1, 2, 3: s^2 = 1; t(2) at 97.5% = 4.302653; n = 3 of N = 9:
+    # 4.302653 * sqrt((1 - 3/9) * 1 / 3) = 4.302653 * sqrt(2/9) = 2.028290
+    assert half_width([1.0, 2.0, 3.0], 9) == pytest.approx(2.028290, abs=1e-6)
+
+
+def test_against_scipy_for_a_population_without_end() -> None:
+    values = [4.2, 5.0, 6.1, 5.5, 4.9]
+    low, high = stats.t.interval(0.9, 4, np.mean(values), stats.sem(values))
+    assert half_width(values, 10**12, level=0.9) == pytest.approx((high - low) / 2)
+
+
+def test_nothing_is_open_once_all_are_drawn_and_everything_with_one() -> None:
+    assert half_width([1.0, 9.0], 2) == 0.0
+    assert half_width([5.0], 2) == math.inf
+    assert half_width([], 2) == math.inf
+    assert half_width([], 0) == 0.0
+
+
+def test_equal_values_in_steps_are_not_taken_for_no_spread() -> None:
+    equal = [6.0] * 8
+    assert half_width(equal, 30) == 0.0
+    # s^2 = 1/12 in place of 0: t(7) = 2.364624; 2.364624 * sqrt((22/30) / 12 / 8) = 0.206669
+    assert half_width(equal, 30, grain=1.0) == pytest.approx(0.206669, abs=1e-6)
+
+
+@given(st.lists(st.floats(1, 10), min_size=2, max_size=20), st.floats(-5, 5))
+def test_order_and_level_of_the_values_do_not_matter(values: list[float], shift: float) -> None:
+    found = half_width(values, 25)
+    assert half_width(values[::-1], 25) == pytest.approx(found)
+    assert half_width([value + shift for value in values], 25) == pytest.approx(found, abs=1e-7)
+    sd = float(np.std(values, ddof=1))
+    assert found == pytest.approx(shrinking(len(values), 25) * sd, abs=1e-7)
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ValueError, match="3 values of a population of 2"):
+        half_width([1.0, 2.0, 3.0], 2)
+    with pytest.raises(ValueError, match="level"):
+        half_width([1.0, 2.0], 3, level=1.0)
+    with pytest.raises(ValueError, match="grain"):
+        half_width([1.0, 2.0], 3, grain=-1.0)
+
+
+def test_the_interval_covers_the_mean_of_the_population_in_a_single_look() -> None:
+    rng = np.random.default_rng(3)
+    held = 0
+    for _ in range(2000):
+        population = rng.normal(size=20)
+        drawn = rng.choice(population, 6, replace=False)
+        held += abs(drawn.mean() - population.mean()) <= half_width(list(drawn), 20)
+    # binomial error of a share of .95 with 2,000 draws is .005
+    assert held / 2000 == pytest.approx(0.95, abs=0.02)

@@ -1,5 +1,7 @@
 """Adjusted p-values against the published family, statsmodels and the exact sign-flip."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
@@ -7,14 +9,22 @@ import pytest
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from areopagus.aggregation.multiplicity import benjamini_hochberg, holm, max_t
+from areopagus.aggregation.multiplicity import benjamini_hochberg, bonferroni, holm, max_t
 from areopagus.aggregation.sign_flips import sign_flip_test
 
 NAN = math.nan
-
 # Benjamini & Hochberg (1995), the thrombolysis example.
 FAMILY = [0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240,
           0.4262, 0.5719, 0.6528, 0.7590, 1.0]  # fmt: skip
+
+
+def test_bonferroni_is_never_below_holm() -> None:
+    p = [0.01, 0.04, math.nan, 0.03, 0.5]
+    assert bonferroni(p) == pytest.approx([0.04, 0.16, math.nan, 0.12, 1.0], nan_ok=True)
+    known = ~np.isnan(p)
+    assert (bonferroni(p)[known] >= holm(p)[known] - 1e-12).all()
+    with pytest.raises(ValueError, match="p-values"):
+        bonferroni([1.5])
 
 
 def test_the_published_family_rejects_four_and_three() -> None:

@@ -1,5 +1,7 @@
 """The Davidson-Luce model against published fits, numerical derivatives and existence theory."""
 
+from __future__ import annotations
+
 import itertools
 import math
 
@@ -11,7 +13,6 @@ from areopagus.aggregation import ranking
 from areopagus.aggregation.ranking import plackett_luce
 
 NAN = math.nan
-
 # Davidson (1970): six chocolate puddings; wins of the first, wins of the second, ties.
 PUDDING = {
     (0, 1): (19, 22, 16), (0, 2): (16, 19, 12), (1, 2): (19, 19, 10), (0, 3): (18, 23, 13),
@@ -24,6 +25,47 @@ JOURNALS = {
     (0, 1): (730, 33, 0), (0, 2): (498, 320, 0), (0, 3): (221, 284, 0),
     (1, 2): (68, 813, 0), (1, 3): (17, 276, 0), (2, 3): (142, 325, 0),
 }  # fmt: skip
+
+
+# Critchlow and Fligner (1991), Psychometrika 56: 32 judges rank four salad dressings A B C D by
+# tartness, 1 the most tart; ranks and how many judges gave them.
+SALAD = {
+    (1, 2, 3, 4): 2, (2, 1, 3, 4): 1, (2, 1, 4, 3): 2, (2, 3, 1, 4): 1, (3, 1, 2, 4): 2,
+    (3, 1, 4, 2): 1, (3, 4, 2, 1): 1, (4, 1, 2, 3): 11, (4, 1, 3, 2): 6, (4, 2, 1, 3): 3,
+    (4, 3, 1, 2): 1, (4, 3, 2, 1): 1,
+}  # fmt: skip
+
+
+def salad_fit(counts: dict[tuple[int, ...], int]) -> tuple[list[float], float]:
+    fit = plackett_luce(np.array(list(counts), dtype=float), weights=list(counts.values()))
+    return (fit.log_worth[1:] - fit.log_worth[0]).tolist(), fit.log_likelihood
+
+
+def test_the_salad_rankings_against_a_plain_optimiser() -> None:
+    def loss(beta: np.ndarray) -> float:
+        worth, total = np.array([0.0, *beta]), 0.0
+        for ranks, times in SALAD.items():
+            order = np.argsort(ranks)
+            for at in range(3):
+                left = worth[order[at:]]
+                total -= times * (left[0] - math.log(np.exp(left).sum()))
+        return total
+
+    best = optimize.minimize(loss, np.zeros(3), method="BFGS", options={"gtol": 1e-8})
+    worths, log_likelihood = salad_fit(SALAD)
+    assert sum(SALAD.values()) == 32
+    assert worths == pytest.approx(best.x.tolist(), abs=1e-5)
+    assert log_likelihood == pytest.approx(-best.fun, abs=1e-6)
+
+
+def test_the_salad_figures_in_circulation_come_from_one_ranking_read_otherwise() -> None:
+    # 2.61891 1.52862 1.03837 and -77.81872 belong to the data with one 4213 read as 4312.
+    changed = {**SALAD, (4, 2, 1, 3): 2, (4, 3, 1, 2): 2}
+    assert salad_fit(SALAD)[0] == pytest.approx([2.72991, 1.56154, 1.02684], abs=1e-5)
+    # (4, 3, 1, 2) stood once before.
+    worths, log_likelihood = salad_fit(changed)
+    assert worths == pytest.approx([2.61891, 1.52862, 1.03837], abs=1e-5)
+    assert log_likelihood == pytest.approx(-77.81872, abs=1e-5)
 
 
 def as_rankings(pairs, n_items):
@@ -217,7 +259,7 @@ def test_many_rankings_recover_the_worths_that_made_them() -> None:
     assert fit.standard_errors.max() < 0.05
 
 
-@pytest.mark.parametrize("times", range(1, 12))
+@pytest.mark.parametrize("times", [1, 4, 11])
 @pytest.mark.parametrize("tied", [False, True])
 def test_the_steps_end_at_the_maximum_in_whatever_order_it_is_summed(
     times: int, tied: bool

@@ -1,18 +1,35 @@
-"""Sign-flip tests of many cells against enumeration, the one-cell test and published figures."""
+"""Sign-flip tests, plain and freed of skewness, and Hall's interval: listings and vectors."""
 
+from __future__ import annotations
+
+import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
-from areopagus.aggregation.sign_flips import sign_flip_test, sign_flip_tests, smallest_holm_p
+from areopagus.aggregation.intervals import degrees_by_excess
+from areopagus.aggregation.sign_flips import (
+    hall_interval,
+    hall_inverse,
+    hall_transformed,
+    sign_flip_test,
+    sign_flip_tests,
+    skewness_adjusted_flips,
+    smallest_holm_p,
+)
 
 NAN = math.nan
 # Darwin's maize, crossed minus self-fertilised, in eighths of an inch.
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
+
+
+@pytest.mark.parametrize(("prompts", "smallest"), [(3, 0.25), (5, 0.0625), (6, 0.03125)])
+def test_the_smallest_p_of_a_sign_flip_test(prompts: int, smallest: float) -> None:
+    assert sign_flip_test(np.arange(1.0, prompts + 1)).p_value == smallest
 
 
 def test_darwins_maize_beside_another_cell() -> None:
@@ -99,3 +116,266 @@ def test_sign_flips_refuse_other_shapes() -> None:
         sign_flip_tests([1.0, 2.0])
     with pytest.raises(ValueError, match="flips"):
         sign_flip_tests([[1.0]], flips=0)
+
+
+def moments(x: np.ndarray) -> tuple[float, float, float, float, int]:
+    """Mean, standard error, skewness, excess kurtosis and number, as scipy has them."""
+    return (
+        float(x.mean()), float(stats.sem(x)), float(stats.skew(x)), float(stats.kurtosis(x)), x.size
+    )  # fmt: skip
+
+
+def interval(x: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    found = hall_interval(*moments(x), level=level)
+    return found.low, found.high
+
+
+def published(x: np.ndarray, mean: float) -> float:
+    """√n (Q + k3 Q²/3 + k3² Q³/27 + k3/(6n)) with Q = (x̄ − μ)/s, apart from the code under test.
+
+    As EPA's ProUCL guides print it; without the cubic term Johnson's (1978) t, in the form of Lyon,
+    Barber & Tsai (1999), Journal of Finance 54, 165.
+    """
+    s = math.sqrt(((x - x.mean()) ** 2).sum() / (x.size - 1))
+    k3 = ((x - x.mean()) ** 3).sum() / x.size / (((x - x.mean()) ** 2).sum() / x.size) ** 1.5
+    q = (x.mean() - mean) / s
+    return math.sqrt(x.size) * (q + k3 * q**2 / 3 + k3**2 * q**3 / 27 + k3 / (6 * x.size))
+
+
+def test_the_limits_are_the_roots_of_the_published_cubic() -> None:
+    x = np.random.default_rng(1).exponential(size=25)
+    mean, error, skewness, excess, n = moments(x)
+    assert skewness > 0.5
+    low, high = interval(x)
+    # 2 / (2/24 + κ/25), and t with these degrees: not n − 1 where a few values carry the spread.
+    reach = stats.t.ppf(0.975, 2 / (2 / (n - 1) + max(excess, 0) / n))
+    for limit, turned in ((low, reach), (high, -reach)):
+        root = optimize.brentq(lambda m, w=turned: published(x, m) - w, mean - 9, mean + 9)
+        assert limit == pytest.approx(root, abs=1e-9)
+    t_reach = stats.t.ppf(0.975, n - 1) * error
+    # To the right of the t interval, and further above the mean than below.
+    assert low > mean - t_reach
+    assert high > mean + t_reach
+
+
+def test_by_hand() -> None:
+    # Nine 0 and one 1: mean .1, error √(.09/9) = .1, γ = (.9 − .1)/√.09 = 8/3,
+    # κ = (1 − 6 × .09)/.09 − 3 + 3 = .46/.09 = 5.111; degrees 2/(2/9 + .5111) = 2.727.
+    x = np.array([1.0] + [0.0] * 9)
+    mean, error, skewness, excess, n = moments(x)
+    assert (mean, error, skewness) == pytest.approx((0.1, 0.1, 8 / 3))
+    assert degrees_by_excess(n, excess) == pytest.approx(2 / (2 / 9 + (0.46 / 0.09) / 10))
+    # t = 1: u = .31623, u + γu²/3 + γ²u³/27 + γ/60 = .31623 + .08889 + .00833 + .04444 = .45789;
+    # times √10.
+    assert hall_transformed(1.0, 8 / 3, 10) == pytest.approx(1.44797, abs=1e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-9, 9), st.floats(-4, 4), st.integers(2, 2_000))
+def test_the_inverse_undoes_it_and_it_increases_and_is_odd(t: float, gamma: float, n: int) -> None:
+    turned = float(hall_transformed(t, gamma, n))
+    # Flat where 1 + γt/(3√n) = 0: there the root is known to a third of the digits only.
+    assert hall_inverse(turned, gamma, n) == pytest.approx(t, abs=1e-3)
+    assert float(hall_transformed(t + 0.5, gamma, n)) > turned
+    assert float(hall_transformed(-t, -gamma, n)) == pytest.approx(-turned)
+    assert float(hall_transformed(t, 0.0, n)) == pytest.approx(t)
+
+
+def test_the_limits_have_the_known_expansion() -> None:
+    # Hall (1988), Annals of Statistics 16, 927: mean + s/√n (z + γ(2z² + 1)/(6√n)) + O(1/n).
+    for z in (-1.7, 0.4, 2.3):
+        for gamma in (-2.0, 1.0):
+            step = 1e-3
+            n = round(1 / step**2)
+            slope = (-hall_inverse(-z, gamma, n) - z) / step
+            assert slope == pytest.approx(gamma * (2 * z * z + 1) / 6, abs=0.02)
+
+
+def test_degrees_are_those_of_the_variance_of_a_variance() -> None:
+    # n draws of 0 and 1 with p = .1: s² = k(n − k)/(n(n − 1)) with k binomial, exactly.
+    n, p = 40, 0.1
+    k = np.arange(n + 1)
+    weights, s2 = stats.binom.pmf(k, n, p), k * (n - k) / (n * (n - 1))
+    sigma2 = float(weights @ s2)
+    assert sigma2 == pytest.approx(p * (1 - p))
+    variance = float(weights @ (s2 - sigma2) ** 2)
+    excess = (1 - 6 * p * (1 - p)) / (p * (1 - p))
+    assert degrees_by_excess(n, excess) == pytest.approx(2 * sigma2**2 / variance, rel=1e-9)
+    assert degrees_by_excess(12, 0.0) == 11
+    assert degrees_by_excess(12, -1.2) == 11
+
+
+def test_symmetric_values_have_the_t_interval_and_values_alike_a_point() -> None:
+    x = np.array([-3.0, -1.0, -1.0, 0.0, 1.0, 1.0, 3.0]) + 5
+    reach = stats.t.ppf(0.975, 6) * stats.sem(x)
+    # Kurtosis 168/7/(22/7)² = 2.43 < 3: no fewer degrees.
+    assert interval(x) == pytest.approx((5 - reach, 5 + reach))
+    point = hall_interval(2.0, 0.0, 0.0, 0.0, 9)
+    assert (point.low, point.high, point.n) == (2, 2, 9)
+
+
+def test_turned_values_have_the_turned_interval_whatever_the_unit() -> None:
+    x = np.random.default_rng(3).lognormal(size=12)
+    low, high = interval(x)
+    assert interval(-x) == pytest.approx((-high, -low))
+    assert interval(100 * x - 7) == pytest.approx((100 * low - 7, 100 * high - 7))
+
+
+def test_coverage_of_skewed_means_is_nearer_to_its_level_than_that_of_t() -> None:
+    x = np.random.default_rng(4).exponential(size=(600, 30))
+    columns = (
+        x.mean(axis=1), stats.sem(x, axis=1), stats.skew(x, axis=1), stats.kurtosis(x, axis=1)
+    )  # fmt: skip
+    found = [hall_interval(*map(float, row), 30) for row in zip(*columns, strict=True)]
+    hits = sum(one.low <= 1 <= one.high for one in found)
+    hits_t = int((np.abs(columns[0] - 1) <= stats.t.ppf(0.975, 29) * columns[1]).sum())
+    # 20,000 such samples: .953, and .930 by t; 600 of .95 have an error of .009.
+    assert hits > hits_t
+    assert abs(hits / 600 - 0.95) < 0.027
+
+
+@pytest.mark.parametrize(("level", "n"), [(0.0, 9), (1.0, 9), (0.95, 1)])
+def test_what_no_interval_can_be_made_of_is_refused(level: float, n: int) -> None:
+    with pytest.raises(ValueError, match=r"level must|needs two"):
+        hall_interval(0.0, 1.0, 0.0, 0.0, n, level=level)
+
+
+def listed_p(values: list[float]) -> float:
+    """Every sign vector by itself, with scipy's moments."""
+
+    def statistic(x: np.ndarray) -> float:
+        mean = float(x.mean())
+        if np.ptp(x) <= 1e-12 * np.abs(x).max():
+            return math.inf if mean else 0.0
+        return float(hall_transformed(mean / stats.sem(x), stats.skew(x), x.size))
+
+    array = np.array(values)
+    seen = abs(statistic(array))
+    found = [
+        abs(statistic(array * signs)) for signs in itertools.product((-1, 1), repeat=array.size)
+    ]
+    return sum(one >= seen - 1e-7 * max(1.0, min(seen, 1e9)) for one in found) / len(found)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(-6, 9), min_size=2, max_size=7))
+def test_up_to_fourteen_values_all_sign_vectors_are_listed(values: list[int]) -> None:
+    column = np.array(values, dtype=float)[:, None]
+    found = skewness_adjusted_flips(column)
+    assert found.p_value[0] == pytest.approx(listed_p(column[:, 0].tolist()))
+    for other in (-column, 1e-6 * column, 1e6 * column):
+        assert skewness_adjusted_flips(other).p_value[0] == found.p_value[0]
+    assert found.method == ("exact",)
+
+
+def test_darwins_maize_leans_to_the_left_which_makes_its_p_larger() -> None:
+    # γ = −.87 and a positive mean: t is too ready to find one. Plain sign flips: 1726/32768.
+    assert stats.skew(MAIZE) < -0.8
+    found = skewness_adjusted_flips(np.array(MAIZE, dtype=float)[:, None], flips=4_999)
+    assert found.method == ("monte carlo",)
+    exact = listed_p_of_fifteen(np.array(MAIZE, dtype=float))
+    assert exact == 2682 / 32768
+    assert found.p_value[0] == pytest.approx(exact, abs=4 * math.sqrt(exact / 5_000))
+
+
+def listed_p_of_fifteen(x: np.ndarray) -> float:
+    """All 2^15 at once, moments by numpy."""
+    signed = np.array(list(itertools.product((-1.0, 1.0), repeat=x.size))) * x
+    s = signed.std(axis=1)
+    gamma = ((signed - signed.mean(axis=1)[:, None]) ** 3).mean(axis=1) / s**3
+    t = signed.mean(axis=1) / s * math.sqrt(x.size - 1)
+    statistic = np.abs(hall_transformed(t, gamma, x.size))
+    # The last vector is the one without a turned sign.
+    return float((statistic >= statistic[-1] - 1e-9).mean())
+
+
+def test_cells_use_the_values_they_have() -> None:
+    rng = np.random.default_rng(5)
+    table = rng.normal(0.6, 1, size=(20, 4))
+    table[9:, 1], table[:, 2], table[3, 3] = np.nan, np.nan, np.nan
+    found = skewness_adjusted_flips(table, flips=199)
+    assert found.n.tolist() == [20, 9, 0, 19]
+    assert found.method == ("monte carlo", "exact", "none", "monte carlo")
+    assert found.p_value[1] == skewness_adjusted_flips(table[:9, 1:2]).p_value[0]
+    assert found.smallest.tolist()[:2] == [1 / 200, 2 / 2**9]
+    assert math.isnan(found.p_value[2])
+    assert math.isnan(found.smallest[2])
+    again = skewness_adjusted_flips(table, flips=199)
+    assert again.p_value[[0, 1, 3]].tolist() == found.p_value[[0, 1, 3]].tolist()
+    assert skewness_adjusted_flips(table, flips=199, seed=1).p_value[0] > 0
+    assert np.isnan(skewness_adjusted_flips(np.empty((0, 2))).p_value).all()
+
+
+def test_zeros_say_nothing_and_equal_values_as_much_as_can_be_said() -> None:
+    for n in (1, 2, 5, 40):
+        found = skewness_adjusted_flips(np.column_stack([np.zeros(n), np.full(n, 0.1)]), flips=99)
+        assert found.p_value[0] == 1
+        # Two of 2^n vectors leave them equal, as in the test of the mean.
+        assert found.p_value[1] == (2 / 2**n if n < 40 else 1 / 100)
+
+
+def test_symmetric_differences_are_tested_at_the_level_and_skewed_ones_nearer_to_it() -> None:
+    # One-sided look at the far tail that Holm uses: differences with a long tail to the right.
+    rng = np.random.default_rng(6)
+    skewed = rng.exponential(size=(60, 800)) - 1
+    adjusted = skewness_adjusted_flips(skewed, flips=999).p_value
+    plain = sign_flip_tests(skewed, flips=999).p_value
+    # .01 is stated, the error of 800 is .0035.
+    assert (adjusted <= 0.01).mean() < (plain <= 0.01).mean()
+    assert (adjusted <= 0.01).mean() < 0.0205
+    symmetric = rng.standard_t(4, size=(10, 800))
+    found = skewness_adjusted_flips(symmetric).p_value
+    assert abs((found <= 0.05).mean() - 0.05) < 0.024
+
+
+def test_what_is_no_table_and_too_few_flips_are_refused() -> None:
+    with pytest.raises(ValueError, match="must be"):
+        skewness_adjusted_flips([1.0, 2.0])
+    with pytest.raises(ValueError, match="at least 1"):
+        skewness_adjusted_flips([[1.0]], flips=0)
+
+
+def test_darwins_maize() -> None:
+    result = sign_flip_test(MAIZE)
+    assert result.p_value == 1726 / 32768
+    assert (result.method, result.resamples, result.n) == ("exact", 32768, 15)
+    assert result.mean == pytest.approx(np.mean(MAIZE))
+    assert stats.ttest_1samp(MAIZE, 0).pvalue == pytest.approx(0.0497, abs=5e-5)
+
+
+def test_sign_flip_agrees_with_scipys_permutation_test() -> None:
+    values = np.random.default_rng(0).normal(0.4, 1, 11)
+    for alternative in ("two-sided", "greater", "less"):
+        expected = stats.permutation_test(
+            (values,), np.mean, permutation_type="samples", alternative=alternative,
+            n_resamples=np.inf,
+        ).pvalue  # fmt: skip
+        mine = sign_flip_test(values, alternative=alternative).p_value
+        assert mine == pytest.approx(expected)
+
+
+def test_rounding_does_not_lose_equal_sums() -> None:
+    # Every order of adding .1 .2 .3 must reach the observed sum: 2 of 8.
+    assert sign_flip_test([0.1, 0.2, 0.3]).p_value == 0.25
+    assert sign_flip_test([0.3, 0.1, 0.2, 0.0]).p_value == 0.25
+
+
+def test_sampled_sign_flips_stay_near_the_exact_p() -> None:
+    values = np.random.default_rng(4).normal(0.4, 1, 20)
+    for alternative in ("two-sided", "greater", "less"):
+        exact = sign_flip_test(values, alternative=alternative)
+        sampled = sign_flip_test([*values, *[0.0] * 11], resamples=9999, alternative=alternative)
+        assert (exact.method, sampled.method) == ("exact", "monte carlo")
+        assert sampled.p_value == pytest.approx(exact.p_value, abs=0.015)
+    strong = sign_flip_test(np.full(40, 3.0) + np.arange(40), resamples=999)
+    assert strong.p_value == 0.001
+
+
+def test_sign_flip_of_nothing_and_of_zeros() -> None:
+    nothing = sign_flip_test([NAN, NAN])
+    assert math.isnan(nothing.p_value)
+    assert nothing.reason == "no value"
+    assert sign_flip_test([0.0, 0.0, 0.0]).p_value == 1
+    assert sign_flip_test([*MAIZE, NAN]).p_value == 1726 / 32768
+    with pytest.raises(ValueError, match="vector"):
+        sign_flip_test([[1.0]])

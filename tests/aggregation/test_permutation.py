@@ -1,4 +1,6 @@
-"""Permutation and sign-flip tests against exact values and published examples."""
+"""The permutation test within prompts against enumeration, scipy and Kendall's tables."""
+
+from __future__ import annotations
 
 import itertools
 import math
@@ -11,7 +13,6 @@ from scipy import stats
 
 from areopagus.aggregation.pair_counting import pair_counts
 from areopagus.aggregation.permutation import combined_null, group_null, permutation_test
-from areopagus.aggregation.sign_flips import sign_flip_test
 
 NAN = math.nan
 # Darwin's maize: crossed minus self-fertilised, fifteen pairs, eighths of an inch.
@@ -150,54 +151,3 @@ def test_a_shared_prompt_effect_does_not_break_the_size() -> None:
         hits += permutation_test(x, y, groups).p_value <= 0.05
     # Binomial(300, .05): mean 15, SD 3.8.
     assert hits < 15 + 4 * 3.8
-
-
-def test_darwins_maize() -> None:
-    result = sign_flip_test(MAIZE)
-    assert result.p_value == 1726 / 32768
-    assert (result.method, result.resamples, result.n) == ("exact", 32768, 15)
-    assert result.mean == pytest.approx(np.mean(MAIZE))
-    assert stats.ttest_1samp(MAIZE, 0).pvalue == pytest.approx(0.0497, abs=5e-5)
-
-
-def test_sign_flip_agrees_with_scipys_permutation_test() -> None:
-    values = np.random.default_rng(0).normal(0.4, 1, 11)
-    for alternative in ("two-sided", "greater", "less"):
-        expected = stats.permutation_test(
-            (values,), np.mean, permutation_type="samples", alternative=alternative,
-            n_resamples=np.inf,
-        ).pvalue  # fmt: skip
-        mine = sign_flip_test(values, alternative=alternative).p_value
-        assert mine == pytest.approx(expected)
-
-
-def test_rounding_does_not_lose_equal_sums() -> None:
-    # Every order of adding .1 .2 .3 must reach the observed sum: 2 of 8.
-    assert sign_flip_test([0.1, 0.2, 0.3]).p_value == 0.25
-    assert sign_flip_test([0.3, 0.1, 0.2, 0.0]).p_value == 0.25
-
-
-def test_five_prompts_cannot_reach_five_per_cent() -> None:
-    assert sign_flip_test([1, 2, 3, 4, 5]).p_value == 2 / 32
-    assert sign_flip_test([1, 2, 3]).p_value == 0.25
-
-
-def test_sampled_sign_flips_stay_near_the_exact_p() -> None:
-    values = np.random.default_rng(4).normal(0.4, 1, 20)
-    for alternative in ("two-sided", "greater", "less"):
-        exact = sign_flip_test(values, alternative=alternative)
-        sampled = sign_flip_test([*values, *[0.0] * 11], resamples=9999, alternative=alternative)
-        assert (exact.method, sampled.method) == ("exact", "monte carlo")
-        assert sampled.p_value == pytest.approx(exact.p_value, abs=0.015)
-    strong = sign_flip_test(np.full(40, 3.0) + np.arange(40), resamples=999)
-    assert strong.p_value == 0.001
-
-
-def test_sign_flip_of_nothing_and_of_zeros() -> None:
-    nothing = sign_flip_test([NAN, NAN])
-    assert math.isnan(nothing.p_value)
-    assert nothing.reason == "no value"
-    assert sign_flip_test([0.0, 0.0, 0.0]).p_value == 1
-    assert sign_flip_test([*MAIZE, NAN]).p_value == 1726 / 32768
-    with pytest.raises(ValueError, match="vector"):
-        sign_flip_test([[1.0]])
