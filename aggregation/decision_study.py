@@ -11,6 +11,9 @@ from .generalizability import RESIDUAL, GStudy
 Target = Literal["response_within_prompt", "response"]
 """What is told apart: responses to the same prompt, or responses wherever they stand."""
 
+Criterion = Literal["relative", "absolute"]
+"""Which error: of the order of responses, or of their level."""
+
 LARGEST_PANEL: Final = (100, 20, 10)
 """Most personas, models and repeats that `best_designs` looks at unless told otherwise."""
 
@@ -140,7 +143,7 @@ def best_designs(
     budgets: Iterable[int],
     *,
     target: Target = "response_within_prompt",
-    criterion: Literal["relative", "absolute"] = "relative",
+    criterion: Criterion = "relative",
     most: tuple[int, int, int] = LARGEST_PANEL,
     fixed_models: bool = False,
 ) -> list[BestDesign]:
@@ -153,30 +156,18 @@ def best_designs(
     Raises:
         ValueError: a budget below 1, or as `d_study`.
     """
-    found = []
-    for budget in budgets:
-        if budget < 1:
-            raise ValueError(f"a budget must be at least 1 call, got {budget}")
-        designs = [
-            d_study(
-                components,
-                personas=personas,
-                models=models,
-                repeats=repeats,
-                target=target,
-                fixed_models=fixed_models,
-            )
-            for models in range(1, min(most[1], budget) + 1)
-            for repeats in range(1, min(most[2], budget // models) + 1)
-            for personas in range(1, min(most[0], budget // (models * repeats)) + 1)
-        ]
-        errors = "relative_error" if criterion == "relative" else "absolute_error"
-        best = min(
-            designs,
-            key=lambda one: (round(getattr(one, errors), 12), one.calls, one.repeats, one.models),
-        )
-        found.append(BestDesign(budget=budget, design=best))
-    return found
+    wanted = list(budgets)
+    if any(budget < 1 for budget in wanted):
+        raise ValueError(f"a budget must be at least 1 call, got {wanted}")
+    designs = _designs(components, most, max(wanted, default=0), target, fixed_models)
+
+    def place(one: DecisionStudy) -> tuple[float, ...]:
+        return round(_error(one, criterion), 12), one.calls, one.repeats, one.models
+
+    return [
+        BestDesign(budget, min((one for one in designs if one.calls <= budget), key=place))
+        for budget in wanted
+    ]
 
 
 def smallest_designs(
@@ -184,7 +175,7 @@ def smallest_designs(
     standard_errors: Iterable[float],
     *,
     target: Target = "response_within_prompt",
-    criterion: Literal["relative", "absolute"] = "relative",
+    criterion: Criterion = "relative",
     most: tuple[int, int, int] = LARGEST_PANEL,
     fixed_models: bool = False,
 ) -> list[SmallestDesign]:
@@ -205,28 +196,39 @@ def smallest_designs(
     wanted = list(standard_errors)
     if any(not error > 0 for error in wanted):
         raise ValueError(f"standard errors must be above 0, got {wanted}")
-    errors = "relative_error" if criterion == "relative" else "absolute_error"
-    designs = [
+    designs = _designs(components, most, None, target, fixed_models)
+    designs.sort(
+        key=lambda one: (one.calls, round(_error(one, criterion), 12), one.repeats, one.models)
+    )
+    return [
+        SmallestDesign(
+            error,
+            # rounding must not ask for one judge more than the formula does
+            next((d for d in designs if _error(d, criterion) <= error**2 * (1 + 1e-9)), None),
+        )
+        for error in wanted
+    ]
+
+
+def _error(design: DecisionStudy, criterion: Criterion) -> float:
+    return design.relative_error if criterion == "relative" else design.absolute_error
+
+
+def _designs(
+    components: GStudy | Mapping[str, float],
+    most: tuple[int, int, int],
+    most_calls: int | None,
+    target: Target,
+    fixed_models: bool,
+) -> list[DecisionStudy]:
+    """All designs up to `most`, and up to so many calls."""
+    return [
         d_study(
-            components,
-            personas=personas,
-            models=models,
-            repeats=repeats,
-            target=target,
+            components, personas=personas, models=models, repeats=repeats, target=target,
             fixed_models=fixed_models,
         )
         for models in range(1, most[1] + 1)
         for repeats in range(1, most[2] + 1)
         for personas in range(1, most[0] + 1)
-    ]
-    designs.sort(
-        key=lambda one: (one.calls, round(getattr(one, errors), 12), one.repeats, one.models)
-    )
-    return [
-        SmallestDesign(
-            standard_error=error,
-            # rounding must not ask for one judge more than the formula does
-            design=next((d for d in designs if getattr(d, errors) <= error**2 * (1 + 1e-9)), None),
-        )
-        for error in wanted
-    ]
+        if most_calls is None or personas * models * repeats <= most_calls
+    ]  # fmt: skip

@@ -20,6 +20,7 @@ from .panel_interval import (
     cell_means,
     facet_intervals,
     indicator,
+    ratio,
 )
 
 FloatArray = NDArray[np.float64]
@@ -419,24 +420,24 @@ def _fill(
     filled = np.where(scored[:, None, :], wide, 0.0)
 
     out["n_scored"][part] = n
-    out["composite"][part] = _share(filled.sum(axis=2), n[:, None])
+    out["composite"][part] = ratio(filled.sum(axis=2), n[:, None])
     _order_statistics(out, part, wide, n, trim)
     for name, to_level in (
         ("by_persona", columns.to_persona),
         ("by_model", columns.to_model),
         ("by_axis", columns.to_axis),
     ):
-        out[name][part] = _share(filled[:, 0] @ to_level, mask @ to_level)
+        out[name][part] = ratio(filled[:, 0] @ to_level, mask @ to_level)
 
     cell_persona, cell_model, to_cell = columns.cells
     counts = mask @ to_cell
     cells = cell_means(filled, mask, to_cell)
     present = counts > 0
     judges = present.sum(axis=1)
-    centre = _share((cells * present[:, None, :]).sum(axis=2), judges[:, None])
+    centre = ratio((cells * present[:, None, :]).sum(axis=2), judges[:, None])
     deviations = np.where(present[:, None, :], cells - centre[:, :, None], 0.0)
     squares = np.einsum("rkc,rkc->rk", deviations, deviations)
-    out["sd"][part] = np.sqrt(_share(squares, judges[:, None] - 1))
+    out["sd"][part] = np.sqrt(ratio(squares, judges[:, None] - 1))
 
     interval = facet_intervals(cells, counts, cell_persona, cell_model, level=level)
     for name, array in (("low", interval.low), ("high", interval.high), ("df", interval.df)):
@@ -449,14 +450,6 @@ def _fill(
         columns.cell_axis,
         width=scale[1] - scale[0],
     )
-
-
-def _share(top: ArrayLike, bottom: ArrayLike) -> FloatArray:
-    """Returns top / bottom, nan where the bottom is not positive, without a warning."""
-    below = np.asarray(bottom, dtype=np.float64)
-    out = np.full(np.broadcast_shapes(np.shape(top), below.shape), np.nan)
-    np.divide(top, below, out=out, where=below > 0)
-    return out
 
 
 def _order_statistics(
@@ -473,7 +466,7 @@ def _order_statistics(
     place = np.arange(wide.shape[2])[None, :]
     kept = (place >= cut[:, None]) & (place < (n - cut)[:, None])
     total = np.einsum("rkj,rj->rk", np.nan_to_num(ordered), kept.astype(np.float64))
-    out["trimmed"][part] = _share(total, (n - 2 * cut)[:, None])
+    out["trimmed"][part] = ratio(total, (n - 2 * cut)[:, None])
 
 
 def _quorum_reasons(

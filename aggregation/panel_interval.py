@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from ..errors import InputError, InputFault
@@ -31,11 +31,11 @@ from ..errors import InputError, InputFault
 FloatArray = NDArray[np.float64]
 
 
-def ratio(top: FloatArray, bottom: FloatArray) -> FloatArray:
+def ratio(top: ArrayLike, bottom: ArrayLike) -> FloatArray:
     """Returns top / bottom with nan where the bottom is not positive, without a warning."""
-    top, bottom = np.broadcast_arrays(top, bottom)
-    out = np.full(top.shape, np.nan)
-    np.divide(top, bottom, out=out, where=bottom > 0)
+    below = np.asarray(bottom, dtype=np.float64)
+    out = np.full(np.broadcast_shapes(np.shape(top), below.shape), np.nan)
+    np.divide(top, below, out=out, where=below > 0)
     return out
 
 

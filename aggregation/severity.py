@@ -25,8 +25,7 @@ class SeverityFit:
         raw: the plain mean of each response.
         severity: one deviation a judge; positive is lenient, negative is harsh. Sums to zero
             over the judges of a connected component.
-        response_component, judge_component: connected component of each; values compare within
-            a component only.
+        judge_component: connected component of each judge; values compare within one only.
         n_components: how many there are.
         shrinkage: s2_e / s2_judge, the ridge on severities; 0 for plain least squares, inf where
             judges do not differ more than noise makes them.
@@ -39,45 +38,11 @@ class SeverityFit:
     adjusted: Floats
     raw: Floats
     severity: Floats
-    response_component: Integers
     judge_component: Integers
     n_components: int
     shrinkage: float
     n: int
     reason: str | None = None
-
-    def severity_difference(self, judge: Any, other: Any) -> float:
-        """Returns how much more lenient `judge` is than `other`.
-
-        Raises:
-            KeyError: an unknown judge.
-            ValueError: two judges that no chain of common responses connects.
-        """
-        one, two = self._place(self.judges, judge), self._place(self.judges, other)
-        self._refuse(self.judge_component, one, two, f"judges {judge!r} and {other!r}")
-        return float(self.severity[one] - self.severity[two])
-
-    def adjusted_difference(self, response: Any, other: Any) -> float:
-        """Returns the adjusted score of `response` minus that of `other`.
-
-        Raises:
-            KeyError: an unknown response.
-            ValueError: two responses that no chain of common judges connects.
-        """
-        one, two = self._place(self.responses, response), self._place(self.responses, other)
-        self._refuse(self.response_component, one, two, f"responses {response!r} and {other!r}")
-        return float(self.adjusted[one] - self.adjusted[two])
-
-    @staticmethod
-    def _place(labels: tuple[Any, ...], label: Any) -> int:
-        if label not in labels:
-            raise KeyError(label)
-        return labels.index(label)
-
-    @staticmethod
-    def _refuse(component: Integers, one: int, two: int, who: str) -> None:
-        if component[one] != component[two]:
-            raise ValueError(f"{who} are not connected by common judgments: not comparable")
 
 
 def severity(
@@ -161,7 +126,6 @@ def severity(
         adjusted=adjusted,
         raw=raw,
         severity=b,
-        response_component=of_response,
         judge_component=of_judge,
         n_components=int(n_components),
         shrinkage=ridge,

@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from .kendall import kendall_tau_b, within_group_pairs
+from .multiplicity import holm
 from .pair_counting import Labels, group_codes
+from .sign_flips import sign_flip_test
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -115,8 +118,6 @@ def stack_judges(
     prompts = int(codes.max(initial=-1)) + 1
     equal = np.full(J, 1 / J)
 
-    from .kendall import kendall_tau_b
-
     shrunk, penalty = _fit(X, y, codes, seed)
     best = _best_judge(X, y, codes)
     in_sample: dict[Weighting, float] = {
@@ -155,7 +156,7 @@ def stack_judges(
     predicted: dict[Weighting, Floats] = {name: np.empty(len(y)) for name in names}
     for out in range(int(folds.max()) + 1):
         test = folds == out
-        train_codes = np.unique(codes[~test], return_inverse=True)[1].reshape(-1)
+        train_codes = np.unique(codes[~test], return_inverse=True)[1].reshape(-1).astype(np.int64)
         w, _ = _fit(X[~test], y[~test], train_codes, seed)
         predicted["shrunk"][test] = X[test] @ w
         predicted["best_single"][test] = X[test, _best_judge(X[~test], y[~test], train_codes)]
@@ -167,10 +168,7 @@ def stack_judges(
         gains = gains[np.isfinite(gains)]
         gain[name] = float(gains.mean()) if len(gains) else float("nan")
         raw.append(_sign_flip(gains, seed))
-    first, second = sorted(range(2), key=lambda index: raw[index])
-    smaller = min(1.0, 2 * raw[first])
-    p[names[first]] = smaller
-    p[names[second]] = max(smaller, raw[second])
+    p |= dict(zip(names, holm(raw).tolist(), strict=True))
     earned: list[Weighting] = [name for name in names if p[name] < alpha and gain[name] > 0]
     if earned:
         by_gain: Callable[[Weighting], float] = gain.__getitem__
@@ -216,9 +214,7 @@ def _solve(gram: Floats, cross: Floats, penalty: float) -> Floats:
     return w / w.sum() if w.sum() > 0 else np.full(J, 1 / J)
 
 
-def _fit(
-    X: Floats, y: Floats, codes: npt.NDArray[np.intp] | Integers, seed: int
-) -> tuple[Floats, float]:
+def _fit(X: Floats, y: Floats, codes: Integers, seed: int) -> tuple[Floats, float]:
     """Returns weights with the penalty that predicts left-out prompts best, and that penalty."""
     prompts = int(codes.max(initial=-1)) + 1
     gram, cross = X.T @ X, X.T @ y
@@ -240,14 +236,8 @@ def _fit(
     return _solve(gram, cross, PENALTIES[chosen]), PENALTIES[chosen]
 
 
-def _pairs(codes: npt.NDArray[np.intp] | Integers) -> tuple[Integers, Integers]:
-    from .kendall import within_group_pairs
-
-    return within_group_pairs(np.asarray(codes, dtype=np.int64))
-
-
-def _best_judge(X: Floats, y: Floats, codes: npt.NDArray[np.intp] | Integers) -> int:
-    first, second = _pairs(codes)
+def _best_judge(X: Floats, y: Floats, codes: Integers) -> int:
+    first, second = within_group_pairs(codes)
     signs = np.sign(np.round(X[first] - X[second], 12))
     truth = np.sign(np.round(y[first] - y[second], 12))
     decided = np.sqrt(np.maximum(np.abs(signs).sum(axis=0), 1))
@@ -256,7 +246,7 @@ def _best_judge(X: Floats, y: Floats, codes: npt.NDArray[np.intp] | Integers) ->
 
 def _concordance(x: Floats, y: Floats, codes: Integers) -> Floats:
     """Returns (C - D) / pairs decided by y for each prompt; nan where it decides none."""
-    first, second = _pairs(codes)
+    first, second = within_group_pairs(codes)
     truth = np.sign(np.round(y[first] - y[second], 12))
     agreement = np.sign(np.round(x[first] - x[second], 12)) * truth
     size = int(codes.max()) + 1
@@ -268,8 +258,6 @@ def _concordance(x: Floats, y: Floats, codes: Integers) -> Floats:
 
 
 def _sign_flip(gains: Floats, seed: int) -> float:
-    from .sign_flips import sign_flip_test
-
     if len(gains) == 0 or not np.abs(gains).max() > 0:
         return 1.0
     return float(sign_flip_test(gains, rng=seed).p_value)
