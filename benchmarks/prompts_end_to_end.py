@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from areopagus.prompting import construct_prompts
+from areopagus.prompts import construct_prompts
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 THEMES = 8

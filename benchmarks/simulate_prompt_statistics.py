@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from areopagus.prompting.bounded_means import BoundedMean, bounded_mean, clustered_rate
+from areopagus.prompts.bounded_means import BoundedMean, bounded_mean, clustered_rate
 
 PROMPTS = 5
 PAIRS = PROMPTS * (PROMPTS - 1) / 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,8 +12,10 @@ import numpy.typing as npt
 
 from ..formats import UNDEFINED, number
 from .chart_style import (
+    AMBER,
     BLACK,
     BLUE,
+    GREEN,
     GREY,
     HATCHES,
     MARKERS,
@@ -19,6 +23,8 @@ from .chart_style import (
     ON_DARK,
     ORANGE,
     PALETTE,
+    PURPLE,
+    SKY,
     folded_name,
     new_figure,
     save,
@@ -39,6 +45,8 @@ _WHOLE: Final[dict[str, Any]] = {"clip_on": False, "in_layout": False}
 """For markers: one at an end of the scale is drawn whole, and no layout makes room for it."""
 _SERIES: Final = tuple(colour for colour in PALETTE[1:] if colour != ORANGE)
 """Colours of series; orange is for those that are hollow, such as people."""
+_APART: Final = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY)
+"""Colours of clouds of points: neighbours of the palette are of one hue."""
 
 
 def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> Path:
@@ -60,6 +68,7 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
         "bars": _bars,
         "strip": _strip,
         "line": _line,
+        "scatter": _scatter,
     }
     facets = chart.facets or ("",)
     n = min(len(chart.rows), MOST_ROWS)
@@ -67,8 +76,9 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
     down = -(-len(facets) // across)
     names = [short_name(name, 40) for name in chart.columns if name]
     has_legend = chart.kind in ("forest", "bars") and len(names) > 1
-    has_legend |= chart.kind == "line" and n > 1
-    labels = [short_name(name, 40) for name in chart.rows[:n]] if chart.kind == "line" else names
+    is_by_row = chart.kind in ("line", "scatter")
+    has_legend |= is_by_row and n > 1
+    labels = [short_name(name, 40) for name in chart.rows[:n]] if is_by_row else names
     per_line = max(1, int(WIDTH * 11 // (max(map(len, labels), default=1) + 6)))
     strip = 0.12 + 0.2 * -(-len(labels) // per_line) if has_legend else 0.0
     foot = 0.22 if is_demonstration else 0.0
@@ -78,9 +88,8 @@ def draw(path: str | Path, chart: Chart, *, is_demonstration: bool = False) -> P
         figure.get_layout_engine().set(rect=(0, foot / tall, 1, 1 - (strip + foot) / tall))
         shared = None
         for at, title in enumerate(facets):
-            axes = figure.add_subplot(
-                down, across, at + 1, sharex=shared if chart.kind != "heatmap" else None
-            )
+            is_shared = chart.kind not in ("heatmap", "scatter")
+            axes = figure.add_subplot(down, across, at + 1, sharex=shared if is_shared else None)
             shared = shared or axes
             drawing[chart.kind](axes, chart, at, n)
             if title:
@@ -108,6 +117,8 @@ def _height(chart: Chart, n: int, *, titled: bool) -> float:
         return 0.75 + head + 0.34 * n
     if chart.kind in ("bars", "line"):
         return 2.9 + head
+    if chart.kind == "scatter":
+        return (3.6 if chart.facets else 4.6) + head
     series = len(chart.columns) if chart.kind == "forest" else 1
     return 0.75 + head + n * (0.16 + 0.13 * series)
 
@@ -206,6 +217,47 @@ def _line(axes: Any, chart: Chart, at: int, n: int) -> None:
         )  # fmt: skip
     axes.set_xlabel(chart.axis_x, fontsize=8)
     _value_axis(axes, chart, [value, low, high], is_x=False)
+
+
+def _scatter(axes: Any, chart: Chart, at: int, n: int) -> None:
+    def rows(given: Sequence[Any]) -> Sequence[Any]:
+        return (given[at] if chart.facets else given) if len(given) else [()] * n
+
+    links, labels = rows(chart.links), rows(chart.point_labels)
+    for row, (name, given) in enumerate(zip(chart.rows[:n], rows(chart.points), strict=False)):
+        points = np.asarray(given, dtype=float).reshape(-1, 2)
+        is_hollow = name in chart.hollow
+        colour = BLACK if is_hollow else _APART[row % len(_APART)]
+        for ends in np.asarray(links[row], dtype=float).reshape(-1, 2, 2):
+            axes.plot(ends[:, 0], ends[:, 1], color=colour, linewidth=0.3, alpha=0.35, zorder=1)
+        if chart.is_outlined and not is_hollow:
+            ring = _outline(points)
+            axes.plot(ring[:, 0], ring[:, 1], color=colour, linewidth=1.6, zorder=2)
+        axes.scatter(
+            points[:, 0], points[:, 1], s=20 if is_hollow else 11, zorder=4 if is_hollow else 3,
+            marker="D" if is_hollow else MARKERS[row % len(MARKERS)],
+            facecolors="none" if is_hollow else colour, edgecolors=colour,
+            linewidths=0.8 if is_hollow else 0, label=short_name(name, 40),
+        )  # fmt: skip
+        for point, label in zip(points, labels[row], strict=False):
+            if label:
+                axes.annotate(
+                    folded_name(short_name(label, 48), 24), point, xytext=(3, 3),
+                    textcoords="offset points", fontsize=5.5, color=colour, zorder=5,
+                )  # fmt: skip
+    axes.set_xlabel(chart.axis_x, fontsize=8)
+    _value_axis(axes, chart, [], is_x=False)
+
+
+def _outline(points: Floats) -> Floats:
+    """The corners of the convex hull, closed; the points where they have no area."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    corners = points
+    if len(points) > 2:
+        with suppress(QhullError):
+            corners = points[ConvexHull(points).vertices]
+    return np.concatenate([corners, corners[:1]])
 
 
 def _heatmap(axes: Any, chart: Chart, at: int, n: int) -> None:

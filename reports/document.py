@@ -152,7 +152,7 @@ class Table:
     is_map: bool = False
 
 
-ChartKind = Literal["forest", "heatmap", "bars", "strip", "line"]
+ChartKind = Literal["forest", "heatmap", "bars", "strip", "line", "scatter"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +164,7 @@ class Chart:
     bars      a group of bars a row, one bar a column
     strip     how the `points` of each row are spread: a box a row
     line      a line a row over `x`, with a band where there are limits
+    scatter   markers at the `points` (x, y) of each row, upon two axes
 
     Attributes:
         kind: which.
@@ -176,15 +177,20 @@ class Chart:
         low_wide, high_wide: of a second, thinner whisker, such as that of the wider universe.
         facets: titles of several drawings side by side, if there are several.
         x: places of the columns of a line.
-        points: the values of each row of a strip.
+        points: the values of each row of a strip; those of a scatter, shape (n, 2) a row, and with
+            facets a sequence of such rows a facet. A row of it is drawn hollow where `hollow` names
+            it.
+        point_labels: shaped as the points of a scatter: what is written beside each, or "".
+        links: of a scatter, shape (n, 2, 2) a row: faint lines from one (x, y) to another.
+        is_outlined: whether a line goes round the points of each row that is not hollow.
         axis: what is measured, with its unit.
-        axis_x: the same of a line's `x`.
+        axis_x: the same of the `x` of a line or a scatter.
         scale: the ends of the axis; left out, what the data need.
         reference: where a line is drawn across, such as 0.
         marks: shape of values: what stands behind the number of a heat map's cell.
         bold_at: size from which a cell of a heat map has a border.
         is_diverging: whether a heat map's colours part at 0.
-        hollow: columns whose markers are open, such as people among models.
+        hollow: columns, or rows of a scatter, whose markers are open, such as people among models.
         digits: decimals of its numbers.
         described: what it shows, for who cannot see it; the caption when "".
     """
@@ -203,6 +209,9 @@ class Chart:
     facets: Sequence[str] = ()
     x: Sequence[float] = ()
     points: Sequence[Any] = ()
+    point_labels: Sequence[Any] = ()
+    links: Sequence[Any] = ()
+    is_outlined: bool = False
     axis: str = ""
     axis_x: str = ""
     scale: tuple[float, float] | None = None

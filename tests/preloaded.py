@@ -13,7 +13,7 @@ MODULES = (
     *("areopagus.batch.engine", "areopagus.calibration.responses", "areopagus.cli.calibrate"),
     *("areopagus.cli.score", "areopagus.cli.stress", "areopagus.experiment.score"),
     *("areopagus.graphs.adjudication", "areopagus.graphs.panel", "areopagus.graphs.reframing"),
-    *("areopagus.graphs.prompt_construction", "areopagus.prompting.job"),
+    *("areopagus.graphs.prompt_construction", "areopagus.prompts.job"),
     *("areopagus.records.ledger.sqlite", "areopagus.reports.panel", "areopagus.stressing.job"),
 )
 

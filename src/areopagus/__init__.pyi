@@ -28,9 +28,9 @@ from .panel import score_prompts as score_prompts
 from .personas import Persona as Persona
 from .personas import load_persona as load_persona
 from .personas import load_personas as load_personas
-from .prompting import PromptRun as PromptRun
-from .prompting import aconstruct_prompts as aconstruct_prompts
-from .prompting import construct_prompts as construct_prompts
+from .prompts import PromptRun as PromptRun
+from .prompts import aconstruct_prompts as aconstruct_prompts
+from .prompts import construct_prompts as construct_prompts
 from .records.ledger import Ledger as Ledger
 from .records.types import Judgment as Judgment
 from .records.types import Verdict as Verdict

@@ -13,7 +13,9 @@ from .records.run_folder import NUMBERS_FILE, REPORT_FILE, RUN_FILE, read_run_fi
 if TYPE_CHECKING:
     from .run import JobRun
 
-RUNS: Final[dict[str, str]] = {}
+RUNS: Final[dict[str, str]] = {
+    "prompts": ".prompts.result:PromptRun",
+}
 """Kind of a run to "module:class" of its `JobRun`."""
 
 
@@ -106,12 +108,6 @@ def _rescore(folder: Path, out: Path, figures: bool) -> Path:
     return write_rescore_page(out, rescore_page_of(folder))
 
 
-def _prompts(folder: Path, out: Path, figures: bool) -> Path:
-    from .prompting.page import prompt_page_of, write_prompt_page
-
-    return write_prompt_page(out, prompt_page_of(folder, figures=figures))
-
-
 def _calibration(folder: Path, out: Path, figures: bool) -> Path:
     from .calibration.folder import read_numbers
     from .calibration.page import write_calibration_page
@@ -125,6 +121,5 @@ WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
     "audit": _audit,
     "attack": _attack,
     "rescore": _rescore,
-    "prompts": _prompts,
     "calibration": _calibration,
 }

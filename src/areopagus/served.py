@@ -99,8 +99,8 @@ async def construct_node(state: ScenarioState) -> dict[str, Any]:
     """The prompts for the scenario in the state, with all votes."""
     text = state.get("scenario_text") or ""
     _require(["scenario_text"] if not text.strip() else [])
-    from .prompting.one_scenario import construct_one
-    from .prompting.scenarios import OTHER, Scenario
+    from .prompts.job import construct_one
+    from .prompts.scenarios import OTHER, Scenario
 
     scenario = Scenario(
         state.get("scenario_id", "scenario"),

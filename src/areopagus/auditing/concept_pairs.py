@@ -11,7 +11,7 @@ from ..errors import InputError
 from ..graphs.concept_pairs import STEPS, BuiltConcept, build_concept
 from ..graphs.prompt_template import load_prompt_template
 from ..judges.models.client import Client
-from ..prompting.scenarios import Scenario, ScenarioSet, read_scenarios
+from ..prompts.scenarios import Scenario, ScenarioSet, read_scenarios
 from .constructing import ConstructionJob, ConstructionRun, constructed, writing_backends
 from .construction import Construction, PlannedCalls, UnitOutcome
 

@@ -14,6 +14,9 @@ from ..precision.text import precision_of, precision_sentences, spared_word
 from .display import console, dollars, number, same_command, span, table, visible
 
 if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..reports.document import Document
     from ..run import JobRun, Run
 
 
@@ -95,17 +98,22 @@ def write_json(json_file: str, run: JobRun) -> None:
     Raises:
         StoreError: it cannot be written.
     """
+    write_shown(json_file, run.document(), run.estimates, cost=run.record.get("cost"))
+
+
+def write_shown(json_file: str, document: Document, estimates: pd.DataFrame, **more: Any) -> None:
+    """Writes what is shown and every estimate where --json says, and more beside them.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
     import json
 
     from ..records.estimates import json_rows
     from ..records.run_folder import replaced
     from ..reports.document_json import to_json
 
-    content = {
-        **to_json(run.document()),
-        "estimates": json_rows(run.estimates),
-        "cost": run.record.get("cost"),
-    }
+    content = {**to_json(document), "estimates": json_rows(estimates), **more}
     text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
     with replaced(Path(json_file)) as part:
         part.write_text(text + "\n", encoding="utf-8")

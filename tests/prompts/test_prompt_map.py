@@ -18,10 +18,10 @@ import pytest
 from prompt_world import MODELS, PromptWorld, draw, model
 
 from areopagus.errors import InputError
-from areopagus.prompting import PromptJob, PromptPlan, construct_prompts
-from areopagus.prompting.embedding import packed, unpacked
-from areopagus.prompting.map import Embedded, map_figures
-from areopagus.prompting.projection import hull_area, laid_out, projected
+from areopagus.prompts import PromptJob, PromptPlan, construct_prompts
+from areopagus.prompts.embedding import packed, unpacked
+from areopagus.prompts.map import Embedded, map_figures
+from areopagus.prompts.projection import hull_area, laid_out, projected
 from areopagus.testing import ProviderServer
 
 
@@ -174,7 +174,7 @@ def test_umap_is_asked_for_cosines_and_a_seed_and_refused_where_it_is_missing(
     cloud = np.random.default_rng(1).normal(size=(30, 4))
     plan = PromptPlan(projection="umap")
     named: dict[str, Any] = {"embedding": "openai/embedder", "plan": plan}
-    monkeypatch.setattr("areopagus.prompting.projection.find_spec", lambda name: None)
+    monkeypatch.setattr("areopagus.prompts.projection.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install umap-learn"):
         PromptJob(PromptWorld(n=1).scenarios(), **named, out=tmp_path / "run")
     module = ModuleType("umap")

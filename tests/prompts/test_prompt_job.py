@@ -13,7 +13,7 @@ import pytest
 from prompt_world import MODELS, PromptWorld, model, prompts_in
 
 from areopagus.errors import InputError
-from areopagus.prompting import (
+from areopagus.prompts import (
     PromptJob,
     PromptPlan,
     PromptRun,
@@ -21,7 +21,7 @@ from areopagus.prompting import (
     sample_prompts,
     write_sample,
 )
-from areopagus.prompting.page import prompt_page_of, write_prompt_page
+from areopagus.prompts.page import prompt_page_of, write_prompt_page
 from areopagus.records.readers.responses import PromptSource
 from areopagus.testing import ProviderServer, ServedReply
 

@@ -1,19 +1,28 @@
-"""Scenarios: what prompts are made from, as one table whatever the source."""
+"""Scenarios: what prompts are made from, as one table whatever the source; and the way to them."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, InputFault
 from ..records.readers.cells import ColumnMap, RowFields, is_missing
-from ..records.readers.dispatch import Table, open_table
+from ..records.readers.dispatch import Table as SourceTable
+from ..records.readers.dispatch import open_table
+from ..formats import count, units
+from ..records.estimates import Estimates
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
+from ..reports.document import Document, Part, Points, Section, Table
+from ..reports.views import Measure, estimates_table
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCENARIOS_FILE = "scenarios.csv"
 BBQ, HLE, CONCEPTS, OTHER = "bbq", "hle", "concepts", "other"
 """The sources whose scenarios have a wording of their own; any other name is worded as `other`."""
 
@@ -116,7 +125,7 @@ def read_scenarios(
         return _read(table, names, limit)
 
 
-def _read(table: Table, names: ColumnMap, limit: int | None) -> ScenarioSet:
+def _read(table: SourceTable, names: ColumnMap, limit: int | None) -> ScenarioSet:
     faults: list[InputFault] = []
     rows: dict[str, Scenario] = {}
     lines: dict[str, int] = {}
@@ -150,3 +159,111 @@ def _scenario(row: RowFields) -> Scenario | None:
         return None
     provenance = {one: "" if is_missing(cell) else str(cell) for one, cell in row.carried.items()}
     return Scenario(name, source or OTHER, stratum or "", text, provenance)
+
+
+_SHOWN_ODD = 20
+
+
+@dataclass(frozen=True, slots=True)
+class FunnelStep:
+    """One step: what it keeps, and how many rows are left after it."""
+
+    label: str
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class Funnel:
+    """What became of every row of a source: how many each step left, with nothing lost unsaid.
+
+    Attributes:
+        unit: what a row is.
+        n_read: lines that hold something, odd ones included.
+        odd: one fault a row that could not be used, with its line; such rows are in no step.
+        steps: the first says how many rows could be used; each further one what it left.
+        published: the counts of the paper for the whole of the source, in the order of the steps.
+        groups: kept rows by name, such as the category.
+        notes: what else should be known.
+    """
+
+    unit: str
+    n_read: int
+    odd: tuple[InputFault, ...]
+    steps: tuple[FunnelStep, ...]
+    published: tuple[int, ...] = ()
+    groups: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Rows left after each step, the first count being the usable rows."""
+        return tuple(step.left for step in self.steps)
+
+    def estimates(self) -> Estimates:
+        """Its counts: of each step what it left and removed, and what the paper has."""
+        found = Estimates()
+        found.add(FUNNEL, "read", self.n_read)
+        found.add(FUNNEL, "not_usable", len(self.odd))
+        for place, step in enumerate(self.steps):
+            found.add(FUNNEL, "left", step.left, item=step.label)
+            if place:
+                removed = self.steps[place - 1].left - step.left
+                found.add(FUNNEL, "removed", removed, item=step.label)
+            if place < len(self.published):
+                found.add(FUNNEL, "paper", self.published[place], item=step.label)
+        for name, n in self.groups.items():
+            found.add(FUNNEL, "kept", n, factor="stratum", group=name)
+        return found
+
+    def document(self) -> Document:
+        """What is shown of it."""
+        first, last = self.steps[0], self.steps[-1]
+        parts: list[Part] = [*funnel_tables(self.estimates().frame())]
+        told = [("note", note) for note in self.notes]
+        told += [("not usable", str(fault)) for fault in self.odd[:_SHOWN_ODD]]
+        if len(self.odd) > _SHOWN_ODD:
+            told.append(("", f"and {len(self.odd) - _SHOWN_ODD:,} more that are not usable"))
+        if told:
+            parts.append(Points([(f"{head}:" if head else "", text) for head, text in told]))
+        return Document(
+            title="Scenarios",
+            kind="funnel",
+            headline=[f"{units(last.left, 'scenario')} of {units(first.left, self.unit)}."],
+            trust=[
+                (
+                    "read",
+                    f"{units(self.n_read, self.unit)} read, {count(len(self.odd))} not usable",
+                )
+            ],
+            sections=[Section("funnel", "What each step left", parts, audience="summary")],
+        )
+
+
+FUNNEL = "funnel"
+"""The table of its estimates."""
+
+
+def funnel_tables(estimates: pd.DataFrame) -> Iterator[Table]:
+    """The steps, and what is kept by group; nothing where the estimates hold no funnel."""
+    steps = estimates_table(
+        estimates,
+        FUNNEL,
+        keys={"item": "step"},
+        measures=[
+            Measure("left", is_count=True),
+            Measure("removed", is_count=True),
+            Measure("paper", "paper, whole", is_count=True),
+        ],
+        caption="",
+        label="Steps",
+    )
+    kept = estimates_table(
+        estimates,
+        FUNNEL,
+        keys={"group": "kept"},
+        measures=[Measure("kept", "scenarios", is_count=True)],
+        caption="",
+        label="Kept by group",
+        is_short=True,
+    )
+    yield from (found for found in (steps, kept) if found is not None)

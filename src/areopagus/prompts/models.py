@@ -11,7 +11,7 @@ from ..experiment.ask import Protocol, target_backend
 from ..experiment.backends import backends_from, checked_models, repeated_names
 from ..judges.models.backend import Backend
 from ..judges.offline.models import require_role
-from .plan import PromptPlan
+from .config import PromptsConfig
 
 OFFLINE_GENERATOR = "offline/generator"
 """The embedded stand-in: prompts from templates."""
@@ -77,7 +77,7 @@ def models_from(models: Any, judges: Any = None, *, effort: str | None = None) -
     return Models(generators, (*voters, *further))
 
 
-def model_notices(models: Models, plan: PromptPlan) -> list[str]:
+def model_notices(models: Models, config: PromptsConfig) -> list[str]:
     """What cannot be checked or measured with these models, before anything is spent."""
     notices: list[str] = []
     strings = [judge.spec.model for judge in models.asked_judges]
@@ -87,18 +87,18 @@ def model_notices(models: Models, plan: PromptPlan) -> list[str]:
     unchecked = [
         generator.spec.name
         for generator in models.generators
-        if not (kinds - (set() if plan.filter_judges == "all" else {generator.spec.model}))
+        if not (kinds - (set() if config.filter_judges == "all" else {generator.spec.model}))
     ]
     if unchecked:
         notices.append(
             f"nobody but its writer could vote on the prompts of {', '.join(unchecked)}: their "
             "quality is not checked; name another model with --judge or --models"
         )
-    if plan.diversity_of == "none":
+    if config.diversity_of == "none":
         return notices
     writers = [generator.spec.model for generator in models.generators]
     pairs = list(zip(writers, writers, strict=True))
-    pairs += combinations(writers, 2) if plan.cross_pairs else ()
+    pairs += combinations(writers, 2) if config.cross_pairs else ()
     free = [len(kinds - set(pair)) for pair in pairs]
     if 1 in free:
         notices.append(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.prompting import (
+from areopagus.prompts import (
     funnel_lines,
     load_hle_filters,
     read_bbq,
@@ -20,7 +20,7 @@ from areopagus.prompting import (
     read_scenarios,
     write_scenarios,
 )
-from areopagus.prompting.concepts import load_paper_concepts
+from areopagus.prompts.concepts import load_paper_concepts
 
 
 def bbq_row(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError, InputFault
 from ..graphs.prompt_construction import (
     Constructed,
     EquivalenceRule,
@@ -20,9 +21,10 @@ from ..graphs.prompt_construction import (
     vote_passes,
 )
 from ..graphs.prompt_writing import CRITERIA
+from ..records.readers.dispatch import open_table
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import carried_names, writable
-from .scenarios import Scenario, provenance_columns
+from .scenarios import Scenario
 
 PROMPTS_FILE = "prompts.csv"
 CANDIDATES_FILE = "candidates.csv"
@@ -61,6 +63,13 @@ _PAIR_COLUMNS = (
     "reason_2",
 )  # fmt: skip
 _PLAIN = re.compile(r"[^A-Za-z0-9._]+")
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    PROMPTS_FILE: PROMPT_COLUMNS,
+    CANDIDATES_FILE: _CANDIDATE_COLUMNS,
+    BUNDLES_FILE: _BUNDLE_COLUMNS,
+    VOTES_FILE: _VOTE_COLUMNS,
+    PAIRS_FILE: _PAIR_COLUMNS,
+}
 USED = ("passed", "not_checked")
 """What the votes on a prompt of the set come to: it passed, or there was nobody to ask."""
 
@@ -87,8 +96,10 @@ def prompt_id(scenario_id: str, ref: PromptRef, short: Mapping[str, str]) -> str
     return f"{scenario_id}-{short[ref.generator]}-{ref.number}"
 
 
-def write_tables(
-    folder: Path,
+Rows = list[dict[str, Any]]
+
+
+def tables_of(
     scenarios: Sequence[Scenario],
     outcomes: Sequence[Constructed],
     generators: Sequence[str],
@@ -96,51 +107,69 @@ def write_tables(
     models: Mapping[str, str],
     wanted: int,
     rule: EquivalenceRule,
-) -> int:
-    """Writes all tables; how many prompts are in the set.
+) -> dict[str, Rows]:
+    """File to its rows, of which some columns are not written (`scenario_id` of a vote).
 
     Args:
-        folder: that they are written to.
         scenarios, outcomes: one outcome a scenario.
         generators: names, in order.
         models: name of a generator or judge to litellm's name of its model: who cites a prompt
             needs the model, and the name may be anything.
         wanted: prompts wanted a bundle.
         rule: when a pair is equivalent.
+    """
+    short = short_names(generators)
+    both = list(zip(scenarios, outcomes, strict=False))
+    candidates = [row for one, other in both for row in _candidates(one, other, short, models)]
+    chosen = [row for row in candidates if row["is_usable"] == "yes" and row["quality"] in USED]
+    return {
+        PROMPTS_FILE: chosen,
+        CANDIDATES_FILE: candidates,
+        BUNDLES_FILE: list(_bundles(both, wanted, models)),
+        VOTES_FILE: list(_votes(outcomes, short, models)),
+        PAIRS_FILE: list(_pairs(outcomes, short, models, rule)),
+    }
+
+
+def write_tables(folder: Path, tables: Mapping[str, Rows], carried: Sequence[str]) -> None:
+    """Writes every table.
+
+    Args:
+        folder: that they are written to.
+        tables: as `tables_of` makes them.
+        carried: columns of the scenarios that stand beside their prompts.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    short = short_names(generators)
-    carried = provenance_columns(scenarios)
-    both = list(zip(scenarios, outcomes, strict=True))
-    candidates = [row for one, other in both for row in _candidates(one, other, short, models)]
-    chosen = [row for row in candidates if row["is_usable"] == "yes" and row["quality"] in USED]
-    prompt_tables: tuple[tuple[str, tuple[str, ...], list[dict[str, Any]]], ...] = (
-        (PROMPTS_FILE, PROMPT_COLUMNS, chosen),
-        (CANDIDATES_FILE, _CANDIDATE_COLUMNS, candidates),
-    )
-    for name, columns, rows in prompt_tables:
-        header = (*columns, *carried_names(carried, columns))
-        _write(
-            folder / name,
-            header,
-            (
-                [
-                    *(row[c] for c in columns),
-                    *(row["scenario"].provenance.get(c, "") for c in carried),
-                ]
-                for row in rows
-            ),
-        )
-    vote_tables: tuple[tuple[str, tuple[str, ...], Iterator[dict[str, Any]]], ...] = (
-        (BUNDLES_FILE, _BUNDLE_COLUMNS, _bundles(both, wanted, models)),
-        (VOTES_FILE, _VOTE_COLUMNS, _votes(outcomes, short, models)),
-        (PAIRS_FILE, _PAIR_COLUMNS, _pairs(outcomes, short, models, rule)),
-    )
-    for name, columns, records in vote_tables:
-        _write(folder / name, columns, ([row[c] for c in columns] for row in records))
-    return len(chosen)
+    for name, rows in tables.items():
+        columns = COLUMNS[name]
+        beside = carried if name in (PROMPTS_FILE, CANDIDATES_FILE) else ()
+        with csv_table(folder / name, (*columns, *carried_names(beside, columns))) as writer:
+            for row in rows:
+                cells = [row[column] for column in columns]
+                cells += [row["scenario"].provenance.get(column, "") for column in beside]
+                writer.write(writable(cell) for cell in cells)
+
+
+def read_tables(folder: Path) -> dict[str, Rows]:
+    """The tables from which every figure is made, as they stand in a folder.
+
+    Raises:
+        InputError: one is not there or is none of ours.
+    """
+    found: dict[str, Rows] = {}
+    for name in (CANDIDATES_FILE, BUNDLES_FILE, VOTES_FILE, PAIRS_FILE):
+        faults: list[InputFault] = []
+        with open_table(folder / name) as table:
+            found[name] = [dict(row) for _, row in table.rows(faults)]
+        absent = set(COLUMNS[name]) - set(found[name][0]) if found[name] else ()
+        if faults or absent:
+            raise InputError(faults or [InputFault(str(folder / name), "lacks columns of ours")])
+    of = {row["prompt_id"]: row["scenario_id"] for row in found[CANDIDATES_FILE]}
+    for row in found[VOTES_FILE]:
+        row["scenario_id"] = of[row["prompt_id"]]
+    return found
 
 
 def _candidates(
@@ -211,6 +240,7 @@ def _votes(
             cost = vote.asked.cost_usd
             yield {
                 "prompt_id": prompt_id(outcome.scenario_id, vote.prompt, short),
+                "scenario_id": outcome.scenario_id,
                 "generator": vote.prompt.generator,
                 "judge": vote.judge,
                 "judge_model": models[vote.judge],
@@ -262,9 +292,3 @@ def _said(vote: PairVote | None) -> tuple[str, object]:
 
 def _yes(value: object) -> str:
     return "yes" if value is True else "no"
-
-
-def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with csv_table(path, header) as writer:
-        for row in rows:
-            writer.write(writable(value) for value in row)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from ..aggregation.estimate import Estimate
-from ..aggregation.intervals import variance_degrees
+from .estimate import Estimate
+from .intervals import variance_degrees
 
 MIN_UNITS = 6
 """No interval below so many scenarios, as elsewhere in this package."""
@@ -24,33 +24,9 @@ scenarios; with .1 that of .952, which one scenario in twelve brings down, in .8
 """
 
 
-@dataclass(frozen=True, slots=True)
-class BoundedMean:
-    """A mean of values in [0, 1].
-
-    Attributes:
-        interval: the mean with its limits.
-        standard_error: over scenarios; nan below two of them.
-        n_planned: scenarios handed in, those without a value included.
-    """
-
-    interval: Estimate
-    standard_error: float
-    n_planned: int
-
-    def to_json(self) -> dict[str, float | int | str | None]:
-        """As plain values, with null for nan."""
-        error = self.standard_error
-        return {
-            **self.interval.to_json(),
-            "standard_error": error if math.isfinite(error) else None,
-            "n_planned": self.n_planned,
-        }
-
-
 def bounded_mean(
     values: npt.ArrayLike, *, level: float = 0.95, empty: str = "no scenario has a value"
-) -> BoundedMean:
+) -> Estimate:
     """The mean of one value a scenario; nan is missing, and n counts the others.
 
     SE = s / sqrt(n); see `clustered_rate` for the limits, of which this is the case of one trial a
@@ -70,7 +46,7 @@ def clustered_rate(
     *,
     level: float = 0.95,
     empty: str = "no scenario has a trial",
-) -> BoundedMean:
+) -> Estimate:
     """A rate Σy / Σm over scenarios with y of m each, the scenario being the unit.
 
         p = Σ y_g / Σ m_g;   r_g = (y_g − p m_g) / m̄;   SE² = Σ r_g² / (G (G − 1))
@@ -97,7 +73,8 @@ def clustered_rate(
         empty: the reason given where no scenario has a trial.
 
     Returns:
-        Limits nan, with the reason, below six scenarios, or where the values do not vary.
+        `se` is over scenarios, nan below two of them; limits nan, with the reason, below six
+        scenarios, or where the values do not vary.
 
     Raises:
         ValueError: y outside [0, m], or level outside (0, 1).
@@ -113,30 +90,31 @@ def _ratio(
     *,
     level: float,
     empty: str,
-) -> BoundedMean:
+) -> Estimate:
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
     if np.any((y < 0) | (y > m)):
         raise ValueError("values must be in [0, 1]")
-    n, nan = len(y), math.nan
+    n = len(y)
     if n == 0:
-        return BoundedMean(Estimate(nan, nan, nan, 0, UNIT, "none", level, empty), nan, planned)
+        return Estimate(
+            math.nan, unit=UNIT, method="none", level=level, reason=empty, n_planned=planned
+        )
     p = float(y.sum() / m.sum())
-    error = nan
+    error = math.nan
     if n > 1:
         rest = y - p * m
         error = float(math.sqrt(n / (n - 1) * float(rest @ rest)) / m.sum())
+    found = Estimate(p, n=n, unit=UNIT, method="none", level=level, n_planned=planned, se=error)
     if n < MIN_UNITS:
         reason = f"{n} {UNIT}{'s' if n > 1 else ''}: an interval needs at least {MIN_UNITS}"
-        return BoundedMean(Estimate(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
+        return replace(found, reason=reason)
     if p in (0.0, 1.0):
         reach = float(((1 - level) / 2) ** (1 / n))
         low, high = (reach, 1.0) if p == 1.0 else (0.0, 1 - reach)
-        made = Estimate(p, low, high, n, UNIT, "clopper-pearson over scenarios", level)
-        return BoundedMean(made, error, planned)
+        return replace(found, low=low, high=high, method="clopper-pearson over scenarios")
     if error < 1e-12:
-        reason = f"the {n} {UNIT}s all have the same value"
-        return BoundedMean(Estimate(p, nan, nan, n, UNIT, "none", level, reason), error, planned)
+        return replace(found, reason=f"the {n} {UNIT}s all have the same value")
     rest = (y - p * m) / float(m.mean())
     squares = float(rest @ rest) + UNSEEN_WEIGHT * p * (1 - p)
     variance = squares / ((n + UNSEEN_WEIGHT) * (n - 1))
@@ -146,4 +124,4 @@ def _ratio(
     hits, misses = p * effective, (1 - p) * effective
     low = float(special.betaincinv(hits, misses + 1, tail))
     high = float(special.betaincinv(hits + 1, misses, 1 - tail))
-    return BoundedMean(Estimate(p, low, high, n, UNIT, METHOD, level), error, planned)
+    return replace(found, low=low, high=high, method=METHOD)

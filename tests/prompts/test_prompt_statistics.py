@@ -19,8 +19,8 @@ from areopagus.graphs.prompt_construction import (
     PromptRef,
 )
 from areopagus.graphs.prompt_writing import Block
-from areopagus.prompting.bounded_means import bounded_mean, clustered_rate
-from areopagus.prompting.diversity import diversities, pair_counts
+from areopagus.prompts.bounded_means import bounded_mean, clustered_rate
+from areopagus.prompts.diversity import diversities, pair_counts
 
 
 def said(value: bool | None) -> CallOutcome:

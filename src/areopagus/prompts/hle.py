@@ -21,8 +21,7 @@ from ..errors import InputError, InputFault
 from ..records.readers.cells import ColumnMap, is_missing
 from ..records.readers.dispatch import open_table
 from ..yaml_files import read_document, reject
-from .funnel import Funnel, FunnelStep
-from .scenarios import HLE, MAX_SCENARIO_CHARS, Scenario
+from .scenarios import HLE, MAX_SCENARIO_CHARS, Funnel, FunnelStep, Scenario
 
 PUBLISHED = (2_500, 219, 81, 33)
 """The paper's funnel, with lists that it does not publish."""
@@ -100,7 +99,7 @@ def load_hle_filters(path: str | Path | None = None) -> HleFilters:
     Raises:
         InputError: with every fault of the file.
     """
-    own = files("areopagus.prompting").joinpath("lists", "hle_filters.yaml")
+    own = files("areopagus.prompts").joinpath("lists", "hle_filters.yaml")
     return read_document(own if path is None else path, HleFilters, kind="filter list")
 
 

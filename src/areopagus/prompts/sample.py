@@ -15,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
+from ..formats import units
 from ..records.readers.cells import is_missing
 from ..records.readers.responses import PromptRow, PromptSource
 from ..records.run_folder import RUN_FILE, csv_table
 from ..records.spreadsheets import writable
+from ..reports.document import Column, Document, Section, Table
 
 STUDY_ID = "study_id"
 
@@ -58,6 +60,38 @@ class Sample:
     def count(self, name: str) -> dict[tuple[str, str], int]:
         """(source, value of `stratum` or `generator`) to drawn prompts."""
         return dict(Counter((one.source, getattr(one, name)) for one in self.rows))
+
+    def document(self, seed: int) -> Document:
+        """What is shown of it: what was drawn of each stratum, by whom it was written."""
+        strata = self.count("stratum")
+        rows: list[list[str | int]] = []
+        for (source, stratum), n in sorted(strata.items()):
+            by = Counter(
+                one.generator
+                for one in self.rows
+                if (one.source, one.stratum) == (source, stratum) and one.generator
+            )
+            written = ", ".join(f"{name} {by[name]}" for name in sorted(by))
+            rows.append([source, stratum or "–", n, written or "–"])
+        said = []
+        for source, n in self.available.items():
+            drawn = sum(one.source == source for one in self.rows)
+            reached = sum(1 for name, _ in strata if name == source)
+            short = f"; {self.wanted} wanted" if drawn < self.wanted else ""
+            text = (
+                f"{drawn} of {units(n, 'prompt')}, from {reached} of {self.strata[source]} "
+                f"strata{short}"
+            )
+            said.append((source, text))
+        columns = [Column("source"), Column("stratum"), Column("drawn", "count"), Column("by")]
+        table = Table(f"Drawn by seed {seed}.", "Study set", columns, rows)
+        return Document(
+            title="Study set",
+            kind="sample",
+            headline=[f"{units(len(self.rows), 'prompt')} in the study set."],
+            trust=said,
+            sections=[Section("strata", "By stratum", [table], audience="summary")],
+        )
 
 
 def sample_prompts(
@@ -129,7 +163,7 @@ def write_sample(path: str | Path, sample: Sample) -> None:
 def _rows(source: Any, columns: Mapping[str, str] | None) -> list[PromptRow]:
     given = source
     if isinstance(source, str | Path) and (Path(source) / RUN_FILE).is_file():
-        from .run import PromptRun
+        from .result import PromptRun
 
         given = PromptRun(source).prompts_path
     with PromptSource(given, columns=columns) as opened:

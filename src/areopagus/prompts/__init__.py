@@ -1,29 +1,33 @@
 """Construction of prompts: scenarios from sources, open-ended prompts from models, a study set."""
 
-from .api import aconstruct_prompts, construct_prompts
 from .bbq import read_bbq
 from .concepts import read_concepts
-from .funnel import Funnel, FunnelStep, funnel_lines
+from .config import PromptsConfig
 from .hle import HleFilters, load_hle_filters, read_hle
-from .job import PromptJob
-from .plan import PromptPlan
-from .run import PromptRun
+from .job import PromptJob, aconstruct_prompts, construct_prompts
+from .result import PromptRun
 from .sample import Sample, sample_prompts, write_sample
-from .scenarios import Scenario, ScenarioSet, read_scenarios, write_scenarios
+from .scenarios import (
+    Funnel,
+    FunnelStep,
+    Scenario,
+    ScenarioSet,
+    read_scenarios,
+    write_scenarios,
+)
 
 __all__ = [
     "Funnel",
     "FunnelStep",
     "HleFilters",
     "PromptJob",
-    "PromptPlan",
     "PromptRun",
+    "PromptsConfig",
     "Sample",
     "Scenario",
     "ScenarioSet",
     "aconstruct_prompts",
     "construct_prompts",
-    "funnel_lines",
     "load_hle_filters",
     "read_bbq",
     "read_concepts",

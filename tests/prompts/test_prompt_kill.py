@@ -9,7 +9,7 @@ import pytest
 from processes import killed_at
 from prompt_world import PromptWorld, model
 
-from areopagus.prompting import PromptPlan, construct_prompts
+from areopagus.prompts import PromptPlan, construct_prompts
 from areopagus.testing import ProviderServer
 
 IN_FLIGHT = 4

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from areopagus.errors import InputError
-from areopagus.prompting import sample_prompts, write_sample
+from areopagus.prompts import sample_prompts, write_sample
 from areopagus.records.readers.responses import PromptSource
 
 

@@ -17,8 +17,7 @@ from typing import Any
 from ..errors import InputError, InputFault
 from ..records.readers.cells import is_missing
 from ..records.readers.dispatch import Table, open_table
-from .funnel import Funnel, FunnelStep
-from .scenarios import BBQ, MAX_SCENARIO_CHARS, Scenario
+from .scenarios import BBQ, MAX_SCENARIO_CHARS, Funnel, FunnelStep, Scenario
 
 PUBLISHED = (58_492, 29_246, 14_623, 343)
 """The funnel of the whole of BBQ, as the paper has it (appendix 12.1)."""

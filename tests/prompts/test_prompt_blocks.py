@@ -17,7 +17,7 @@ from areopagus.graphs.prompt_writing import (
     generation_schema,
     quality_question,
 )
-from areopagus.prompting.concepts import load_technology_terms
+from areopagus.prompts.concepts import load_technology_terms
 
 MATERIAL = "Context: two neighbours argued about the fence between their gardens for many years."
 QUESTION = (

@@ -12,7 +12,7 @@ from test_prompt_funnels import bbq_row, hle_row, sample, write_lines
 
 from areopagus.cli.prompts import prompts
 from areopagus.errors import InputError
-from areopagus.prompting import PromptRun
+from areopagus.prompts import PromptRun
 from areopagus.testing import ProviderServer
 
 

@@ -11,8 +11,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ..yaml_files import read_document, reject
-from .funnel import Funnel, FunnelStep
-from .scenarios import CONCEPTS, Scenario
+from .scenarios import CONCEPTS, Funnel, FunnelStep, Scenario
 
 Text = Annotated[str, Field(min_length=1, max_length=4000)]
 Identifier = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=80)]
@@ -99,14 +98,14 @@ def load_technology_terms(path: str | Path | None = None) -> TechnologyTerms:
     Raises:
         InputError: with every fault of the file.
     """
-    own = files("areopagus.prompting").joinpath("lists", "technology.yaml")
+    own = files("areopagus.prompts").joinpath("lists", "technology.yaml")
     return read_document(own if path is None else path, TechnologyTerms, kind="word list")
 
 
 def load_paper_concepts() -> ConceptFile:
     """The twelve concepts of the paper's Table 2 by name, in its three groups, without quotes."""
     return read_document(
-        files("areopagus.prompting").joinpath("lists", "concepts.yaml"),
+        files("areopagus.prompts").joinpath("lists", "concepts.yaml"),
         ConceptFile,
         kind="concept file",
     )

@@ -1,0 +1,420 @@
+"""A construction of prompts, read: its folder, its estimates, and what is shown of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ..aggregation.estimate import Estimate
+from ..experiment.cost_cap import cap_notices
+from ..experiment.result import JobRun
+from ..formats import count, listed, percent, units, words
+from ..formats import estimate as shown
+from ..graphs.prompt_construction import BUNDLE_STATUSES
+from ..graphs.prompt_writing import CRITERIA, FLAWS
+from ..records.estimates import Estimates, estimate_of, estimates_by, select
+from ..reports.document import Chart, Document, Paragraph, Part, Section
+from ..reports.section_job import job_sections
+from ..reports.views import Measure, estimates_table
+from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate
+from .map import MAP_TABLE, read_map
+from .scenarios import funnel_tables
+from .tables import PROMPTS_FILE, read_tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DEMONSTRATION: Final = (
+    "An embedded stand-in wrote the prompts, from templates. It is no language model, and nothing "
+    "here says anything about one."
+)
+_TROUBLE: Final = ("refused", "unreadable", "failed")
+_BY = {"group": "source", "respondent": "generator"}
+_VOTERS = {
+    "others": "the models that did not write it",
+    "all": "all models, its writer among them",
+}
+_MOST_NAMED: Final = 3
+
+
+class PromptRun(JobRun):
+    """The folder of a construction, read."""
+
+    kind = "prompts"
+    command = "prompts generate"
+
+    @property
+    def prompts_path(self) -> Path:
+        """The prompt set: what `respond`, `stress` and `sample` take."""
+        return self.path / PROMPTS_FILE
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this outcome, interruption aside."""
+        if self.state == "budget":
+            return 4
+        stages = self.record["stages"]
+        found = stages.get("construct", {})
+        bundles, votes = found.get("bundles", {}), found.get("votes", {})
+        troubled = sum(bundles.get(name, 0) for name in ("partial", *_TROUBLE))
+        troubled += sum(votes.get(name, 0) for name in _TROUBLE)
+        troubled += sum(found.get("pair_votes", {}).get(name, 0) for name in _TROUBLE)
+        troubled += stages.get("embed", {}).get("failed", 0)
+        return 3 if troubled else 0
+
+    def estimate_stored(self) -> Estimates:
+        """The figures of the tables of votes, which the first version wrote as they are."""
+        plan = self.record["plan"]
+        return estimate(
+            read_tables(self.path),
+            self.record["generators"],
+            rule=plan["equivalence"],
+            level=plan["level"],
+            has_pairs=plan["diversity_of"] != "none",
+        )
+
+    def document(self) -> Document:
+        """What is shown of the construction."""
+        return document(self.record, self.estimates, read_map(self.path))
+
+
+def document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, placed: Sequence[Mapping[str, Any]] = ()
+) -> Document:
+    """What is shown of a construction.
+
+    Args:
+        record: the content of run.json.
+        estimates: every figure.
+        placed: where each text lies on the map, as `read_map` has it.
+    """
+    chosen = record["plan"] if "plan" in record else record["config"]
+    sets = {row["measure"]: estimate_of(row) for _, row in select(estimates, SET).iterrows()}
+    sources = list(select(estimates, GENERATORS)["group"].unique())
+    whole = None if None in sources else sources[0]
+    found = {
+        str(keys["respondent"]): measures
+        for keys, measures in estimates_by(
+            select(estimates, GENERATORS, group=whole), ["respondent"]
+        )
+    }
+    sections = [
+        Section("models", "By model", list(_summary(estimates, whole)), audience="summary"),
+        Section("statistics", "Yield, pass rate, coverage", list(_statistics(estimates))),
+        Section("diversity", "Functional diversity", list(_diversity(estimates, chosen))),
+        Section("quality", "What votes find wrong", list(_quality(estimates, chosen))),
+    ]
+    if gaps := list(_gaps(record, estimates)):
+        sections.append(Section("gaps", "Coverage gaps", gaps))
+    if record.get("embedding"):
+        sections.append(Section("map", "Map of the prompts", list(_map(record, estimates, placed))))
+    if steps := list(funnel_tables(estimates)):
+        sections.append(Section("funnel", "Where the scenarios come from", steps))
+    sections += [replace(one, audience="appendix") for one in job_sections(record)]
+    notices = (*cap_notices(record), *record["notices"])
+    return Document(
+        title=f"Prompt set of {units(int(sets['scenarios'].value), 'scenario')}",
+        kind="prompts",
+        headline=list(_headline(sets, found, chosen)),
+        trust=list(_trust(record, estimates, found, whole)),
+        sections=sections,
+        notices=[f"{text[:1].upper()}{text[1:]}" for text in notices],
+        is_demonstration=record["demonstration"],
+        demonstration=_DEMONSTRATION,
+    )
+
+
+_Found = Mapping[str, Mapping[str, Estimate]]
+"""Generator to its figures over all sources."""
+
+
+def _headline(
+    sets: Mapping[str, Estimate], found: _Found, chosen: Mapping[str, Any]
+) -> Iterator[str]:
+    wanted = units(int(sets["prompts_wanted"].value), "prompt")
+    yield (
+        f"{count(sets['prompts_in_set'].value)} of {wanted} wanted are in the set: "
+        f"{units(len(found), 'model')}, {units(int(sets['scenarios'].value), 'scenario')}, "
+        f"{chosen['per_scenario']} each."
+    )
+    diverse = {
+        name: one["diversity"]
+        for name, one in found.items()
+        if "diversity" in one and one["diversity"].is_defined
+    }
+    if diverse:
+        ordered = sorted(diverse, key=lambda name: (-diverse[name].value, name))
+        said = [f"{name} {shown(diverse[name])}" for name in ordered[:_MOST_NAMED]]
+        more = len(ordered) - len(said)
+        rest = f", {units(more, 'more model')} below" if more else ""
+        yield (
+            "Share of pairs of a model's prompts that demand different work: "
+            f"{', '.join(said)}{rest}."
+        )
+
+
+def _trust(
+    record: Mapping[str, Any], estimates: pd.DataFrame, found: _Found, whole: str | None
+) -> Iterator[tuple[str, str]]:
+    planned = sum(int(one["scenarios"].value) for one in found.values())
+    statuses = {
+        name: sum(int(one[name].value) for one in found.values()) for name in BUNDLE_STATUSES
+    }
+    said = [f"{n:,} {words(name)}" for name, n in statuses.items() if n and name != "complete"]
+    yield (
+        "coverage",
+        f"{statuses['complete']:,} of {units(planned, 'bundle')} complete"
+        + (f"; {', '.join(said)}" if said else ""),
+    )
+    agreed = {
+        str(keys["detail"]): measures["agreement"]
+        for keys, measures in estimates_by(
+            select(estimates, AGREEMENT, group=whole), ["detail"]
+        )
+    }
+    names = {"quality": "whether a prompt is sound", "equivalence": "whether two are equivalent"}
+    told = [f"{_share(agreed[key])} of cases {name}" for key, name in names.items() if key in agreed]
+    judges = units(len(record["judges"]), "judge") if record["judges"] else "no judge"
+    yield "judges", judges + (f"; two agree in {', in '.join(told)}" if told else "")
+    if record.get("embedding") is None:
+        yield "map", "left out: no embedding model is named (--embedding MODEL)"
+
+
+def _share(found: Estimate) -> str:
+    limits = f" [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else ""
+    return f"{percent(found.value)}{limits}"
+
+
+def _summary(estimates: pd.DataFrame, whole: str | None) -> Iterator[Part]:
+    table = estimates_table(
+        estimates,
+        GENERATORS,
+        keys={"respondent": "generator"},
+        measures=[
+            Measure("prompts_usable", "usable", is_count=True),
+            Measure("prompts_passed", "passed", is_count=True),
+            Measure("yield"),
+            Measure("pass_rate"),
+            Measure("diversity"),
+        ],
+        where={"group": whole},
+        caption="",
+        label="By model",
+    )
+    if table is not None:
+        yield table
+
+
+def _statistics(estimates: pd.DataFrame) -> Iterator[Part]:
+    counts = select(estimates, GENERATORS)
+    used = [
+        name
+        for name in BUNDLE_STATUSES
+        if name == "complete" or (counts[counts["measure"] == name]["value"] > 0).any()
+    ]
+    table = estimates_table(
+        estimates,
+        GENERATORS,
+        keys=_BY,
+        named={"group": {None: "all"}},
+        measures=[
+            Measure("scenarios", is_count=True),
+            *(Measure(name, is_count=True) for name in used),
+            Measure("prompts_usable", "usable", is_count=True),
+            Measure("prompts_wanted", "wanted", is_count=True),
+            Measure("yield", digits=3),
+            Measure("coverage", digits=3),
+        ],
+        caption="Bundles by what became of them. Yield: usable prompts of those wanted, where the "
+        "bundle came to an end. Coverage: share of scenarios with every prompt wanted.",
+        label="Bundles, yield and coverage",
+    )
+    if table is not None:
+        yield table
+
+
+def _quality(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Part]:
+    outcomes = estimates_table(
+        estimates,
+        GENERATORS,
+        keys=_BY,
+        named={"group": {None: "all"}},
+        measures=[
+            *(
+                Measure(f"prompts_{name}", words(name), is_count=True)
+                for name in ("passed", "failed", "undecided", "not_checked", "not_asked")
+            ),
+            Measure("pass_rate", digits=3),
+            Measure("coverage_passed", "all passed", digits=3),
+        ],
+        caption=f"Votes on quality by {_VOTERS[chosen['filter_judges']]}; a prompt passes with "
+        "more than half of them. All passed: share of scenarios in which every prompt wanted has "
+        "passed.",
+        label="Quality",
+    )
+    criteria = estimates_table(
+        estimates,
+        GENERATORS,
+        keys=_BY,
+        named={"group": {None: "all"}},
+        measures=[
+            Measure("votes_read", is_count=True),
+            *(
+                Measure(
+                    f"missed_{key}", ("" if key in FLAWS else "not ") + words(key), is_count=True
+                )
+                for key in CRITERIA
+            ),
+        ],
+        caption="Votes that find a criterion missed.",
+        label="Votes by criterion",
+    )
+    agreement = estimates_table(
+        estimates,
+        AGREEMENT,
+        keys={"group": "source", "detail": "about"},
+        named={"group": {None: "all"}},
+        measures=[
+            Measure("agreement", digits=3),
+            Measure("judged", "cases", is_count=True),
+        ],
+        caption="Agreement of judges: share of prompts, and of pairs, on which all who were read "
+        "say the same, where two or more were.",
+        label="Agreement of judges",
+    )
+    yield from (one for one in (outcomes, criteria, agreement) if one is not None)
+
+
+def _diversity(estimates: pd.DataFrame, chosen: Mapping[str, Any]) -> Iterator[Part]:
+    if chosen["diversity_of"] == "none":
+        yield Paragraph("Not measured: left out by choice.")
+        return
+    rule = chosen["equivalence"]
+    other = "either" if rule == "both" else "both"
+    measures = [
+        Measure("diversity", "FD", digits=3),
+        Measure("diversity", "SE", "se", digits=3),
+        Measure("diversity_other_rule", f"FD, {other}", digits=3),
+        Measure("equivalent_pairs", is_count=True),
+        Measure("pairs", is_count=True),
+        Measure("diversity", "scenarios", "n_of"),
+        Measure("judges_a_pair", is_count=True),
+    ]
+    within = estimates_table(
+        estimates,
+        GENERATORS,
+        keys=_BY,
+        named={"group": {None: "all"}},
+        measures=measures,
+        caption=f"Within a model. FD is 1 minus the share of equivalent pairs among the prompts "
+        f"{chosen['diversity_of']}, mean over scenarios. A pair is equivalent where {rule} of two "
+        "judges that wrote neither prompt say so; beside it the other rule.",
+        label="Functional diversity within a model",
+    )
+    across = estimates_table(
+        estimates,
+        ACROSS,
+        keys={"group": "source", "respondent": "generator", "baseline": "and", "detail": "of"},
+        named={"group": {None: "all"}},
+        measures=measures,
+        caption="Across two models: the same of pairs of which each wrote one.",
+        label="Functional diversity across models",
+    )
+    yield from (one for one in (within, across) if one is not None)
+
+
+def _gaps(record: Mapping[str, Any], estimates: pd.DataFrame) -> Iterator[Part]:
+    refused = record["stages"].get("construct", {}).get("refused", {})
+    for name, scenarios in refused.items():
+        yield Paragraph(f"Refused by {name}: {listed(scenarios, most=12)}")
+    table = estimates_table(
+        estimates,
+        REFUSALS,
+        keys={"respondent": "generator", "group": "source", "detail": "stratum"},
+        measures=[Measure("scenarios", "scenarios refused", is_count=True)],
+        caption="Scenarios for which a model declined to write anything.",
+        label="Refusals",
+    )
+    if table is not None:
+        yield table
+
+
+def _map(
+    record: Mapping[str, Any], estimates: pd.DataFrame, placed: Sequence[Mapping[str, Any]]
+) -> Iterator[Part]:
+    if not placed:
+        yield Paragraph(f"Not drawn: no text could be embedded by {record['embedding']}.")
+        return
+    projection = (record["plan"] if "plan" in record else record["config"])["projection"]
+    yield _chart(record, placed, f"Embedded by {record['embedding']}, projection {projection}")
+    areas = estimates_table(
+        estimates,
+        MAP_TABLE,
+        keys=_BY,
+        measures=[
+            Measure("prompts", is_count=True),
+            Measure("normalised_area", "hull, largest 1", field="value"),
+            Measure("mean_scenario_area", "mean hull of a scenario", field="value", digits=4),
+            Measure("variance_share", "variance held", field="value", is_percent=True, digits=0),
+        ],
+        caption="Areas of hulls. They grow with the number of prompts and with a single outlier.",
+        label="Hull areas",
+    )
+    if areas is not None:
+        yield areas
+
+
+def _chart(record: Mapping[str, Any], placed: Sequence[Mapping[str, Any]], how: str) -> Chart:
+    """Scenarios are diamonds; the prompt of each model farthest out carries its angle."""
+    rows = ["scenario", *record["generators"]]
+    sources = list(dict.fromkeys(row["source"] for row in placed))
+    points: list[list[list[tuple[float, float]]]] = []
+    labels: list[list[list[str]]] = []
+    links: list[list[list[tuple[tuple[float, float], ...]]]] = []
+    for source in sources:
+        mine = [row for row in placed if row["source"] == source]
+        homes = {r["scenario_id"]: (r["x"], r["y"]) for r in mine if not r["generator"]}
+        points.append([list(homes.values())])
+        labels.append([[]])
+        links.append([[]])
+        for name in record["generators"]:
+            theirs = [row for row in mine if row["generator"] == name]
+            at = [(row["x"], row["y"]) for row in theirs]
+            points[-1].append(at)
+            labels[-1].append(_farthest(at, [row["angle"] for row in theirs]))
+            links[-1].append(
+                [
+                    (homes[row["scenario_id"]], here)
+                    for row, here in zip(theirs, at, strict=True)
+                    if row["scenario_id"] in homes
+                ]
+            )
+    return Chart(
+        kind="scatter",
+        name="map",
+        title="Where the prompts lie",
+        caption=f"{how}, each source for itself. Diamonds are scenarios, markers prompts, at the "
+        "ends of arms from their scenarios; a line goes round all prompts of a model.",
+        rows=rows,
+        facets=sources,
+        points=points,
+        point_labels=labels,
+        links=links,
+        hollow=["scenario"],
+        is_outlined=True,
+        axis="second axis",
+        axis_x="first axis",
+    )
+
+
+def _farthest(points: Sequence[tuple[float, float]], angles: Sequence[str]) -> list[str]:
+    """The angle of the point farthest from the middle of all; "" for the others."""
+    if not points:
+        return []
+    n = len(points)
+    middle = (sum(x for x, _ in points) / n, sum(y for _, y in points) / n)
+    reach = [(x - middle[0]) ** 2 + (y - middle[1]) ** 2 for x, y in points]
+    far = reach.index(max(reach))
+    return [angle if place == far else "" for place, angle in enumerate(angles)]
