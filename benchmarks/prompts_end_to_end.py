@@ -4,7 +4,7 @@
 
 Three simulated models write, judge and compare. Each has a planted rate of refusals, of prompts
 with a flaw and of prompts that share a theme; two prompts of one theme demand the same work. For
-each construction the figures in prompts.json must be those that its models really drew, to the last
+each construction the estimates must be those that its models really drew, to the last
 digit, and their intervals are held against what was planted.
 """
 
@@ -25,8 +25,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.prompts import construct_prompts
+from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 THEMES = 8
@@ -177,16 +180,17 @@ def planted() -> dict[str, float]:
     return found
 
 
-def found_in(figures: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def found_in(estimates: pd.DataFrame) -> dict[str, Estimate]:
     """The same figures as the construction has them."""
-    found: dict[str, dict[str, Any]] = {}
-    for row in figures["generators"]:
-        found[f"yield {row['generator']}"] = row["yield"]
-        found[f"pass {row['generator']}"] = row["pass_rate"]
-    for row in figures["diversity"]:
-        if row["first"] is not None:
-            name = row["first"] if row["is_within"] else f"{row['first']} x {row['second']}"
-            found[f"FD {name}"] = row["mean"]
+    found: dict[str, Estimate] = {}
+    for keys, one in estimates_by(select(estimates, "generators"), ["respondent"]):
+        found[f"yield {keys['respondent']}"] = one["yield"]
+        found[f"pass {keys['respondent']}"] = one["pass_rate"]
+        found[f"FD {keys['respondent']}"] = one["diversity"]
+    names = ["respondent", "baseline"]
+    for keys, one in estimates_by(select(estimates, "diversity across"), names):
+        if keys["respondent"] is not None:
+            found[f"FD {keys['respondent']} x {keys['baseline']}"] = one["diversity"]
     return found
 
 
@@ -215,17 +219,17 @@ def main(arguments: list[str] | None = None) -> int:
             run = construct_prompts(
                 rows, models=models, out=Path(folder) / "run", ledger=Path(folder) / "l.sqlite"
             )
-            found, drawn = found_in(run.figures), world.drawn()
+            found, drawn = found_in(run.estimates), world.drawn()
             calls += server.counts.total
         for name, number in found.items():
             kind = name.split()[0] + (" across" if " x " in name else "")
-            if not math.isclose(number["value"], drawn[name], abs_tol=1e-12):
+            if not math.isclose(number.value, drawn[name], abs_tol=1e-12):
                 wrong += 1
-                print(f"  {seed}: {name}: found {number['value']}, drawn {drawn[name]}")
-            gaps.setdefault(kind, []).append(number["value"] - truth[name])
-            if number["low"] is not None:
+                print(f"  {seed}: {name}: found {number.value}, drawn {drawn[name]}")
+            gaps.setdefault(kind, []).append(number.value - truth[name])
+            if number.has_interval:
                 trials[kind] += 1
-                hits[kind] += number["low"] - 1e-12 <= truth[name] <= number["high"] + 1e-12
+                hits[kind] += number.low - 1e-12 <= truth[name] <= number.high + 1e-12
         print(f"  {seed + 1} of {given.constructions}", file=sys.stderr)
     print(
         f"{given.constructions} constructions of {given.scenarios} scenarios, {calls:,} calls, "

@@ -25,7 +25,8 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from areopagus.prompts.bounded_means import BoundedMean, bounded_mean, clustered_rate
+from areopagus.aggregation.bounded_means import bounded_mean, clustered_rate
+from areopagus.aggregation.estimate import Estimate
 
 PROMPTS = 5
 PAIRS = PROMPTS * (PROMPTS - 1) / 2
@@ -105,17 +106,17 @@ def world_rows(
         values, errors = np.empty(worlds), np.empty(worlds)
         for world in range(worlds):
             y, m = draw(rng, n)
-            found: BoundedMean = (
+            found: Estimate = (
                 bounded_mean(y) if statistic.startswith("FD") else clustered_rate(y, m)
             )
-            low, high = found.interval.low, found.interval.high
-            values[world], errors[world] = found.interval.value, found.standard_error
+            low, high = found.low, found.high
+            values[world], errors[world] = found.value, found.se
             if math.isnan(low):
                 continue
             defined += 1
             hits += low <= truth <= high
-            reach = float(stats.t.ppf(0.975, found.interval.n - 1)) * found.standard_error
-            plain += bool(abs(found.interval.value - truth) <= reach)
+            reach = float(stats.t.ppf(0.975, found.n - 1)) * found.se
+            plain += bool(abs(found.value - truth) <= reach)
         coverage = hits / defined
         rows.append(
             Row(

@@ -109,7 +109,7 @@ def estimates_table(
         for one in measures:
             estimate = figures.get(one.name)
             if one.field == "estimate" and estimate is not None and estimate.reason:
-                reasons[_why(estimate)] = None
+                reasons[_why(estimate, one.column.title)] = None
     if not rows:
         return None
     n = len(keys)
@@ -127,8 +127,8 @@ def estimates_table(
     )
 
 
-def _why(found: Estimate) -> str:
-    what = "no interval" if found.is_defined else f"{UNDEFINED} undefined"
+def _why(found: Estimate, title: str) -> str:
+    what = "no interval" if found.is_defined else f"{title} undefined"
     return f"{what}: {said(found.reason)}"
 
 

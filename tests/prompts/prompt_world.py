@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from areopagus.aggregation.estimate import Estimate
+from areopagus.prompts import PromptRun
+from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 
 _WORDS = (
@@ -177,3 +180,19 @@ def models_yaml(server: ProviderServer, names: tuple[str, ...] = MODELS, **more:
         settings: Mapping[str, Any] = model(server, name, **more)
         lines.append("  - " + json.dumps(settings))
     return "\n".join(lines) + "\n"
+
+
+def figure(run: PromptRun, generator: str, measure: str) -> Estimate:
+    """A generator's figure over all sources."""
+    rows = select(run.estimates, "generators", respondent=generator)
+    *_, (_, measures) = estimates_by(rows, ["group"])  # over all sources comes last
+    return measures[measure]
+
+
+def diversity(run: PromptRun, first: str | None, second: str | None, measure: str) -> Estimate:
+    """Within the first where both are one; over all twos where there is none."""
+    if first is not None and first == second:
+        return figure(run, first, measure)
+    rows = select(run.estimates, "diversity across", respondent=first, baseline=second)
+    *_, (_, measures) = estimates_by(rows, ["group"])
+    return measures[measure]

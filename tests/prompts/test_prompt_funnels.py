@@ -12,7 +12,6 @@ import pytest
 
 from areopagus.errors import InputError
 from areopagus.prompts import (
-    funnel_lines,
     load_hle_filters,
     read_bbq,
     read_concepts,
@@ -21,6 +20,7 @@ from areopagus.prompts import (
     write_scenarios,
 )
 from areopagus.prompts.concepts import load_paper_concepts
+from areopagus.reports.text import render_text
 
 
 def bbq_row(
@@ -119,8 +119,9 @@ def test_odd_rows_are_reported_with_their_lines_and_counted(tmp_path: Path) -> N
     assert "category: must be given" in said[2]
     assert "question: must be text" in said[2]
     assert said[3] == f"{path}:5: example_id: example 0 of Height stands at {path}:1"
-    shown = " ".join("\n".join(funnel_lines(funnel)).split())
-    assert "6 items read, 4 of them not usable" in shown
+    shown = " ".join(" ".join(render_text(funnel.document())).split())
+    assert "6 items read, 4 not usable" in shown
+    assert "odd.jsonl:3: not valid JSON" in shown
 
 
 def test_a_file_named_twice_is_counted_as_repeats_and_not_as_items(tmp_path: Path) -> None:

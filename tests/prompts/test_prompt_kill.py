@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from processes import killed_at
 from prompt_world import PromptWorld, model
 
-from areopagus.prompts import PromptPlan, construct_prompts
+from areopagus.prompts import construct_prompts
 from areopagus.testing import ProviderServer
 
 IN_FLIGHT = 4
@@ -35,7 +36,8 @@ def test_killed_again_and_again_a_construction_ends_like_an_undisturbed_one(tmp_
             return {
                 "scenarios": tmp_path / "own.jsonl",
                 "models": [model(server, name) | {"concurrency": IN_FLIGHT} for name in MODELS],
-                "plan": PromptPlan(per_scenario=3, cross_pairs=3),
+                "per_scenario": 3,
+                "cross_pairs": 3,
                 "out": tmp_path / out,
                 "ledger": tmp_path / ledger,
             }
@@ -54,7 +56,7 @@ def test_killed_again_and_again_a_construction_ends_like_an_undisturbed_one(tmp_
         sent = server.counts.total
     for name in ("prompts.csv", "candidates.csv", "bundles.csv", "votes.csv", "pairs.csv"):
         assert (calm.path / name).read_bytes() == (killed.path / name).read_bytes(), name
-    assert killed.figures == calm.figures
+    pd.testing.assert_frame_equal(killed.estimates, calm.estimates)
     assert (killed.state, killed.exit_code) == ("complete", 3), "a refusal was planted"
     # What was in flight at a kill may be asked again, and nothing else.
     assert planned <= sent <= planned + len(KILLS) * len(MODELS) * IN_FLIGHT

@@ -14,14 +14,16 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from prompt_world import MODELS, PromptWorld, draw, model
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.errors import InputError
-from areopagus.prompts import PromptJob, PromptPlan, construct_prompts
+from areopagus.prompts import PromptJob, construct_prompts
 from areopagus.prompts.embedding import packed, unpacked
-from areopagus.prompts.map import Embedded, map_figures
-from areopagus.prompts.projection import hull_area, laid_out, projected
+from areopagus.prompts.map import Embedded, hull_area, laid_out, map_estimates, projected
+from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer
 
 
@@ -74,6 +76,13 @@ def embedder() -> Iterator[Embedder]:
     made.server.server_close()
 
 
+def areas(frame: pd.DataFrame) -> dict[str | None, dict[str, Estimate]]:
+    """Generator to its figures on the map."""
+    rows = select(frame, "map")
+    found = estimates_by(rows[rows["respondent"].notna()], ["respondent"])
+    return {keys["respondent"]: measures for keys, measures in found}
+
+
 @pytest.mark.pictures
 def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_path: Path) -> None:
     world = PromptWorld(n=3)
@@ -81,7 +90,7 @@ def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_pat
         options: dict[str, Any] = {
             "models": [model(server, name) for name in MODELS],
             "embedding": embedder.settings(prices={"input": 1.0, "output": 0.0}),
-            "plan": PromptPlan(diversity_of="none"),
+            "diversity_of": "none",
             "ledger": tmp_path / "l.sqlite",
             "out": tmp_path / "run",
         }
@@ -97,17 +106,16 @@ def test_the_map_is_drawn_and_a_rerun_embeds_nothing(embedder: Embedder, tmp_pat
         assert len(embedder.texts) == 48
     with (run.path / "map.csv").open(newline="", encoding="utf-8") as file:
         assert len(list(csv.DictReader(file))) == 48
-    hulls = run.figures["map"]["hulls"]
-    assert [row["generator"] for row in hulls] == list(MODELS)
-    assert max(row["normalised_area"] for row in hulls) == 1.0
-    assert {row["prompts"] for row in hulls} == {15}
-    drawing = (run.path / "map.svg").read_text(encoding="utf-8")
-    assert "(hull 1.00)" in drawing
+    hulls = areas(run.estimates)
+    assert list(hulls) == list(MODELS)
+    assert max(one["normalised_area"].value for one in hulls.values()) == 1.0
+    assert {one["prompts"].value for one in hulls.values()} == {15}
+    drawing = (run.path / "figures" / "map.svg").read_text(encoding="utf-8")
     assert "in s" in drawing, "the angles of the prompts farthest out"
-    assert "embedded: 48 of 48 texts by openai/embedder" in run.text
+    assert "48 of 48 texts embedded by openai/embedder" in run.text
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "Map of the prompts" in page
-    assert "(hull 1.00)" in page
+    assert 'aria-label="Where the prompts lie' in page
 
 
 def test_an_embedder_that_fails_leaves_the_prompt_set_standing(
@@ -120,7 +128,7 @@ def test_an_embedder_that_fails_leaves_the_prompt_set_standing(
             world.scenarios(),
             models=[model(server, name) for name in MODELS],
             embedding=embedder.settings(),
-            plan=PromptPlan(diversity_of="none"),
+            diversity_of="none",
             ledger=tmp_path / "l.sqlite",
             out=tmp_path / "run",
         )
@@ -136,7 +144,7 @@ def test_without_an_embedding_model_there_is_no_map(tmp_path: Path) -> None:
     run = construct_prompts(rows, ledger=tmp_path / "l.sqlite", out=tmp_path / "run")
     assert not list(run.path.glob("map*"))
     assert "left out: no embedding model is named" in run.text
-    assert run.figures["map"] is None
+    assert select(run.estimates, "map").empty
     with pytest.raises(InputError, match="none of them embeds"):
         PromptJob(rows, embedding="offline/lexical")
 
@@ -172,9 +180,8 @@ def test_umap_is_asked_for_cosines_and_a_seed_and_refused_where_it_is_missing(
             return vectors[:, :2]
 
     cloud = np.random.default_rng(1).normal(size=(30, 4))
-    plan = PromptPlan(projection="umap")
-    named: dict[str, Any] = {"embedding": "openai/embedder", "plan": plan}
-    monkeypatch.setattr("areopagus.prompts.projection.find_spec", lambda name: None)
+    named: dict[str, Any] = {"embedding": "openai/embedder", "projection": "umap"}
+    monkeypatch.setattr("areopagus.prompts.map.find_spec", lambda name: None)
     with pytest.raises(InputError, match="pip install umap-learn"):
         PromptJob(PromptWorld(n=1).scenarios(), **named, out=tmp_path / "run")
     module = ModuleType("umap")
@@ -198,12 +205,12 @@ def test_hulls_of_known_figures() -> None:
         (Embedded(f"p{i}", "s", "bbq", "ab"[i % 2], ""), vector)
         for i, vector in enumerate(np.random.default_rng(0).normal(size=(12, 4)))
     ]
-    _, figures, _ = map_figures(placed)
-    areas = [one.area or 0.0 for one in figures]
-    assert [one.normalised_area for one in figures] == pytest.approx(
-        [area / max(areas) for area in areas]
-    )
+    _, found = map_estimates(placed)
+    by_name = areas(found.frame())
+    largest = max(one["area"].value for one in by_name.values())
+    for one in by_name.values():
+        assert one["normalised_area"].value == pytest.approx(one["area"].value / largest)
     same = [(item, np.ones(4)) for item, _ in placed]
-    _, flat, shares = map_figures(same)
-    assert {one.normalised_area for one in flat} == {None}
-    assert shares == {"bbq": None}
+    _, flat = map_estimates(same)
+    assert not any(one["normalised_area"].is_defined for one in areas(flat.frame()).values())
+    assert "variance_share" not in set(flat.frame()["measure"])

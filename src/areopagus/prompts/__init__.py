@@ -1,20 +1,35 @@
-"""Construction of prompts: scenarios from sources, open-ended prompts from models, a study set."""
+"""Construction of prompts: scenarios from sources, open-ended prompts from models, a study set.
 
-from .bbq import read_bbq
-from .concepts import read_concepts
-from .config import PromptsConfig
-from .hle import HleFilters, load_hle_filters, read_hle
-from .job import PromptJob, aconstruct_prompts, construct_prompts
-from .result import PromptRun
-from .sample import Sample, sample_prompts, write_sample
-from .scenarios import (
-    Funnel,
-    FunnelStep,
-    Scenario,
-    ScenarioSet,
-    read_scenarios,
-    write_scenarios,
-)
+Names are resolved when they are first used: the help of a command loads nothing of it.
+"""
+
+from __future__ import annotations
+
+from ..lazy import lazy_imports
+
+_HOME = {
+    "Funnel": ".scenarios",
+    "FunnelStep": ".scenarios",
+    "HleFilters": ".hle",
+    "PromptJob": ".job",
+    "PromptRun": ".result",
+    "PromptsConfig": ".config",
+    "Sample": ".sample",
+    "Scenario": ".scenarios",
+    "ScenarioSet": ".scenarios",
+    "aconstruct_prompts": ".job",
+    "construct_prompts": ".job",
+    "load_hle_filters": ".hle",
+    "read_bbq": ".bbq",
+    "read_concepts": ".concepts",
+    "read_hle": ".hle",
+    "read_scenarios": ".scenarios",
+    "sample_prompts": ".sample",
+    "write_sample": ".sample",
+    "write_scenarios": ".scenarios",
+}
+
+__getattr__, __dir__ = lazy_imports(__name__, _HOME)
 
 __all__ = [
     "Funnel",

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
 from ..experiment.config import InputConfig, Option
-from ..graphs.prompt_construction import Design, DiversityOf, EquivalenceRule, FilterJudges
+
+if TYPE_CHECKING:
+    # The options of the command are made of this model: its help loads no graph.
+    from ..graphs.prompt_construction import Design
 
 Projection = Literal["pca", "umap"]
 MOST_PROMPTS = 10
-
 
 
 class PromptsConfig(InputConfig):
@@ -24,16 +26,18 @@ class PromptsConfig(InputConfig):
         le=MOST_PROMPTS,
         description="Prompts wanted of each model for each scenario; 5 as in the paper.",
     )
-    filter_judges: FilterJudges = Field(
+    filter_judges: Literal["others", "all"] = Field(
         default="others",
         description="Who votes on quality: models that did not write the prompt, or all.",
     )
-    equivalence: EquivalenceRule = Field(
+    equivalence: Literal["both", "either"] = Field(
         default="both", description="Judges that must call two prompts equivalent."
     )
-    diversity_of: Annotated[DiversityOf, Option(flag="--diversity")] = Field(
-        default="generated",
-        description="Whose pairs are compared: all usable prompts, or those that passed.",
+    diversity_of: Annotated[Literal["generated", "passed", "none"], Option(flag="--diversity")] = (
+        Field(
+            default="generated",
+            description="Whose pairs are compared: all usable prompts, or those that passed.",
+        )
     )
     cross_pairs: Annotated[int, Option("N")] = Field(
         default=25, ge=0, description="Most pairs between two models in a scenario."
@@ -59,6 +63,8 @@ class PromptsConfig(InputConfig):
     @property
     def design(self) -> Design:
         """The part that the graph needs."""
+        from ..graphs.prompt_construction import Design
+
         return Design(self.filter_judges, self.diversity_of, self.cross_pairs, self.seed)
 
     def asked_json(self) -> dict[str, Any]:

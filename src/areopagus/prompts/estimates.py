@@ -75,9 +75,7 @@ def estimate(
     found.add(SET, "prompts_wanted", sum(int(row["wanted"]) for row in bundles))
     found.add(SET, "prompts_in_set", sum(_is_in_set(row) for row in candidates))
     for source in [*sources, ""] if len(sources) != 1 else sources:
-        of = {
-            row["scenario_id"]: None for row in bundles if not source or row["source"] == source
-        }
+        of = {row["scenario_id"]: None for row in bundles if not source or row["source"] == source}
         part = {name: [r for r in rows if r["scenario_id"] in of] for name, rows in tables.items()}
         keys = {"factor": "source", "group": source}
         pairs = _pairs_by_scenario(part[PAIRS_FILE], list(of)) if has_pairs else None
@@ -153,9 +151,7 @@ def _add_generator(
     n_passed = sum(passed[one] == wanted[one] for one in whole)
     add("coverage_passed", wilson(n_passed, len(whole), level=level, unit="scenario"))
     votes = [
-        row
-        for row in part[VOTES_FILE]
-        if row["generator"] == name and row["status"] == "read"
+        row for row in part[VOTES_FILE] if row["generator"] == name and row["status"] == "read"
     ]
     add("votes_read", len(votes))
     for criterion in CRITERIA:
@@ -314,7 +310,7 @@ def _add_agreement(
     level: float,
     keys: Mapping[str, str],
 ) -> None:
-    """Shares of prompts, and of pairs, on which all judges say the same, where two or more spoke."""
+    """Share of prompts, and of pairs, on which all judges who were read say the same."""
     by_prompt: dict[tuple[str, str], list[str]] = {}
     for row in part[VOTES_FILE]:
         if row["status"] == "read":

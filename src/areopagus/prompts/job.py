@@ -311,13 +311,15 @@ class PromptJob(Job[PromptRun]):
         for row, outcome in zip(self.scenarios.rows, outcomes, strict=False):
             found.append(Embedded(row.scenario_id, row.scenario_id, row.source, "", row.text))
             for bundle in outcome.bundles:
-                found += [
-                    Embedded(
-                        prompt_id(row.scenario_id, PromptRef(bundle.generator, block.number), short),
-                        row.scenario_id, row.source, bundle.generator, block.question, block.angle,
-                    )
-                    for block in bundle.usable
-                ]  # fmt: skip
+                for block in bundle.usable:
+                    ref = PromptRef(bundle.generator, block.number)
+                    name = prompt_id(row.scenario_id, ref, short)
+                    found.append(
+                        Embedded(
+                            name, row.scenario_id, row.source, bundle.generator, block.question,
+                            block.angle,
+                        )
+                    )  # fmt: skip
         return found
 
     @property
@@ -415,7 +417,7 @@ def is_short_of_money(outcomes: list[Constructed]) -> bool:
 
 
 def _asked(outcome: Constructed) -> list[CallOutcome]:
-    return [vote.asked for vote in (*outcome.votes, *outcome.pairs)]
+    return [*(vote.asked for vote in outcome.votes), *(vote.asked for vote in outcome.pairs)]
 
 
 async def _embed(client: Client, backend: EmbeddingBackend, text: str) -> Vector | str:

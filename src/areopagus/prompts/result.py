@@ -14,7 +14,7 @@ from ..formats import count, listed, percent, units, words
 from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
 from ..graphs.prompt_writing import CRITERIA, FLAWS
-from ..records.estimates import Estimates, estimate_of, estimates_by, select
+from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Chart, Document, Paragraph, Part, Section
 from ..reports.section_job import job_sections
 from ..reports.views import Measure, estimates_table
@@ -91,7 +91,7 @@ def document(
         placed: where each text lies on the map, as `read_map` has it.
     """
     chosen = record["plan"] if "plan" in record else record["config"]
-    sets = {row["measure"]: estimate_of(row) for _, row in select(estimates, SET).iterrows()}
+    ((_, sets),) = estimates_by(select(estimates, SET), [])
     sources = list(select(estimates, GENERATORS)["group"].unique())
     whole = None if None in sources else sources[0]
     found = {
@@ -113,17 +113,21 @@ def document(
     if steps := list(funnel_tables(estimates)):
         sections.append(Section("funnel", "Where the scenarios come from", steps))
     sections += [replace(one, audience="appendix") for one in job_sections(record)]
-    notices = (*cap_notices(record), *record["notices"])
     return Document(
         title=f"Prompt set of {units(int(sets['scenarios'].value), 'scenario')}",
         kind="prompts",
         headline=list(_headline(sets, found, chosen)),
-        trust=list(_trust(record, estimates, found, whole)),
+        trust=list(_trust(record, estimates, sets, found, whole)),
         sections=sections,
-        notices=[f"{text[:1].upper()}{text[1:]}" for text in notices],
+        state=" ".join(f"{_sentence(text)}." for text in cap_notices(record)),
+        notices=[_sentence(text) for text in record["notices"]],
         is_demonstration=record["demonstration"],
         demonstration=_DEMONSTRATION,
     )
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 _Found = Mapping[str, Mapping[str, Estimate]]
@@ -156,7 +160,11 @@ def _headline(
 
 
 def _trust(
-    record: Mapping[str, Any], estimates: pd.DataFrame, found: _Found, whole: str | None
+    record: Mapping[str, Any],
+    estimates: pd.DataFrame,
+    sets: Mapping[str, Estimate],
+    found: _Found,
+    whole: str | None,
 ) -> Iterator[tuple[str, str]]:
     planned = sum(int(one["scenarios"].value) for one in found.values())
     statuses = {
@@ -170,16 +178,18 @@ def _trust(
     )
     agreed = {
         str(keys["detail"]): measures["agreement"]
-        for keys, measures in estimates_by(
-            select(estimates, AGREEMENT, group=whole), ["detail"]
-        )
+        for keys, measures in estimates_by(select(estimates, AGREEMENT, group=whole), ["detail"])
     }
-    names = {"quality": "whether a prompt is sound", "equivalence": "whether two are equivalent"}
-    told = [f"{_share(agreed[key])} of cases {name}" for key, name in names.items() if key in agreed]
+    names = {"quality": "prompts", "equivalence": "pairs"}
+    told = [f"{_share(agreed[key])} of {name}" for key, name in names.items() if key in agreed]
     judges = units(len(record["judges"]), "judge") if record["judges"] else "no judge"
-    yield "judges", judges + (f"; two agree in {', in '.join(told)}" if told else "")
+    yield "judges", judges + (f"; they agree on {' and '.join(told)}" if told else "")
     if record.get("embedding") is None:
         yield "map", "left out: no embedding model is named (--embedding MODEL)"
+    elif "texts" in sets:
+        texts = units(int(sets["texts"].value), "text")
+        placed = count(sets["texts_placed"].value)
+        yield "map", f"{placed} of {texts} embedded by {record['embedding']}"
 
 
 def _share(found: Estimate) -> str:

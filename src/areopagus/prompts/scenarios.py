@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, InputFault
+from ..formats import count, units
+from ..records.estimates import Estimates
 from ..records.readers.cells import ColumnMap, RowFields, is_missing
 from ..records.readers.dispatch import Table as SourceTable
 from ..records.readers.dispatch import open_table
-from ..formats import count, units
-from ..records.estimates import Estimates
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
 from ..reports.document import Document, Part, Points, Section, Table
