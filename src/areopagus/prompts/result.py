@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..experiment.cost_cap import cap_notices
-from ..experiment.result import JobRun
+from ..run import JobRun
 from ..formats import count, listed, percent, units, words
 from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
