@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..experiment.cost_cap import cap_notices
-from ..run import JobRun
 from ..formats import count, listed, percent, units, words
 from ..formats import estimate as shown
 from ..graphs.prompt_construction import BUNDLE_STATUSES
@@ -18,6 +17,7 @@ from ..records.estimates import Estimates, estimates_by, select
 from ..reports.document import Chart, Document, Paragraph, Part, Section
 from ..reports.section_job import job_sections
 from ..reports.views import Measure, estimates_table
+from ..run import JobRun
 from .estimates import ACROSS, AGREEMENT, GENERATORS, REFUSALS, SET, estimate
 from .map import MAP_TABLE, read_map
 from .scenarios import funnel_tables
