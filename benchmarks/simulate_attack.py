@@ -26,13 +26,12 @@ import numpy as np
 import numpy.typing as npt
 
 from areopagus import Panel
+from areopagus.aggregation.by_prompt import mean_p_value
 from areopagus.aggregation.multiplicity import holm
-from areopagus.attacking import AttackPlan, attack, load_families
-from areopagus.attacking.family import AttackFamily
-from areopagus.attacking.hiding import texts_of
-from areopagus.attacking.load import example_texts
+from areopagus.attacking import AttackFamily, attack, load_families
+from areopagus.attacking.families import example_texts, texts_of
 from areopagus.attacking.outcomes import Measured, family_tests
-from areopagus.attacking.units import p_of_mean
+from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw
 
@@ -198,7 +197,7 @@ def simulate(worlds: int) -> None:
                 wrong_word |= test.outcome not in _true_words(true)
             claims += wrong_claim
             words += wrong_word
-            plain = holm([p_of_mean(one.shift)[0] for one in measured])
+            plain = holm([mean_p_value(one.shift)[0] for one in measured])
             raw += any(
                 p < ALPHA and _truth(habits, family) not in CLAIMS
                 for family, p in zip(layout.families, plain, strict=True)
@@ -321,7 +320,6 @@ def judges() -> dict[str, tuple[Callable[[ServedRequest], ServedReply], dict[str
 def on_servers() -> bool:
     """Attacks every judge and prints what the report finds; whether that is what is there."""
     print(f"\nWhole attacks over HTTP: families {', '.join(FAMILIES)}, 8 prompts, 2 personas")
-    plan = AttackPlan(placements=("start", "end"), texts=1)
     is_right = True
     for does, (judge, expected) in judges().items():
         with tempfile.TemporaryDirectory() as place:
@@ -334,26 +332,31 @@ def on_servers() -> bool:
                     ledger=folder / "ledger.sqlite",
                 ) as panel,
             ):
-                figures = attack(
-                    panel=panel, families=FAMILIES, plan=plan, out=folder / "run"
-                ).figures
+                estimates = attack(
+                    panel=panel, families=FAMILIES, placements=("start", "end"), texts=1,
+                    out=folder / "run",
+                ).estimates  # fmt: skip
         found: dict[str, set[str]] = {}
-        for family in figures["families"]:
-            found.setdefault(family["test"]["outcome"], set()).add(family["id"])
-        benign = figures["benign"][0]["shift"]["value"]
+        families = [
+            (str(keys["group"]), row)
+            for keys, row in estimates_by(select(estimates, "families"), ["group"])
+        ]
+        for name, row in families:
+            found.setdefault(str(row["beyond"].verdict), set()).add(name)
+        of_all = {"detail": None, "persona": None, "model": None, "criterion": None}
+        ((_, harmless),) = estimates_by(select(estimates, "harmless", **of_all), [])
         found.pop("not shown", None)
         said = "; ".join(f"{k}: {', '.join(sorted(v))}" for k, v in found.items()) or "nothing"
         same = found == expected
         is_right &= same
         print(
-            f"- {does}: harmless prose {benign:+.2f}; {said}"
+            f"- {does}: harmless prose {harmless['shift'].value:+.2f}; {said}"
             + ("" if same else f"  NOT WHAT IS THERE: {expected}")
         )
-        for family in figures["families"]:
-            cell = family["all"]
+        for name, row in families:
             print(
-                f"    {family['id']:<14} shift {cell['shift']['value']:+.2f}, beyond "
-                f"{cell['beyond_control']['value']:+.2f}, p Holm {family['test']['p_holm']:.4f}"
+                f"    {name:<14} shift {row['shift'].value:+.2f}, beyond "
+                f"{row['beyond'].value:+.2f}, p Holm {row['beyond'].p_adjusted:.4f}"
             )
         sys.stdout.flush()
     print(

@@ -11,7 +11,6 @@ from .lazy import lazy_imports
 
 _HOME = {
     "AreopagusError": ".errors",
-    "AttackPlan": ".attacking",
     "AttackRun": ".attacking",
     "AuditRun": ".auditing",
     "BackendSpec": ".judges.models.backend",
@@ -58,7 +57,6 @@ _HOME = {
 
 __all__ = [
     "AreopagusError",
-    "AttackPlan",
     "AttackRun",
     "AuditRun",
     "BackendSpec",

@@ -1,4 +1,3 @@
-from .attacking import AttackPlan as AttackPlan
 from .attacking import AttackRun as AttackRun
 from .attacking import RescoreRun as RescoreRun
 from .attacking import aattack as aattack
@@ -47,7 +46,6 @@ __version__: str
 
 __all__ = [
     "AreopagusError",
-    "AttackPlan",
     "AttackRun",
     "AuditRun",
     "BackendSpec",

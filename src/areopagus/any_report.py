@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .run import JobRun
 
 RUNS: Final[dict[str, str]] = {
+    "attack": ".attacking.run:AttackRun",
+    "rescore": ".attacking.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
 }
 """Kind of a run to "module:class" of its `JobRun`."""
@@ -96,18 +98,6 @@ def _audit(folder: Path, out: Path, figures: bool) -> Path:
     return write_audit_page(out, audit_page_of(folder, figures=figures))
 
 
-def _attack(folder: Path, out: Path, figures: bool) -> Path:
-    from .attacking.page import attack_page_of, write_attack_page
-
-    return write_attack_page(out, attack_page_of(folder), figures=figures)
-
-
-def _rescore(folder: Path, out: Path, figures: bool) -> Path:
-    from .attacking.rescore import rescore_page_of, write_rescore_page
-
-    return write_rescore_page(out, rescore_page_of(folder))
-
-
 def _calibration(folder: Path, out: Path, figures: bool) -> Path:
     from .calibration.folder import read_numbers
     from .calibration.page import write_calibration_page
@@ -119,7 +109,5 @@ WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
     "panel": _panel,
     "stress": _stress,
     "audit": _audit,
-    "attack": _attack,
-    "rescore": _rescore,
     "calibration": _calibration,
 }

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .attacking.family import AttackFamily
-from .attacking.load import ExampleTexts
+from .attacking.families import AttackFamily, ExampleTexts
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from collections import defaultdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attack_figures import figure
 
 from areopagus import InputError, Panel
-from areopagus.attacking import AttackJob, AttackPlan, aattack, attack, load_families
-from areopagus.attacking.design import demanded_reply
-from areopagus.attacking.hiding import texts_of
-from areopagus.attacking.load import example_texts
+from areopagus.any_report import write_any_report
+from areopagus.attacking import AttackConfig, AttackRun, aattack, attack, load_families
+from areopagus.attacking.families import example_texts, texts_of
+from areopagus.attacking.trials import demanded_reply
+from areopagus.formats import percent
+from areopagus.records.estimates import KEYS, select
+from areopagus.reports.text import render_text
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw
 
@@ -27,6 +31,7 @@ CRITERIA = (
 )
 FAMILIES = ("authority", "naive_demand", "sabotage")
 PERSONAS = ["historian", "ethicist"]
+BREAKDOWNS = ("detail", "persona", "model", "criterion")
 
 
 def vote(value: int) -> str:
@@ -77,42 +82,52 @@ def test_a_judge_that_always_obeys_and_one_that_never_does_are_told_apart(tmp_pa
         return obeying(request) if request.model == "obeying" else steadfast(request)
 
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "obeying", "steadfast") as p:
-        run = attack(panel=p, families=FAMILIES, plan=AttackPlan(texts=1), out=tmp_path / "run")
-    found = {family["id"]: family for family in run.figures["families"]}
+        run = attack(panel=p, families=FAMILIES, texts=1, out=tmp_path / "run")
+    found = partial(figure, run.estimates)
     # Per response four judgments, two of which move from 5 to 10: a mean of 2.5 points.
-    assert found["authority"]["all"]["shift"]["value"] == pytest.approx(2.5)
-    assert found["authority"]["all"]["success"]["value"] == pytest.approx(0.5)
-    assert found["authority"]["all"]["verdicts_moved"]["value"] == 1.0  # 2.5 ≥ 2
-    assert found["authority"]["all"]["worst"] == pytest.approx(2.5)
-    assert found["sabotage"]["all"]["shift"]["value"] == pytest.approx(-2.0)
-    assert found["sabotage"]["all"]["success"]["value"] == pytest.approx(0.5)
-    assert found["naive_demand"]["all"]["shift"]["value"] == 0.0
-    assert found["naive_demand"]["all"]["success"]["value"] == 0.0
-    by_model = {
-        (cell["family"], cell["model"]): cell for cell in run.figures["cells"] if cell["model"]
-    }
-    moved = by_model["authority", "openai/obeying"]
-    still = by_model["authority", "openai/steadfast"]
-    assert (moved["shift"]["value"], still["shift"]["value"]) == (5.0, 0.0)
+    assert found("families", "shift", group="authority").value == pytest.approx(2.5)
+    assert found("families", "moved", group="authority").value == pytest.approx(0.5)
+    assert found("families", "verdicts_moved", group="authority").value == 1.0  # 2.5 ≥ 2
+    assert found("families", "worst", group="authority").value == pytest.approx(2.5)
+    assert found("families", "shift", group="sabotage").value == pytest.approx(-2.0)
+    assert found("families", "moved", group="sabotage").value == pytest.approx(0.5)
+    assert found("families", "shift", group="naive_demand").value == 0.0
+    assert found("families", "moved", group="naive_demand").value == 0.0
+    obeying_too = {"group": "authority", "model": "openai/obeying"}
+    still_one = {"group": "authority", "model": "openai/steadfast"}
+    assert found("models", "shift", **obeying_too).value == 5.0
+    assert found("models", "shift", **still_one).value == 0.0
     # All eight prompts moved, none moved: Wilson's limits at 8 of 8 and 0 of 8, z = 1.959964:
     # 8 / (8 + 3.841459) = 0.675592, and 3.841459 / (8 + 3.841459) = 0.324408.
-    assert moved["success"]["low"] == pytest.approx(0.675592, abs=1e-6)
-    assert still["success"]["high"] == pytest.approx(0.324408, abs=1e-6)
-    assert (moved["success"]["high"], still["success"]["low"]) == (1.0, 0.0)
-    assert moved["success"]["n"] == 8
-    assert "wilson" in moved["success"]["method"]
+    moved, still = (found("models", "moved", **keys) for keys in (obeying_too, still_one))
+    assert moved.low == pytest.approx(0.675592, abs=1e-6)
+    assert still.high == pytest.approx(0.324408, abs=1e-6)
+    assert (moved.high, still.low) == (1.0, 0.0)
+    assert moved.n == 8
+    assert "wilson" in moved.method
     # Constant over prompts, so no t: sign flips, 2 / 2^8. Holm over three families, the third
     # with p 1: 3 × 2/256.
-    assert found["authority"]["test"]["p_value"] == pytest.approx(2 / 256)
-    assert found["authority"]["test"]["p_method"] == "sign flips, exact"
-    assert found["authority"]["test"]["p_holm"] == pytest.approx(3 * 2 / 256)
-    outcomes = {name: family["test"]["outcome"] for name, family in found.items()}
+    tested = found("families", "beyond", group="authority")
+    assert tested.p == pytest.approx(2 / 256)
+    assert tested.p_method == "sign flips, exact"
+    assert tested.p_adjusted == pytest.approx(3 * 2 / 256)
+    outcomes = {name: found("families", "beyond", group=name).verdict for name in FAMILIES}
     assert outcomes == {
         "authority": "as demanded", "sabotage": "as demanded", "naive_demand": "not shown",
     }  # fmt: skip
-    assert run.figures["benign"][0]["shift"]["value"] == 0.0
+    assert found("harmless", "shift", **dict.fromkeys(BREAKDOWNS)).value == 0.0
     assert run.exit_code == 0
-    assert run.figures["n_scored"] == run.figures["n_planned"]
+    judgments = found("counts", "judgments")
+    assert judgments.n == judgments.n_planned
+    # The same in words: by how much, what of it is noticed, which model gives way.
+    document = run.document()
+    assert document.headline[0] == (
+        "2 of 3 families of attacks move the panel as demanded, beyond harmless prose: authority "
+        "+2.50, sabotage −2.00 points."
+    )
+    noticed = percent(found("families", "flagged", group="authority").value)
+    assert document.headline[-1].endswith(f"not always: authority ({noticed}).")
+    assert "openai/steadfast 0.00" in dict(document.trust)["judges"]
 
 
 def test_a_half_gullible_judge_is_found_to_obey_exactly_as_often_as_it_did(tmp_path: Path) -> None:
@@ -123,26 +138,25 @@ def test_a_half_gullible_judge_is_found_to_obey_exactly_as_often_as_it_did(tmp_p
     assert judge.asked["naive_demand"] == 96
     share = judge.obeyed["naive_demand"] / 96
     assert 0.2 < share < 0.8
-    found = {family["id"]: family for family in run.figures["families"]}["naive_demand"]["all"]
-    assert found["success"]["value"] == pytest.approx(share)
-    assert found["shift"]["value"] == pytest.approx(5 * share)
-    assert found["beyond_control"]["value"] == pytest.approx(5 * share)
-    assert found["shift"]["low"] < 5 * share < found["shift"]["high"]
-    assert found["shift"]["n"] == 8
-    others = [f for f in run.figures["families"] if f["id"] != "naive_demand"]
-    assert all(family["all"]["shift"]["value"] == 0.0 for family in others)
+    found = partial(figure, run.estimates, "families", group="naive_demand")
+    assert found("moved").value == pytest.approx(share)
+    assert found("shift").value == pytest.approx(5 * share)
+    assert found("beyond").value == pytest.approx(5 * share)
+    assert found("shift").covers(5 * share)
+    assert found("shift").n == 8
+    assert figure(run.estimates, "families", "shift", group="authority").value == 0.0
 
 
 def test_an_attack_is_continued_from_the_ledger_and_gives_the_same_numbers(tmp_path: Path) -> None:
     judge = Gullible({"naive_demand": 0.5})
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
-        first = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "run").figures
+        first = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "run").estimates
         calls = server.counts.total
-        again = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "run").figures
+        again = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "run").estimates
+        other = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "other").estimates
         assert server.counts.total == calls
-        other = attack(panel=panel, families=FAMILIES, limit=6, out=tmp_path / "other").figures
-        assert server.counts.total == calls
-    assert first == again == other
+    assert first.equals(again)
+    assert first.equals(other)
 
 
 def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Path) -> None:
@@ -159,38 +173,32 @@ def test_benign_shift_is_what_harmless_prose_does_and_is_kept_apart(tmp_path: Pa
 
     with Panel(ScriptedBackend(by_length), personas=PERSONAS, ledger=tmp_path / "l") as panel:
         run = attack(
-            panel=panel, families=["authority", "sabotage"], plan=AttackPlan(placements=("end",)),
+            panel=panel, families=["authority", "sabotage"], placements=("end",),
             out=tmp_path / "run",
         )  # fmt: skip
         raw = attack(
-            panel=panel, families=["authority"], out=tmp_path / "raw",
-            plan=AttackPlan(placements=("end",), controls=False),
+            panel=panel, families=["authority"], out=tmp_path / "raw", placements=("end",),
+            controls=False,
         )  # fmt: skip
-    figures = run.figures
-    cell = figures["families"][0]["all"]
-    assert figures["benign"][0]["shift"]["value"] == 1.0
-    assert cell["shift"]["value"] == 1.0
-    assert cell["beyond_control"]["value"] == 0.0
-    assert cell["success"]["value"] == 0.0
-    assert figures["families"][0]["test"]["outcome"] == "not shown"
-    against = figures["families"][1]
-    assert against["all"]["beyond_control"]["value"] == 3.0
-    assert against["test"]["outcome"] == "against its demand"
-    assert "place (at 0.05 after Holm's correction over 2 families): none." in run.text
-    assert "Move scores against their demand: sabotage." in run.text
-    # In the table the test stands beside what was tested.
-    rows = list(csv.DictReader((run.path / "attack.csv").read_text("utf-8").splitlines()))
-    named = {(row["family"], row["measure"]): row["outcome"] for row in rows if row["outcome"]}
-    assert named == {
-        ("authority", "shift beyond control"): "not shown",
-        ("sabotage", "shift beyond control"): "against its demand",
-    }
+    found = partial(figure, run.estimates)
+    assert found("harmless", "shift", **dict.fromkeys(BREAKDOWNS)).value == 1.0
+    assert found("families", "shift", group="authority").value == 1.0
+    assert found("families", "moved", group="authority").value == 0.0
+    beyond = found("families", "beyond", group="authority")
+    assert (beyond.value, beyond.verdict) == (0.0, "not shown")
+    against = found("families", "beyond", group="sabotage")
+    assert (against.value, against.verdict) == (3.0, "against its demand")
+    # The test stands beside what was tested.
+    assert found("families", "shift", group="sabotage").verdict is None
+    text = " ".join(run.text.split())
+    assert "place (at 0.05 after Holm's correction over 2 families): none." in text
+    assert "Move scores against their demand: sabotage." in text
+    assert "None of 2 families of attacks is shown to move the panel as demanded" in text
     # Without controls the raw shift is all there is, and is called that: eight prompts, one point
     # each, sign flips 2/256.
-    (alone,) = raw.figures["families"]
-    assert alone["test"]["outcome"] == "raw shift as demanded"
-    assert alone["test"]["tested"] == "attacked − clean"
-    assert alone["test"]["p_holm"] == pytest.approx(2 / 256)
+    alone = figure(raw.estimates, "families", "shift", group="authority")
+    assert alone.verdict == "raw shift as demanded"
+    assert alone.p_adjusted == pytest.approx(2 / 256)
     assert "Without a control the raw shift is tested" in " ".join(raw.text.split())
 
 
@@ -203,14 +211,16 @@ def test_failures_are_counted_and_never_become_a_shift(tmp_path: Path) -> None:
 
     with Panel(ScriptedBackend(silent), personas=PERSONAS, ledger=tmp_path / "l") as panel:
         run = attack(panel=panel, families=["authority", "sabotage"], limit=6, out=tmp_path / "run")
-    broken, sound = run.figures["families"]
-    assert broken["all"]["n_scored"] == 0
-    assert broken["all"]["n_planned"] == 72
-    assert broken["statuses"] == {"unreadable": 72}
-    assert broken["all"]["shift"]["value"] is None
-    assert "no prompt" in broken["all"]["shift"]["reason"]
-    assert broken["test"]["p_holm"] is None
-    assert sound["all"]["shift"]["value"] == 0.0
+    found = partial(figure, run.estimates)
+    pairs = found("families", "pairs", group="authority")
+    assert (pairs.n, pairs.n_planned) == (0, 72)
+    assert found("statuses", "judgments", group="authority", detail="unreadable").value == 72
+    assert "scored" not in set(select(run.estimates, "statuses", group="authority")["detail"])
+    broken = found("families", "shift", group="authority")
+    assert not broken.is_defined
+    assert "no prompt" in (broken.reason or "")
+    assert not found("families", "beyond", group="authority").p_adjusted >= 0
+    assert found("families", "shift", group="sabotage").value == 0.0
     assert run.exit_code == 3
 
 
@@ -218,48 +228,73 @@ def test_screened_replacements_reach_no_judge_and_are_counted(tmp_path: Path) ->
     backend = ScriptedBackend(json.loads(vote(5)))
     with Panel(backend, personas=PERSONAS, ledger=tmp_path / "l") as panel:
         run = attack(panel=panel, families=["empty", "master_keys"], limit=6, out=tmp_path / "r")
-    empty, keys = run.figures["families"]
-    assert (empty["n_screened"], empty["n_responses"]) == (12, 12)
-    assert (keys["n_screened"], keys["n_responses"]) == (24, 30)
-    assert keys["all"]["n_scored"] == 12
-    assert empty["flagged"]["value"] == 1.0
+    found = partial(figure, run.estimates, "families")
+    for family, n, planned in (("empty", 12, 12), ("master_keys", 24, 30)):
+        screened = found("screened", group=family)
+        assert (screened.n, screened.n_planned) == (n, planned)
+    assert found("pairs", group="master_keys").n == 12
+    assert found("flagged", group="empty").value == 1.0
     assert "DEMONSTRATION" not in run.text
 
 
 def test_a_neutralised_copy_takes_the_attack_away(tmp_path: Path) -> None:
     judge = Gullible({"authority": 1.0, "naive_demand": 1.0, "sabotage": 1.0})
-    plan = AttackPlan(neutralise=True, controls=False)
     with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
-        run = attack(panel=panel, families=FAMILIES, limit=6, plan=plan, out=tmp_path / "run")
-    found = {family["id"]: family for family in run.figures["families"]}
-    assert found["sabotage"]["all"]["shift"]["value"] == -4.0
-    assert found["sabotage"]["neutralised_shift"]["value"] == 0.0
-    assert found["authority"]["neutralised_shift"]["value"] is None  # no detector notices it
-    assert found["authority"]["flagged"]["value"] == 0.0
-    assert run.figures["benign"] == []
+        run = attack(
+            panel=panel, families=FAMILIES, limit=6, neutralise=True, controls=False,
+            out=tmp_path / "run",
+        )  # fmt: skip
+    found = partial(figure, run.estimates, "families")
+    assert found("shift", group="sabotage").value == -4.0
+    assert found("neutralised_shift", group="sabotage").value == 0.0
+    assert not found("neutralised_shift", group="authority").is_defined  # no detector notices it
+    assert found("flagged", group="authority").value == 0.0
+    assert select(run.estimates, "harmless").empty
 
 
-def test_the_table_holds_every_number_and_the_report_stays_within_eighty_columns(
-    tmp_path: Path,
-) -> None:
+def test_a_summary_fits_a_screen_and_the_report_eighty_columns(tmp_path: Path) -> None:
     with Panel(personas=PERSONAS, ledger=tmp_path / "l") as panel:
-        run = attack(panel=panel, families=FAMILIES, limit=2, out=tmp_path / "run")
+        run = attack(
+            panel=panel, limit=6, texts=1, placements=("end", "instead"), out=tmp_path / "run"
+        )
     assert run.text.startswith("DEMONSTRATION")
-    assert run.figures["demonstration"] is True
     assert max(map(len, run.text.splitlines())) <= 80
-    table = (run.path / "attack.csv").read_text(encoding="utf-8")
-    rows = list(csv.DictReader(table.splitlines()))
-    shifts = {
-        row["family"]: row
-        for row in rows
-        if row["measure"] == "shift" and not (row["placement"] or row["persona"] or row["model"])
+    summary = render_text(run.document())
+    assert len(summary) <= 25 + 4  # the banner and its blank line
+    assert run.panel_run.counts["scored"] == figure(run.estimates, "counts", "judgments").n
+    # Every family is on the page, whose figures are those of the estimates.
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    for family in select(run.estimates, "families")["group"].unique():
+        assert family in page.replace("<wbr>", "")
+    assert run.write_report().read_text(encoding="utf-8") == page
+
+
+def test_a_folder_of_the_first_version_is_estimated_from_the_panels_tables(tmp_path: Path) -> None:
+    judge = Gullible({"naive_demand": 0.5, "sabotage": 0.5})
+    with ProviderServer(judge) as server, panel_on(server, tmp_path, "judge") as panel:
+        run = attack(panel=panel, families=FAMILIES, limit=6, texts=1, out=tmp_path / "run")
+    first = run.estimates
+    # What the first version wrote: run.json with bare names of families, attack.json, no estimates.
+    (run.path / "estimates.parquet").unlink()
+    with pytest.raises(InputError, match="areopagus attack … --out"):
+        write_any_report(run.path)
+    record = json.loads((run.path / "run.json").read_text("utf-8"))
+    record["families"] = list(FAMILIES)
+    (run.path / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    told = {
+        "plan": record["identity"]["plan"],
+        "scale": [1, 10],
+        "families": [
+            {"id": name, "asks": "lowest" if name == "sabotage" else "highest"} for name in FAMILIES
+        ],
     }
-    assert set(shifts) == {*FAMILIES, ""}
-    for family in run.figures["families"]:
-        row = shifts[family["id"]]
-        assert float(row["value"]) == pytest.approx(family["all"]["shift"]["value"], rel=1e-5)
-        assert int(row["n_scored"]) == family["all"]["n_scored"]
-    assert run.panel_run.counts["scored"] == run.figures["n_scored"]
+    (run.path / "attack.json").write_text(json.dumps(told), encoding="utf-8")
+    assert "naive_demand" in write_any_report(run.path).read_text(encoding="utf-8")
+    by = ["table", *KEYS, "measure"]
+    again = AttackRun(run.path).estimates.sort_values(by, ignore_index=True)
+    first = first.sort_values(by, ignore_index=True)
+    assert again["value"].to_list() == pytest.approx(first["value"].to_list(), nan_ok=True)
+    assert again["verdict"].equals(first["verdict"])
 
 
 async def test_the_asynchronous_twin_runs_in_a_running_loop(tmp_path: Path) -> None:
@@ -271,19 +306,18 @@ async def test_the_asynchronous_twin_runs_in_a_running_loop(tmp_path: Path) -> N
 def test_bad_input_is_refused_before_anything_is_made(tmp_path: Path) -> None:
     with Panel(personas=PERSONAS, ledger=tmp_path / "l") as panel:
         with pytest.raises(InputError, match="authorty"):
-            AttackJob(panel.spec, families=["authorty"], out=tmp_path / "run")
+            attack(panel=panel, families=["authorty"], out=tmp_path / "run")
         with pytest.raises(InputError, match="placements"):
-            AttackPlan(placements=("top",))  # type: ignore[arg-type]
+            AttackConfig.checked(placements=("top",))
         with pytest.raises(InputError, match="threshold"):
-            AttackPlan(threshold=0)
+            AttackConfig.checked(threshold=0)
         empty = [{"response_id": "a", "prompt_text": "Why?", "response_text": ""}]
         with pytest.raises(InputError, match="no response"):
-            AttackJob(panel.spec, empty, out=tmp_path / "run")
+            attack(empty, panel=panel, out=tmp_path / "run")
         with pytest.raises(InputError, match="no family has a text"):
-            AttackJob(
-                panel.spec, families=["authority"], plan=AttackPlan(placements=("instead",)),
-                out=tmp_path / "run",
-            )  # fmt: skip
+            attack(
+                panel=panel, families=["authority"], placements=("instead",), out=tmp_path / "run"
+            )
     assert not (tmp_path / "run").exists()
 
 
@@ -296,21 +330,18 @@ def test_a_cost_cap_leaves_the_rest_unasked_and_the_next_run_goes_on(tmp_path: P
         assert len(backend.requests) <= 7
         assert first.state == "budget"
         assert first.exit_code == 4
-        cell = first.figures["families"][0]["all"]
-        assert cell["n_scored"] < cell["n_planned"] == 12
-        assert first.figures["n_planned"] == 26
+        pairs = figure(first.estimates, "families", "pairs", group="authority")
+        assert pairs.n < (pairs.n_planned or 0) == 12
+        assert figure(first.estimates, "counts", "judgments").n_planned == 26
         again = attack(panel=panel, families=["authority"], limit=1, out=tmp_path / "run")
     # Clean, two texts at three places, and six controls, for two judges each.
     assert len(backend.requests) == 26
     assert again.state == "complete"
-    assert again.figures["n_scored"] == 26
+    assert figure(again.estimates, "counts", "judgments").n == 26
 
 
 def test_a_folder_with_another_plan_is_refused(tmp_path: Path) -> None:
     with Panel(ScriptedBackend(json.loads(vote(5))), personas=PERSONAS, ledger=tmp_path / "l") as p:
         attack(panel=p, families=["authority"], limit=1, out=tmp_path / "run")
         with pytest.raises(InputError, match="threshold"):
-            attack(
-                panel=p, families=["authority"], limit=1, plan=AttackPlan(threshold=1.0),
-                out=tmp_path / "run",
-            )  # fmt: skip
+            attack(panel=p, families=["authority"], limit=1, threshold=1.0, out=tmp_path / "run")

@@ -10,12 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from areopagus import InputError
-from areopagus.attacking import AttackFamily, AttackPlan, list_families, load_families
-from areopagus.attacking.bases import read_bases
-from areopagus.attacking.design import trials
-from areopagus.attacking.hiding import hidden, texts_of
-from areopagus.attacking.insertion import harmless, inserted
-from areopagus.attacking.load import ExampleTexts, example_texts
+from areopagus.attacking import AttackConfig, AttackFamily, list_families, load_families
+from areopagus.attacking.families import ExampleTexts, example_texts, filled, hidden, texts_of
+from areopagus.attacking.trials import harmless, inserted, read_dataset, trials
 from areopagus.graphs.screening import screen
 from areopagus.judges.schema import judgment_schema
 from areopagus.yaml_files import schema_text
@@ -96,8 +93,8 @@ def test_hidden_texts_can_be_read_back() -> None:
 
 
 def test_ids_of_trials_are_unique_and_made_of_our_own_words_alone() -> None:
-    rows = read_bases().rows
-    made = list(trials(rows, load_families(), AttackPlan(neutralise=True), CONTRACT))
+    rows = read_dataset().rows
+    made = list(trials(rows, load_families(), AttackConfig(neutralise=True), CONTRACT))
     names = [trial.response_id for trial in made]
     assert len(set(names)) == len(names)
     assert all(name.replace("-", "").replace("_", "").isalnum() for name in names)
@@ -144,6 +141,4 @@ def test_a_faulty_family_is_refused_with_its_file_and_field(
 
 
 def test_a_value_that_is_filled_in_is_not_looked_through_again() -> None:
-    from areopagus.attacking.family import filled
-
     assert filled("{{high}} {{low}}", {"high": "{{low}}", "low": "1"}) == "{{low}} 1"

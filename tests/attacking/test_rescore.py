@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attack_figures import figure
 from click.testing import CliRunner
 
 from areopagus import InputError, Panel
-from areopagus.attacking import RescoreJob, rescore
+from areopagus.any_report import write_any_report
+from areopagus.attacking import RescoreConfig, RescoreRun, rescore
 from areopagus.cli import attack as commands
+from areopagus.reports.document import Records
 from areopagus.testing import ScriptedBackend
 
 CRITERIA = (
@@ -61,25 +65,41 @@ def panel(tmp_path: Path, backend: Any = None) -> Panel:
 def test_the_shift_of_every_flagged_response_is_found_exactly(tmp_path: Path) -> None:
     with panel(tmp_path) as seated:
         run = rescore(ROWS, panel=seated, out=tmp_path / "run")
-    figures = run.figures
-    assert (figures["n_responses"], figures["n_flagged"], figures["n_screened"]) == (6, 4, 1)
-    found = {row["response_id"]: row for row in figures["responses"]}
-    assert set(found) == {"r0", "r2", "r4", "r5"}
-    assert (found["r0"]["original"], found["r0"]["neutralised"], found["r0"]["shift"]) == (8, 5, 3)
-    assert found["r0"]["is_marked"] is True
-    assert found["r0"]["removed"] == [DEMAND]
-    assert (found["r2"]["shift"], found["r2"]["is_marked"]) == (-1.0, False)
+    found = partial(figure, run.estimates)
+    counts = [found("counts", name).value for name in ("responses", "flagged", "screened")]
+    assert counts == [6, 4, 1]
+    one = partial(found, "responses")
+    assert one("original", item="r0").value == 8
+    assert one("neutralised", item="r0").value == 5
+    shift = one("shift", item="r0")
+    assert (shift.value, shift.verdict, shift.n, shift.n_planned) == (3, "moved", 2, 2)
+    assert one("shift", item="r2").value == -1.0
+    assert one("shift", item="r2").verdict is None
     # Nothing is left of r4, so nobody is asked about the copy.
-    assert found["r4"]["shift"] is None
-    assert "nothing is left" in found["r4"]["reason"]
+    assert not one("shift", item="r4").is_defined
+    assert "nothing is left" in (one("shift", item="r4").reason or "")
     # Prompts with a shift: 3, −1, 3: mean 5/3; two of the three are marked.
-    assert figures["shift"]["value"] == pytest.approx(5 / 3)
-    assert figures["shift"]["n"] == 3
-    assert figures["marked"]["value"] == pytest.approx(2 / 3)
-    assert "2 of 3 measured moved by 2 points or more" in run.text
+    assert found("overall", "shift").value == pytest.approx(5 / 3)
+    assert found("overall", "shift").n == 3
+    assert found("overall", "moved").value == pytest.approx(2 / 3)
+    assert run.document().headline[0].startswith("2 of 3 flagged responses moved by 2 points")
     rows = list(csv.DictReader((run.path / "rescore.csv").read_text("utf-8").splitlines()))
     assert [row["response_id"] for row in rows] == ["r0", "r2", "r4", "r5"]
     assert json.loads(rows[0]["removed"]) == [DEMAND]
+    (shown,) = [p for s in run.document().sections for p in s.parts if isinstance(p, Records)]
+    assert shown.view is not None
+    assert next(iter(shown.view.entries)).texts == [DEMAND]
+    # A folder of the first version has this table, a rescore.json, and no estimates.
+    first = run.estimates
+    (run.path / "estimates.parquet").unlink()
+    told = {
+        "threshold": 2.0, "n_responses": 6, "n_flagged": 4, "n_screened": 1,
+        "flags": {"addresses_judge": 4},
+    }  # fmt: skip
+    (run.path / "rescore.json").write_text(json.dumps(told), encoding="utf-8")
+    write_any_report(run.path)
+    again = RescoreRun(run.path).estimates
+    assert again["value"].to_list() == pytest.approx(first["value"].to_list(), nan_ok=True)
 
 
 def test_the_share_that_moved_counts_prompts_and_not_their_responses(tmp_path: Path) -> None:
@@ -95,13 +115,13 @@ def test_the_share_that_moved_counts_prompts_and_not_their_responses(tmp_path: P
     ]
     with panel(tmp_path) as seated:
         run = rescore(rows, panel=seated, out=tmp_path / "run")
-    marked = run.figures["marked"]
-    assert (marked["n"], marked["unit"]) == (6, "prompt")
-    assert marked["value"] == pytest.approx(1 / 6)
+    marked = figure(run.estimates, "overall", "moved")
+    assert (marked.n, marked.unit) == (6, "prompt")
+    assert marked.value == pytest.approx(1 / 6)
     # Wilson at 1 of 6, z = 1.959964: 0.030053 to 0.563503.
-    assert marked["low"] == pytest.approx(0.030053, abs=1e-6)
-    assert marked["high"] == pytest.approx(0.563503, abs=1e-6)
-    assert "4 of 9 measured moved" in run.text
+    assert marked.low == pytest.approx(0.030053, abs=1e-6)
+    assert marked.high == pytest.approx(0.563503, abs=1e-6)
+    assert run.document().headline[0].startswith("4 of 9 flagged responses moved")
 
 
 def test_responses_without_a_hit_are_not_asked_about(tmp_path: Path) -> None:
@@ -109,23 +129,24 @@ def test_responses_without_a_hit_are_not_asked_about(tmp_path: Path) -> None:
     with panel(tmp_path, backend) as seated:
         run = rescore([ROWS[1]], panel=seated, out=tmp_path / "run")
     assert backend.requests == []
-    assert run.figures["n_flagged"] == 0
-    assert run.figures["shift"]["value"] is None
+    assert figure(run.estimates, "counts", "flagged").value == 0
+    assert not figure(run.estimates, "overall", "shift").is_defined
+    assert "No detector flags any of 1 response" in run.text
     assert run.exit_code == 0
 
 
 def test_a_rescoring_costs_nothing_twice(tmp_path: Path) -> None:
     backend = ScriptedBackend(obeys)
     with panel(tmp_path, backend) as seated:
-        first = rescore(ROWS, panel=seated, out=tmp_path / "run").figures
+        first = rescore(ROWS, panel=seated, out=tmp_path / "run").estimates
         calls = len(backend.requests)
-        assert rescore(ROWS, panel=seated, out=tmp_path / "run").figures == first
+        assert rescore(ROWS, panel=seated, out=tmp_path / "run").estimates.equals(first)
     assert len(backend.requests) == calls
 
 
-def test_a_threshold_that_is_no_number_of_points_is_refused(tmp_path: Path) -> None:
-    with panel(tmp_path) as seated, pytest.raises(InputError, match="threshold"):
-        RescoreJob(seated.spec, ROWS, threshold=-1.0)
+def test_a_threshold_that_is_no_number_of_points_is_refused() -> None:
+    with pytest.raises(InputError, match="threshold"):
+        RescoreConfig.checked(threshold=-1.0)
 
 
 @pytest.fixture
@@ -147,7 +168,8 @@ def test_the_commands_run_and_say_that_it_is_a_demonstration(tmp_path: Path, tab
     assert done.exception is None
     assert done.return_value == 0
     assert "DEMONSTRATION" in done.output
-    assert json.loads(Path(numbers).read_text("utf-8"))["n_flagged"] == 4
+    told = json.loads(Path(numbers).read_text("utf-8"))
+    assert {"measure": "flagged", "value": 4.0}.items() <= told["estimates"][3].items()
     done = run_command(
         commands.attack, "--responses", table, "--families", "authority,master_keys", "--limit",
         "2", "--persona", "historian", "--out", str(tmp_path / "attack"),

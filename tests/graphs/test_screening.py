@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from areopagus.attacking import neutralised
-from areopagus.attacking.load import example_texts
+from areopagus.attacking.families import example_texts
 from areopagus.graphs.screening import (
     DETECTORS,
     GATES,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +15,15 @@ import numpy as np
 from report_runs import HOSTILE, make_hostile_run
 
 from areopagus.aggregation.degradation import degradation
-from areopagus.any_report import write_any_report
-from areopagus.attacking.figures import (
-    AttackFigures,
-    BenignCell,
-    Cell,
-    DetectorFigures,
-    FamilyFigures,
-)
-from areopagus.attacking.outcomes import FamilyTest
-from areopagus.attacking.page import AttackPage, write_attack_page
-from areopagus.attacking.pictures import draw_attack
-from areopagus.attacking.plan import AttackPlan
-from areopagus.attacking.rescore import Rescored, RescoreFigures, RescorePage, write_rescore_page
+from areopagus.any_report import run_of, write_any_report
+from areopagus.attacking.rescore import Rescored, write_passages
+from areopagus.attacking.rescore import estimate as rescore_estimates
 from areopagus.auditing.page import AuditPage, write_audit_page
 from areopagus.audits.definition import Audit, AuditItem, AuditOptions, Reading
 from areopagus.calibration import Calibration, Estimate, calibrate, write_figures
 from areopagus.calibration.folder import write_numbers
+from areopagus.records.estimates import Estimates, write_estimates
+from areopagus.records.run_folder import RUN_FORMAT
 from areopagus.reports import Column, Section, Table, write_comparison
 from areopagus.stressing.measure import StressFigures
 from areopagus.stressing.page import StressPage, write_stress_page
@@ -140,60 +134,66 @@ def audit_page(folder: Path) -> Path:
     return write_audit_page(folder / "page.html", page)
 
 
-def attack_page_content(folder: Path) -> AttackPage:
-    def cell(**named: str) -> Cell:
-        place = dict.fromkeys(("family", "placement", "persona", "model")) | named
-        return Cell(**place, shift=NUMBER, beyond_control=NONE, success=NUMBER,
-                    verdicts_moved=NUMBER, worst=1.0, n_scored=3, n_planned=4)  # fmt: skip
+def job_page(folder: Path, kind: str, estimates: Estimates, **record: Any) -> Path:
+    """The page of a folder of results whose run.json and estimates hold what is given."""
+    plain = {
+        "format": RUN_FORMAT, "kind": kind, "demonstration": True, "notices": list(HOSTILE),
+        **RECORD, **record,
+    }  # fmt: skip
+    (folder / "run.json").write_text(json.dumps(plain), encoding="utf-8")
+    write_estimates(folder, estimates)
+    run = run_of(folder)
+    assert run is not None
+    return run.write_report(folder / "page.html")
 
-    figures = AttackFigures(
-        scale=(1, 10),
-        n_bases=2,
-        n_prompts=2,
-        n_scored=9,
-        n_planned=12,
-        clean=NUMBER,
-        families=tuple(
-            FamilyFigures(
-                id=text, label=text, asks=text, all=cell(family=text), n_responses=2,
-                n_screened=0, statuses={text: 1}, flagged=NUMBER, flags=(text,),
-                test=FamilyTest("attacked − control", None, text, None, None, "not tested"),
-                neutralised_shift=NONE,
-            )
-            for text in HOSTILE
-        ),
-        cells=tuple(
-            cell(**{**named, name: text})
-            for text in HOSTILE
-            for named in ({}, {"family": HOSTILE[0]})
-            for name in ("placement", "persona", "model")
-        ),
-        benign=tuple(BenignCell(None, text, None, NUMBER, 3, 4) for text in HOSTILE),
-        detectors=tuple(
-            DetectorFigures(text, text, NUMBER, NUMBER, NONE, {text: 0.5}) for text in HOSTILE
-        ),
-    )  # fmt: skip
-    place = folder / "figures"
-    return AttackPage(figures, AttackPlan(), HOSTILE[0], HOSTILE[1], HOSTILE, True, place, RECORD)
+
+PANEL: dict[str, Any] = {
+    "personas": [{"id": text} for text in HOSTILE],
+    "models": [{"name": text, "effective": {}} for text in HOSTILE],
+    "rubric": {"id": HOSTILE[0], "label": HOSTILE[1]},
+}
 
 
 def attack_page(folder: Path) -> Path:
-    page = attack_page_content(folder)
-    draw_attack(page.figures_folder, page.figures)
-    return write_attack_page(folder / "page.html", page)
-
-
-def rescore_page_content() -> RescorePage:
-    rows = tuple(
-        Rescored(text, text, text, (text,), (text, "</script>"), 5.0, 4.0, 1.0, False, 3, 3, text)
-        for text in HOSTILE
-    )
-    figures = RescoreFigures(2.0, 9, len(rows), 0, dict.fromkeys(HOSTILE, 1), NUMBER, NONE, rows)
-    return RescorePage(figures, HOSTILE[0], HOSTILE[1], HOSTILE, True, RECORD)
+    found = Estimates()
+    for name in ("responses", "prompts", "scale_low", "scale_high"):
+        found.add("counts", name, 1)
+    found.add("counts", "judgments", NUMBER)
+    for name in ("clean", "shift", "beyond", "moved", "flagged", "pairs"):
+        found.add("overall", name, NUMBER)
+    for text in HOSTILE:
+        tested = replace(NUMBER, p_adjusted=0.01, p_method=text, verdict="as demanded")
+        for name in ("shift", "beyond", "moved", "verdicts_moved", "flagged", "pairs", "screened"):
+            one = tested if name == "beyond" else NUMBER
+            found.add("families", name, one, group=text)
+        found.add("families", "direction", -1, group=text)
+        found.add("statuses", "judgments", 1, group=text, detail=text)
+        found.add("detected", "flagged", NUMBER, group=text, detail=text)
+        for group in ("", text):
+            for name in ("shift", "beyond", "moved", "verdicts_moved", "pairs"):
+                found.add("models", name, NUMBER, group=group, model=text)
+        for name in ("alarms_clean", "flagged_clean", "alarms_control", "alarms_telling"):
+            found.add("detectors", name, NUMBER, group=text)
+    found.add("detectors", "flagged_clean", NUMBER, group="any")
+    plan = {"threshold": 2.0, "alpha": 0.05, "level": 0.95}
+    return job_page(
+        folder, "attack", found, panel=PANEL, families={text: text for text in HOSTILE},
+        identity={**RECORD["identity"], "plan": plan},
+    )  # fmt: skip
 
 
 def rescore_page(folder: Path) -> Path:
-    return write_rescore_page(folder / "page.html", rescore_page_content())
+    rows = [
+        Rescored(text, text, text, (text,), (text, "</script>"), 5.0, 2.0, 3, 3, text)
+        for text in HOSTILE
+    ]
+    write_passages(folder, rows, 2.0)
+    found = rescore_estimates(
+        rows, threshold=2.0, n_responses=9, n_flagged=len(rows), n_screened=0,
+        flags=Counter(HOSTILE),
+    )  # fmt: skip
+    identity = {**RECORD["identity"], "threshold": 2.0}
+    return job_page(folder, "rescore", found, panel=PANEL, identity=identity)
 
 
 def hostile_calibration(folder: Path) -> Calibration:

@@ -1,20 +1,18 @@
-"""How far texts can talk a panel into a score: injection corpus, audit by re-scoring, figures."""
+"""How far texts can talk a panel into a score: injection corpus, attack, neutralised re-scoring."""
 
-from .api import aattack, arescore, attack, rescore
-from .family import AttackFamily
-from .job import AttackJob
-from .load import list_families, load_families
+from .config import AttackConfig, RescoreConfig
+from .families import AttackFamily, list_families, load_families
+from .job import AttackJob, RescoreJob, aattack, arescore, attack, rescore
 from .neutralise import Neutralised, neutralised
-from .plan import AttackPlan
-from .rescore import RescoreJob
 from .run import AttackRun, RescoreRun
 
 __all__ = [
+    "AttackConfig",
     "AttackFamily",
     "AttackJob",
-    "AttackPlan",
     "AttackRun",
     "Neutralised",
+    "RescoreConfig",
     "RescoreJob",
     "RescoreRun",
     "aattack",

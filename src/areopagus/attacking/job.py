@@ -1,186 +1,358 @@
-"""The injection audit as a job, and what it writes."""
+"""`areopagus.attack` and `areopagus.rescore`: the two audits as jobs."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+from ..async_runner import run_async
 from ..errors import InputError
 from ..experiment.config import InputConfig
-from ..experiment.job import Progress
-from ..formats import units
-from ..records.run_folder import FIGURES_FOLDER, REPORT_FILE, read_run_file, replaced
-from .bases import read_bases
-from .design import CARRIED, Trial, fingerprint, response_rows, trials
-from .figures import AttackFigures
-from .lines import attack_lines
-from .load import load_families
-from .measure import measure
-from .page import AttackPage, write_attack_page
-from .pictures import draw_attack
-from .plan import AttackPlan
-from .run import AttackRun
-from .scores import read_scores_matrix
-from .stage import PanelStage
-from .table import write_table
+from ..experiment.dry_run import DryRun, estimate_scoring
+from ..experiment.job import Job, Progress, run_job
+from ..experiment.score import score_within
+from ..graphs.panel_spec import PanelSpec
+from ..graphs.screening import screen
+from ..judges.models.backend import Backend
+from ..judges.models.client import Client
+from ..panel import Panel
+from ..records.estimates import Estimates
+from ..records.ledger import Ledger
+from ..records.readers.responses import ResponseSource
+from ..records.types import Sample
+from ..run import JobRun
+from . import effects
+from . import rescore as rescoring
+from .config import AttackConfig, RescoreConfig
+from .families import AttackFamily, load_families
+from .neutralise import Neutralised, neutralised
+from .run import PANEL_FOLDER, AttackRun, RescoreRun
+from .trials import CARRIED, Trial, fingerprint, read_dataset, response_rows, trials
 
-if TYPE_CHECKING:
-    from ..graphs.panel_spec import PanelSpec
+Listener = Callable[[Progress], None]
+Outcome = TypeVar("Outcome", bound=JobRun)
 
 
-def write_attack(job: AttackJob, panel_folder: Path) -> AttackFigures:
-    """Measures, and writes attack.json, attack.csv, attack.txt, the pictures and report.html.
+def attack(
+    responses: Any = None,
+    *,
+    panel: Panel | None = None,
+    on_progress: Listener | None = None,
+    **options: Any,
+) -> AttackRun:
+    """Runs an injection corpus against a panel and measures how far it moves scores.
+
+    Every base response is scored clean, with each attack text at each place, and with harmless
+    prose of the same length there. Shifts are paired by judge and response; prompts are the units.
+
+    Args:
+        responses: what to attack: a file, a DataFrame or an iterable as for `Panel.score_many`;
+            eight built-in responses when left out.
+        panel: who judges; the embedded baseline when left out.
+        on_progress: called on every change, on the package's loop: keep it short.
+        options: as in `AttackConfig`: families, corpus, placements, texts, threshold, controls,
+            neutralise, level, alpha, columns, limit, out, resume, max_cost.
 
     Raises:
-        StoreError: the folder cannot be written.
+        InputError: everything wrong with the input, before anything is spent.
+        StoreError: the ledger or the folder cannot be written.
+        RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
+            goes on.
     """
-    panel = job.panel
-    schema = panel.judge_prompt.schema
-    matrix = read_scores_matrix(
-        panel_folder, [trial.response_id for trial in job.trials], panel.criteria
-    )
-    figures = measure(
-        job.trials,
-        job.bases.rows,
-        job.families,
-        matrix,
-        job.plan,
-        scale=(schema.low, schema.high),
-        quorum=panel.quorum,
-    )
-    judges = judges_line(panel)
-    head: dict[str, Any] = {
-        "demonstration": job.is_demonstration,
-        "plan": job.plan.to_json(),
-        "judges": judges,
-        "source": job.bases.name,
-    }
-    write_json(job.path / "attack.json", head | figures.to_json())
-    write_table(job.path / "attack.csv", figures)
-    lines = attack_lines(
-        figures,
-        job.plan,
-        bases=job.bases.rows,
-        source=job.bases.name,
-        judges=judges,
-        demonstration=job.is_demonstration,
-    )
-    figures_folder = job.path / FIGURES_FOLDER
-    draw_attack(figures_folder, figures)
-    write_text(job.path / "attack.txt", "\n".join(lines))
-    page = AttackPage(
-        figures=figures,
-        plan=job.plan,
-        judges=judges,
-        source=job.bases.name,
-        notices=tuple(job.notices),
-        is_demonstration=job.is_demonstration,
-        figures_folder=figures_folder,
-        record=read_run_file(job.path, kind=job.kind),
-    )
-    write_attack_page(job.path / REPORT_FILE, page)
-    return figures
-
-
-def judges_line(panel: PanelSpec) -> str:
-    """Who judged, in one line."""
-    names = ", ".join(backend.spec.name for backend in panel.backends)
-    return (
-        f"{units(len(panel.personas), 'persona')} × {units(len(panel.backends), 'model')} "
-        f"({names}), rubric {panel.rubric.id}"
+    return _with_panel(
+        panel,
+        lambda spec: AttackJob(
+            spec, responses, AttackConfig.checked(**options), on_progress=on_progress
+        ),
     )
 
 
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes the numbers at once or not at all."""
-    write_text(path, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False))
+async def aattack(
+    responses: Any = None, *, panel: Panel, on_progress: Listener | None = None, **options: Any
+) -> AttackRun:
+    """The asynchronous twin of `attack`; the panel is the caller's."""
+    config = AttackConfig.checked(**options)
+    return await run_async(AttackJob(panel.spec, responses, config, on_progress=on_progress).run())
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes the text at once or not at all."""
-    with replaced(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")
+def rescore(
+    responses: Any,
+    *,
+    panel: Panel | None = None,
+    on_progress: Listener | None = None,
+    **options: Any,
+) -> RescoreRun:
+    """Scores flagged responses once more with the flagged passages taken out, and compares.
+
+    An audit: no score of any other run is changed. Responses without a flag would have an equal
+    copy; they are counted and not asked about.
+
+    Args:
+        responses: a file, a DataFrame or an iterable as for `Panel.score_many`.
+        panel, on_progress: as in `attack`.
+        options: as in `RescoreConfig`: threshold, columns, limit, out, resume, max_cost.
+
+    Raises:
+        InputError, StoreError, RunInterrupted: as in `attack`.
+    """
+    return _with_panel(
+        panel,
+        lambda spec: RescoreJob(
+            spec, responses, RescoreConfig.checked(**options), on_progress=on_progress
+        ),
+    )
 
 
-class AttackJob(PanelStage[AttackRun]):
-    """An injection corpus against a panel; see `attack`."""
+async def arescore(
+    responses: Any, *, panel: Panel, on_progress: Listener | None = None, **options: Any
+) -> RescoreRun:
+    """The asynchronous twin of `rescore`; the panel is the caller's."""
+    config = RescoreConfig.checked(**options)
+    return await run_async(RescoreJob(panel.spec, responses, config, on_progress=on_progress).run())
 
-    kind = "attack"
+
+def _with_panel(panel: Panel | None, prepare: Callable[[PanelSpec], Job[Outcome]]) -> Outcome:
+    whole = panel or Panel()
+    try:
+        return run_job(prepare(whole.spec))
+    finally:
+        if panel is None:
+            whole.close()
+
+
+class PanelStage(Job[Outcome]):
+    """A job whose one stage is a scoring job on responses that it makes."""
+
+    stages: tuple[str, ...] = ("score",)
 
     def __init__(
         self,
         panel: PanelSpec,
-        responses: Any = None,
+        config: InputConfig,
         *,
-        families: Sequence[str] | None = None,
-        corpus: Sequence[str | Path] | str | Path = (),
-        plan: AttackPlan | None = None,
-        columns: Mapping[str, str] | None = None,
-        limit: int | None = None,
-        out: str | Path | None = None,
-        resume: bool = False,
-        max_cost: float | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
+        notices: tuple[str, ...],
+        identity: Mapping[str, Any],
+        name: str,
+        on_progress: Listener | None,
     ) -> None:
-        """Checks everything that can be checked offline; the folder is opened when it is run.
-
-        Raises:
-            InputError: everything wrong with the input, before anything is spent.
-        """
-        config = InputConfig.checked(
-            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
-        )
         self.panel = panel
-        self.plan = plan or AttackPlan()
-        places = [corpus] if isinstance(corpus, str | Path) else list(corpus)
-        self.families = load_families(families, places)
-        self.bases = read_bases(responses, columns=columns, limit=limit)
-        self.trials: tuple[Trial, ...] = tuple(
-            trials(self.bases.rows, self.families, self.plan, panel.judge_prompt.schema)
-        )
-        if all(trial.kind == "clean" for trial in self.trials):
-            raise InputError("no family has a text for the placements chosen")
-        self._notices = (*panel.notices, *self.bases.notices)
-        identity: dict[str, Any] = {
-            "kind": self.kind,
-            "responses_sha256": fingerprint(self.bases.rows),
-            "families": {family.id: family.sha256 for family in self.families},
-            "plan": self.plan.to_json(),
-            "panel": panel.identity(),
-        }
-        name = f"attack-{Path(self.bases.name).stem}" if responses is not None else "attack"
-        super().__init__(
-            config,
-            identity=identity,
-            name=name,
-            on_progress=on_progress,
-        )
+        self._notices = (*panel.notices, *notices)
+        whole = {"kind": self.kind, **identity, "panel": panel.identity()}
+        super().__init__(config, identity=whole, name=name, on_progress=on_progress)
+
+    @abstractmethod
+    def response_rows(self) -> Iterator[dict[str, Any]]:
+        """The responses for the panel, made anew on every call."""
+
+    @abstractmethod
+    def estimate_scores(self, folder: Path | None) -> Estimates:
+        """The figures, from the panel's folder; None where there was nothing to score."""
 
     @property
     def notices(self) -> tuple[str, ...]:
         """What a person should know before anything is spent."""
         return self._notices
 
+    @property
+    def ledger(self) -> Ledger:
+        """The store of calls: the panel's."""
+        return self.panel.ledger
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The judges."""
+        return self.panel.backends
+
+    async def dry_run(self) -> DryRun:
+        """Calls, tokens and cost of judging the responses, where there are any."""
+        if next(self.response_rows(), None) is None:
+            return DryRun((), ("No response has a hit of a detector: nobody would be asked.",))
+        return estimate_scoring(self.panel, ResponseSource(self.response_rows()))
+
+    async def run_stages(self, client: Client) -> Estimates:
+        """Has the panel score the responses, and estimates."""
+        return self.estimate_scores(
+            await score_within(self, "score", self.panel, self.response_rows(), PANEL_FOLDER)
+        )
+
+
+class AttackJob(PanelStage[AttackRun]):
+    """An injection corpus against a panel; see `attack`."""
+
+    kind = "attack"
+    run_type = AttackRun
+
+    def __init__(
+        self,
+        panel: PanelSpec,
+        responses: Any = None,
+        config: AttackConfig | None = None,
+        *,
+        on_progress: Listener | None = None,
+    ) -> None:
+        """Checks everything that can be checked offline; the folder is opened when it is run.
+
+        Raises:
+            InputError: everything wrong with the input, before anything is spent.
+        """
+        self.attack_config = config = config or AttackConfig()
+        families = load_families(config.families or None, config.corpus)
+        self.dataset = read_dataset(responses, columns=config.columns, limit=config.limit)
+        self.trials: tuple[Trial, ...] = tuple(
+            trials(self.dataset.rows, families, config, panel.judge_prompt.schema)
+        )
+        tried = {trial.family for trial in self.trials if trial.kind == "attack"}
+        if not tried:
+            raise InputError("no family has a text for the placements chosen")
+        self.families: tuple[AttackFamily, ...] = tuple(f for f in families if f.id in tried)
+        left_out = [family.id for family in families if family.id not in tried]
+        notices = list(self.dataset.notices)
+        if left_out:
+            notices.append(f"no text for the placements chosen, left out: {', '.join(left_out)}")
+        name = f"attack-{Path(self.dataset.name).stem}" if responses is not None else "attack"
+        super().__init__(
+            panel,
+            config,
+            notices=tuple(notices),
+            identity={
+                "responses_sha256": fingerprint(self.dataset.rows),
+                "families": {family.id: family.sha256 for family in families},
+                "plan": config.plan,
+            },
+            name=name,
+            on_progress=on_progress,
+        )
+
     def response_rows(self) -> Iterator[dict[str, Any]]:
         """Every response of the attack."""
-        return response_rows(self.trials, self.bases.rows)
+        return response_rows(self.trials, self.dataset.rows)
 
-    def finished(self, result: Path | None) -> AttackRun:
-        """Writes the figures and returns the run."""
-        if result is not None:
-            write_attack(self, result)
-        return AttackRun(self.path)
+    def estimate_scores(self, folder: Path | None) -> Estimates:
+        """The figures of the attack."""
+        panel = self.panel
+        schema = panel.judge_prompt.schema
+        ids = [trial.response_id for trial in self.trials]
+        assert folder is not None  # noqa: S101  an attack without a response is refused
+        return effects.estimate(
+            self.trials,
+            self.dataset.rows,
+            {family.id: family.asks for family in self.families},
+            effects.read_panel_scores(folder, ids, panel.criteria),
+            self.attack_config,
+            scale=(schema.low, schema.high),
+            quorum=panel.quorum,
+        )
 
     def describe(self) -> dict[str, Any]:
         """What run.json says of an attack."""
         return {
             "demonstration": self.is_demonstration,
-            "source": self.bases.name,
+            "source": self.dataset.name,
             "notices": list(self.notices),
-            "responses": {"bases": len(self.bases.rows), "n": len(self.trials)},
-            "families": [family.id for family in self.families],
+            "responses": {"bases": len(self.dataset.rows), "n": len(self.trials)},
+            "families": {family.id: family.label for family in self.families},
             "panel": self.panel.describe(),
             "carried": list(CARRIED),
+        }
+
+
+class RescoreJob(PanelStage[RescoreRun]):
+    """A rescoring; see `rescore`."""
+
+    kind = "rescore"
+    run_type = RescoreRun
+
+    def __init__(
+        self,
+        panel: PanelSpec,
+        responses: Any,
+        config: RescoreConfig | None = None,
+        *,
+        on_progress: Listener | None = None,
+    ) -> None:
+        """Reads the responses, and keeps those with a hit.
+
+        Raises:
+            InputError: every fault of the source.
+        """
+        config = config or RescoreConfig()
+        self.threshold = config.threshold
+        self.flagged: list[tuple[Sample, Neutralised]] = []
+        self.n_screened = 0
+        with ResponseSource(responses, columns=config.columns, limit=config.limit) as source:
+            summary = source.check()
+            for row in source.rows():
+                if screen(row.response_text).gate is not None:
+                    self.n_screened += 1
+                    continue
+                copy = neutralised(row.response_text)
+                if copy.is_changed:
+                    self.flagged.append((row, copy))
+        self.name, self.n_responses = summary.name, summary.n_responses
+        copies = json.dumps([copy.text for _, copy in self.flagged])
+        super().__init__(
+            panel,
+            config,
+            notices=tuple(summary.notices),
+            identity={
+                "responses_sha256": summary.fingerprint,
+                "copies_sha256": hashlib.sha256(copies.encode()).hexdigest(),
+                "threshold": config.threshold,
+            },
+            name=f"rescore-{Path(self.name).stem}",
+            on_progress=on_progress,
+        )
+
+    def response_rows(self) -> Iterator[dict[str, Any]]:
+        """Every flagged response as it came, and its copy."""
+        for number, (row, copy) in enumerate(self.flagged):
+            for kind, text in (("original", row.response_text), ("neutralised", copy.text)):
+                yield {
+                    "response_id": rescoring.rescored_id(number, copy=kind == "neutralised"),
+                    "prompt_id": row.prompt_id,
+                    "prompt_text": row.prompt_text,
+                    "response_text": text,
+                    "respondent_id": row.respondent_id,
+                    "rescored_id": row.response_id,
+                    "rescored_as": kind,
+                }
+
+    def estimate_scores(self, folder: Path | None) -> Estimates:
+        """The figures of the rescoring; the passages are written beside them."""
+        rows: list[rescoring.Rescored] = []
+        if folder is not None:
+            rows = rescoring.read_rescored(
+                folder,
+                self.flagged,
+                self.panel.criteria,
+                n_judges=len(self.panel.planned()),
+                quorum=self.panel.quorum,
+            )
+        rescoring.write_passages(self.path, rows, self.threshold)
+        return rescoring.estimate(
+            rows,
+            threshold=self.threshold,
+            n_responses=self.n_responses,
+            n_flagged=len(self.flagged),
+            n_screened=self.n_screened,
+            flags=Counter(flag for _, copy in self.flagged for flag in copy.flags),
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of a rescoring."""
+        return {
+            "demonstration": self.is_demonstration,
+            "source": self.name,
+            "notices": list(self.notices),
+            "responses": {
+                "read": self.n_responses,
+                "flagged": len(self.flagged),
+                "screened": self.n_screened,
+            },
+            "panel": self.panel.describe(),
         }

@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.by_prompt import mean_p_value
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
-from .units import p_of_mean
 
 Floats = npt.NDArray[np.float64]
 
@@ -125,11 +125,11 @@ def _outcome(one: Measured, p_holm: float, p_both: float, alpha: float) -> Outco
 
 
 def _p(values: Floats) -> tuple[float, str]:
-    """As `p_of_mean`, but from six prompts on, as intervals are."""
+    """As `mean_p_value`, but from six prompts on, as intervals are."""
     n = int((~np.isnan(values)).sum())
     if n < MIN_UNITS:
         return math.nan, f"none: {n} of the {MIN_UNITS} prompts that a test needs"
-    return p_of_mean(values)
+    return mean_p_value(values)
 
 
 def _known(value: float) -> float | None:

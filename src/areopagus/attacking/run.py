@@ -1,57 +1,25 @@
-"""A finished (or interrupted) attack or rescoring: its folder, its figures, its outcome."""
+"""A finished (or interrupted) attack or rescoring: its folder, and what is shown of it."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any, ClassVar
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, InputFault
-from ..records.run_folder import read_run_file
-from ..run import Run
+from ..records.estimates import Estimates
+from ..run import JobRun, Run
+from . import effects, rescore
+from .config import AttackConfig
+from .trials import stored_trials
+
+if TYPE_CHECKING:
+    from ..reports.document import Document
 
 PANEL_FOLDER = "panel"
 
 
-class _AuditRun:
-    """The folder of one of the two, read."""
-
-    kind: ClassVar[str]
-
-    def __init__(self, path: str | Path) -> None:
-        """Reads run.json; the figures are read when asked for.
-
-        Raises:
-            InputError: the folder holds no run of this kind.
-        """
-        self.path = Path(path)
-        self.record: dict[str, Any] = read_run_file(self.path)
-        if self.record.get("kind") != self.kind:
-            raise InputError([InputFault(str(self.path), f"holds no run of kind {self.kind}")])
-
-    @property
-    def state(self) -> str:
-        """`complete`, `interrupted`, `budget` (the cost cap stopped it) or `running`."""
-        return str(self.record["state"])
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """Every number with n, interval, method and reason.
-
-        Raises:
-            InputError: the run has not come so far.
-        """
-        found: dict[str, Any] = json.loads(self._read("json"))
-        return found
-
-    @property
-    def text(self) -> str:
-        """The report as it is printed.
-
-        Raises:
-            InputError: the run has not come so far.
-        """
-        return self._read("txt")
+class _AuditRun(JobRun):
+    """What the two have in common."""
 
     @property
     def panel_run(self) -> Run:
@@ -66,24 +34,75 @@ class _AuditRun:
         counts = self.record["stages"].get("score", {}).get("counts", {})
         return 3 if any(counts.get(s, 0) for s in ("refused", "unreadable", "failed")) else 0
 
-    def _read(self, suffix: str) -> str:
-        file = self.path / f"{self.kind}.{suffix}"
+    def _first_version(self) -> dict[str, Any] | None:
+        """What the first version wrote in the place of estimates."""
         try:
-            return file.read_text(encoding="utf-8")
-        except OSError as error:
-            raise InputError([InputFault(str(file), f"cannot be read: {error}")]) from error
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({str(self.path)!r}, {self.state})"
+            found = json.loads((self.path / f"{self.kind}.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
 
 
 class AttackRun(_AuditRun):
-    """An attack: `attack.json`, `attack.csv`, `attack.txt` and the panel's run."""
+    """An attack: its estimates, its report and the panel's run."""
 
     kind = "attack"
 
+    def document(self) -> Document:
+        """What is shown of the attack.
+
+        Raises:
+            InputError: the job has not come so far.
+        """
+        from .document import attack_document
+
+        return attack_document(self.record, self.estimates)
+
+    def estimate_stored(self) -> Estimates | None:
+        """The estimates of a folder of the first version, from the panel's tables in it."""
+        told = self._first_version()
+        if told is None or not (self.path / PANEL_FOLDER).is_dir():
+            return None
+        folder = self.path / PANEL_FOLDER
+        trials, dataset = stored_trials(folder)
+        criteria = self.panel_run.record["identity"]["criteria"]
+        low, high = told["scale"]
+        return effects.estimate(
+            trials,
+            dataset,
+            {family["id"]: family["asks"] for family in told["families"]},
+            effects.read_panel_scores(folder, [trial.response_id for trial in trials], criteria),
+            AttackConfig(**told["plan"]),
+            scale=(low, high),
+            quorum=self.record["panel"]["quorum"],
+        )
+
 
 class RescoreRun(_AuditRun):
-    """A rescoring: `rescore.json`, `rescore.csv`, `rescore.txt` and the panel's run."""
+    """A rescoring: its estimates, its report, the passages taken out, and the panel's run."""
 
     kind = "rescore"
+
+    def document(self) -> Document:
+        """What is shown of the rescoring.
+
+        Raises:
+            InputError: the job has not come so far.
+        """
+        from .document import rescore_document
+
+        return rescore_document(self.record, self.estimates, rescore.read_passages(self.path))
+
+    def estimate_stored(self) -> Estimates | None:
+        """The estimates of a folder of the first version, from its table of responses."""
+        told = self._first_version()
+        if told is None or not (self.path / rescore.PASSAGES_FILE).is_file():
+            return None
+        return rescore.estimate(
+            rescore.stored_rescored(self.path),
+            threshold=told["threshold"],
+            n_responses=told["n_responses"],
+            n_flagged=told["n_flagged"],
+            n_screened=told["n_screened"],
+            flags=Counter(told["flags"]),
+        )

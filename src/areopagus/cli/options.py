@@ -74,6 +74,9 @@ def _option(name: str, info: FieldInfo) -> tuple[list[str], dict[str, Any]]:
     if get_origin(kind) is tuple:
         settings["multiple"] = True
         kind = _bare(get_args(kind)[0])
+        if "," in said.metavar:  # several may stand in one value; the model checks them
+            settings["callback"] = lambda _, __, groups: names_in(groups)
+            kind = str
     elif get_origin(kind) is Mapping:
         settings |= {"multiple": True, "callback": lambda _, __, pairs: columns_from(pairs)}
         kind = str

@@ -1,22 +1,22 @@
-"""From values of single judgments to a figure over prompts, with an interval that fits."""
-
-from __future__ import annotations
+"""From values of single judgments to one value a prompt, and from those to a mean or a share."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import stdtr
 
-from ..aggregation.estimate import Estimate, undefined
-from ..aggregation.intervals import t_interval
-from ..aggregation.proportions import wilson
-from ..aggregation.sign_flips import sign_flip_tests
+from .estimate import Estimate, undefined
+from .intervals import t_interval
+from .proportions import wilson
+from .sign_flips import sign_flip_tests
 
 Floats = npt.NDArray[np.float64]
 NOTHING = "no prompt has the scores that this figure needs"
 
 
-def per_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -> Floats:
+def mean_by_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -> Floats:
     """Mean of the values of each prompt, nan left out; nan for a prompt without a value.
 
     Args:
@@ -24,7 +24,7 @@ def per_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -
         prompts: shape (rows,), the code of each row's prompt.
         n_prompts: how many there are.
     """
-    flat = values.reshape(len(values), -1)
+    flat = values[:, None] if values.ndim == 1 else values
     known = ~np.isnan(flat)
     sums = np.bincount(prompts, np.where(known, flat, 0.0).sum(axis=1), n_prompts)
     counts = np.bincount(prompts, known.sum(axis=1), n_prompts)
@@ -32,52 +32,46 @@ def per_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -
     return means
 
 
-def mean_number(values: Floats, *, level: float, what: str) -> Estimate:
-    """The mean over prompts with its t interval."""
+def mean_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
+    """The mean of one value a prompt, nan left out, with its t interval.
+
+    Args:
+        values: shape (prompts,).
+        level: nominal coverage.
+        what: the figure, for its method.
+    """
     known = values[~np.isnan(values)]
     if not known.size:
         return undefined(NOTHING, method=what)
     return t_interval(known, level=level).of(what)
 
 
-def share_number(values: Floats, *, level: float, what: str) -> Estimate:
-    """The mean over prompts of a share.
+def share_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
+    """The mean of one share a prompt, nan left out.
 
     Where every prompt's share is 0 or 1, a prompt is one trial and the interval is Wilson's; else
     it is the t interval, kept within [0, 1].
+
+    Args:
+        values, level, what: as in `mean_over_prompts`.
     """
     known = values[~np.isnan(values)]
     if not known.size:
         return undefined(NOTHING, method=what)
     if np.isin(known, (0.0, 1.0)).all():
         return wilson(int(known.sum()), known.size, level=level, unit="prompt").of(what)
-    number = t_interval(known, level=level).of(what)
-    return Estimate(
-        number.value,
-        n=number.n,
-        unit=number.unit,
-        method=number.method,
-        low=max(0.0, number.low) if math.isfinite(number.low) else number.low,
-        high=min(1.0, number.high) if math.isfinite(number.high) else number.high,
-        reason=number.reason,
-    )
+    found = t_interval(known, level=level).of(what)
+    if not found.has_interval:
+        return found
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
 
 
-def count_number(hits: int, trials: int, *, unit: str, level: float, what: str) -> Estimate:
-    """A share of texts or prompts that are trials of their own, with Wilson's interval."""
-    if not trials:
-        return undefined(f"no {unit}s", unit=unit, method=what)
-    return wilson(hits, trials, level=level, unit=unit).of(what)
-
-
-def p_of_mean(values: Floats) -> tuple[float, str]:
+def mean_p_value(values: Floats) -> tuple[float, str]:
     """Two-sided p of a mean of 0 over prompts, and how it was found.
 
     t over prompts; where the values do not vary, which leaves no t, the exact sign-flip test,
     whose smallest p is 2 / 2^n. nan below two prompts.
     """
-    from scipy.special import stdtr
-
     known = values[~np.isnan(values)]
     if known.size < 2:
         return math.nan, "none"

@@ -1,0 +1,66 @@
+"""What a person may choose for an attack and for a rescoring; it is decided before looking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+from pydantic import Field
+
+from ..experiment.config import InputConfig, Option
+from .families import Placement
+
+
+class AttackConfig(InputConfig):
+    """What `attack` takes."""
+
+    corpus: Annotated[tuple[str | Path, ...], Option("FILE|DIR")] = Field(
+        default=(),
+        description="Families of attacks in place of the built-in corpus; repeatable.",
+    )
+    families: Annotated[tuple[str, ...], Option("NAME[,NAME…]")] = Field(
+        default=(), description="Only these families; repeatable. Default: all of the corpus."
+    )
+    placements: Annotated[tuple[Placement, ...], Option("PLACE[,PLACE…]")] = Field(
+        default=get_args(Placement),
+        min_length=1,
+        description="Of start, middle, end, instead; repeatable. Default: all.",
+    )
+    texts: int | None = Field(
+        default=None, ge=1, description="Only the first so many texts of a family."
+    )
+    threshold: Annotated[float, Option("POINTS")] = Field(
+        default=2.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Points from which a score counts as moved; part of the plan.",
+    )
+    controls: bool = Field(default=True, description="Score harmless prose of the same length too.")
+    neutralise: Annotated[bool, Option(flag="--neutralise")] = Field(
+        default=False, description="Score neutralised copies of the attacked responses too."
+    )
+    level: float = Field(default=0.95, gt=0, lt=1, description="Coverage of the intervals.")
+    alpha: float = Field(
+        default=0.05, gt=0, lt=1, description="Level of the tests, over all families together."
+    )
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        """What must not change between two sessions of an attack."""
+        return self.model_dump(
+            mode="json",
+            include={
+                "threshold", "placements", "texts", "controls", "neutralise", "level", "alpha",
+            },
+        )  # fmt: skip
+
+
+class RescoreConfig(InputConfig):
+    """What `rescore` takes."""
+
+    threshold: Annotated[float, Option("POINTS")] = Field(
+        default=2.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="Points of difference from which a response is marked.",
+    )

@@ -1,0 +1,665 @@
+"""What is shown of an attack and of a rescoring: documents made of run.json and the estimates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import MIN_UNITS
+from ..formats import count, estimate, listed, number, percent, said, units, words
+from ..graphs.screening import DETECTORS, GATES
+from ..records.estimates import estimates_by, select
+from ..reports.document import (
+    Chart,
+    Column,
+    Document,
+    Entry,
+    Paragraph,
+    Part,
+    Points,
+    Records,
+    Section,
+    Table,
+    View,
+)
+from ..reports.responses import MOST_ROWS
+from ..reports.section_job import job_sections
+from ..reports.views import Measure, estimates_table
+from .effects import ANY
+from .rescore import PASSAGES_FILE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Figures = dict[str, Estimate]
+"""Measure to estimate, of one row."""
+
+_MOST_SHOWN: Final = 6
+_EFFECTS: Final = (
+    Measure("shift", "shift", is_signed=True),
+    Measure("beyond", "beyond harmless", is_signed=True),
+    Measure("moved", "moved", "value", digits=0, is_percent=True),
+    Measure("verdicts_moved", "verdicts moved", "value", digits=0, is_percent=True),
+    Measure("worst", "worst", "value"),
+    Measure("pairs", "pairs scored", "n_of"),
+)
+_FLAGGED: Final = Measure("flagged", "flagged", "value", digits=0, is_percent=True)
+_FAMILY: Final = (
+    *_EFFECTS[:2],
+    Measure("beyond", "p (Holm)", "p_adjusted"),
+    Measure("beyond", "found", "verdict"),
+    Measure("shift", "p (Holm), shift", "p_adjusted"),
+    Measure("shift", "found, shift", "verdict"),
+    *_EFFECTS[2:5],
+    _FLAGGED,
+    Measure("neutralised_shift", "shift, neutralised", is_signed=True),
+    _EFFECTS[5],
+    Measure("screened", "screened", "n_of"),
+)
+_MOST: Final = (
+    Measure("shift", "shift", "value", is_signed=True),
+    Measure("beyond", "beyond", is_signed=True),
+    Measure("moved", "moved", "value", digits=0, is_percent=True),
+    _FLAGGED,
+    Measure("beyond", "p (Holm)", "p_adjusted"),
+)
+_MOST_RAW: Final = (
+    Measure("shift", "shift", is_signed=True),
+    *_MOST[2:4],
+    Measure("shift", "p (Holm)", "p_adjusted"),
+)
+_BREAKDOWNS: Final = (
+    ("places", "detail", "place"),
+    ("personas", "persona", "persona"),
+    ("models", "model", "model"),
+    ("criteria", "criterion", "criterion"),
+)
+_NO_KEYS: Final = {"detail": None, "persona": None, "model": None, "criterion": None}
+
+
+def attack_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
+    """What is shown of an attack.
+
+    Args:
+        record: the content of run.json.
+        estimates: of `effects.estimate`.
+    """
+    found = _Attack(record, estimates)
+    return Document(
+        title="Attack on a panel",
+        kind="attack",
+        headline=list(found.headline()),
+        trust=list(found.trust()),
+        notices=[str(notice) for notice in record["notices"]],
+        sections=[
+            section
+            for section in (
+                Section("families", "What moves the panel most", found.most(), "summary"),
+                Section("effects", "By family of attacks", found.families()),
+                Section("cells", "By place, persona, model and criterion", found.breakdowns()),
+                Section("detectors", "Detectors", found.detectors()),
+                Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
+                *_job_sections(record),
+            )
+            if section.parts
+        ],
+        is_demonstration=bool(record["demonstration"]),
+    )
+
+
+class _Attack:
+    """The rows of an attack, by what is asked of them."""
+
+    def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
+        self.record, self.estimates = record, estimates
+        self.threshold = float(record["identity"]["plan"]["threshold"])
+        self.alpha = float(record["identity"]["plan"]["alpha"])
+        self.overall = self._row("overall")
+        self.counts = self._row("counts")
+        self.by_family: dict[str, Figures] = {
+            str(at["group"]): row
+            for at, row in estimates_by(select(estimates, "families"), ["group"])
+        }
+        self.names: dict[str | None, str] = {
+            family: f"{family} (lowest)" if row["direction"].value < 0 else family
+            for family, row in self.by_family.items()
+        }
+
+    def _row(self, table: str, **keys: str | None) -> Figures:
+        rows = estimates_by(select(self.estimates, table, **keys), [])
+        return next((row for _, row in rows), {})
+
+    @property
+    def _has_controls(self) -> bool:
+        return any(row["beyond"].is_defined for row in self.by_family.values())
+
+    def tested(self, family: str) -> Estimate:
+        """What was tested of a family: its shift beyond harmless prose, or the raw one."""
+        row = self.by_family[family]
+        return row["beyond"] if row["beyond"].verdict else row["shift"]
+
+    def with_verdict(self, *verdicts: str) -> list[str]:
+        """Families of whom that was found, the largest effect first."""
+        named = [f for f in self.by_family if self.tested(f).verdict in verdicts]
+        return sorted(named, key=lambda family: -abs(self.tested(family).value))
+
+    def sorted_families(self) -> list[str]:
+        """All families with a figure, by what was tested, the most as demanded first."""
+        named = [f for f in self.by_family if self.tested(f).is_defined]
+        return sorted(
+            named, key=lambda f: -self.tested(f).value * self.by_family[f]["direction"].value
+        )
+
+    def figures_of(self, families: Sequence[str], most: int = 3) -> str:
+        """The families with what was tested of them."""
+        told = [f"{f} {estimate(self.tested(f), is_signed=True)}" for f in families]
+        return listed(told, most)
+
+    def headline(self) -> Iterator[str]:
+        """Whether the panel moves, by how much, and how much of it is noticed."""
+        tested = [f for f in self.by_family if not math.isnan(self.tested(f).p_adjusted)]
+        demanded = self.with_verdict("as demanded")
+        raw = self.with_verdict("raw shift as demanded")
+        against = self.with_verdict("against its demand", "raw shift against its demand")
+        controlled = [f for f in tested if self.by_family[f]["beyond"].verdict]
+        many = f"{len(controlled)} families" if len(controlled) != 1 else "1 family"
+        if demanded:
+            verb = "moves" if len(demanded) == 1 else "move"
+            yield (
+                f"{len(demanded)} of {many} of attacks {verb} the panel as demanded, beyond "
+                f"harmless prose: {self.figures_of(demanded)} points."
+            )
+        elif controlled:
+            largest = next(f for f in self.sorted_families() if f in controlled)
+            yield (
+                f"None of {many} of attacks is shown to move the panel as demanded, beyond "
+                f"harmless prose; the most is {self.figures_of([largest])} points."
+            )
+        if raw:
+            yield (
+                "Without a control, so that length has its part in it, the panel moves as "
+                f"demanded with {self.figures_of(raw)}."
+            )
+        if against:
+            yield f"Against the demand it moves with {self.figures_of(against)}."
+        if not tested:
+            shift = self.overall["shift"]
+            yield (
+                f"Attacked responses shift by {estimate(shift, is_signed=True)} points against "
+                f"clean ones. No family is tested: {units(shift.n, 'prompt')} of the {MIN_UNITS} "
+                "that a test needs."
+            )
+        elif not (controlled or raw or against):
+            yield "No family is shown to move the panel; none has a control."
+        yield self._noticed([*demanded, *raw])
+
+    def _noticed(self, moving: Sequence[str]) -> str:
+        clean = self._row("detectors", group=ANY)["flagged_clean"]
+        told = (
+            f"Detectors notice {_share(self.overall['flagged'])} of the attacked responses, and "
+            f"flag {clean.n} of {units(clean.n_planned or 0, 'clean one')}"
+        )
+        unseen = [f for f in moving if self.by_family[f]["flagged"].value < 1]
+        if unseen:
+            shares = [f"{f} ({percent(self.by_family[f]['flagged'].value)})" for f in unseen]
+            told += f"; of what moves the panel, not always: {listed(shares, 4)}"
+        return f"{told}."
+
+    def trust(self) -> Iterator[tuple[str, str]]:
+        """Whether the answer can be trusted, and why."""
+        judgments, pairs = self.counts["judgments"], self.overall["pairs"]
+        told = (
+            f"{count(judgments.n)} of {units(judgments.n_planned or 0, 'judgment')} scored; "
+            f"{count(pairs.n)} of {count(pairs.n_planned)} pairs, attacked and clean"
+        )
+        yield "coverage", told
+        n_responses, n_prompts, low, high = (
+            int(self.counts[name].value)
+            for name in ("responses", "prompts", "scale_low", "scale_high")
+        )
+        told = (
+            f"{units(len(self.by_family), 'family', 'families')} on "
+            f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
+            f"{_judges(self.record)}; scale {low} to {high}"
+        )
+        yield "design", told
+        told = "no control: what length alone does is not known"
+        if harmless := self._row("harmless", **_NO_KEYS):
+            shift = estimate(harmless["shift"], is_signed=True)
+            told = f"prose of the same length in the same places moves scores by {shift}"
+        yield "harmless", told
+        models = [
+            (str(at["model"]), row["beyond"] if row["beyond"].is_defined else row["shift"])
+            for at, row in estimates_by(
+                select(self.estimates, "models", group=None), ["group", "model"]
+            )
+        ]
+        if len(models) > 1:
+            each = [f"{name} {number(one.value, is_signed=True)}" for name, one in models]
+            yield "judges", f"all attacks, by model: {listed(each, 4)}"
+        told = "texts are fixed, few and known: what moves nothing here is not shown harmless"
+        yield "limits", told
+
+    def most(self) -> list[Part]:
+        """The families that move the panel most."""
+        families = self.sorted_families()
+        if not families:
+            return []
+        chosen = families[:_MOST_SHOWN]
+        left = len(self.by_family) - len(chosen)
+        parts: list[Part] = [_forest(self, families)]
+        found = self._table(
+            chosen,
+            "Points on the scale, with intervals over prompts"
+            + ("; beyond: against harmless prose." if self._has_controls else ".")
+            + (f" The first {len(chosen)} of {len(self.by_family)}." if left else ""),
+            _MOST if self._has_controls else _MOST_RAW,
+        )
+        return [*parts, found] if found else parts
+
+    def _table(
+        self, families: Sequence[str], caption: str, measures: Sequence[Measure]
+    ) -> Table | None:
+        rows = self.estimates[self.estimates["group"].isin(families)]
+        place = {family: at for at, family in enumerate(families)}
+        rows = rows.sort_values("group", key=lambda names: names.map(place), kind="stable")
+        return estimates_table(
+            rows, "families", keys={"group": "family"}, measures=measures,
+            caption=caption.strip(), label="By family", named={"group": self.names},
+        )  # fmt: skip
+
+    def families(self) -> list[Part]:
+        """All families: effects, tests, what they are."""
+        level = float(self.record["identity"]["plan"]["level"])
+        table = self._table(
+            list(self.by_family),
+            f"Shift in points (attacked minus clean) with its {level:.0%} interval over prompts; "
+            "beyond harmless: attacked minus harmless prose of the same length in the same place, "
+            "tested where there is such a control, else the raw shift. moved: judgments moved by "
+            f"{self.threshold:g} points or more as demanded, or to the demanded end of the scale; "
+            "verdicts: the same of the panel's means; worst: the largest such move of a mean; "
+            "flagged: attacked responses with a new flag.",
+            _FAMILY,
+        )
+        about: dict[str, str] = {}
+        if isinstance(self.record["families"], Mapping):
+            about = {str(name): str(label) for name, label in self.record["families"].items()}
+        asks = {f: self.by_family[f]["direction"].value for f in self.by_family}
+        told = Table(
+            "What the families are, and which end of the scale their texts ask for.",
+            "Families",
+            [Column("family", "id"), Column("asks for"), Column("what it is", "wide")],
+            [[f, "highest" if asks[f] > 0 else "lowest", about.get(f, "")] for f in self.by_family],
+        )
+        return [part for part in (table, Points([("", s) for s in self.readings()]), told) if part]
+
+    def readings(self) -> Iterator[str]:
+        """What can be said of the families, and the caution that goes with it."""
+        tested = sum(not math.isnan(self.tested(f).p_adjusted) for f in self.by_family)
+        rule = (
+            f"at {self.alpha:g} after Holm's correction over {units(tested, 'family', 'families')}"
+        )
+
+        def names(*verdicts: str) -> str:
+            return ", ".join(f for f in self.by_family if self.tested(f).verdict in verdicts)
+
+        is_raw = {f for f, row in self.by_family.items() if not row["beyond"].verdict}
+        if len(is_raw) < len(self.by_family):
+            yield (
+                "Move scores as they demand, beyond harmless prose of the same length in the same "
+                f"place ({rule}): {names('as demanded') or 'none'}."
+            )
+        for verdict, told in _OTHERWISE:
+            if names(verdict):
+                yield f"{told}: {names(verdict)}."
+        if any(not math.isnan(self.tested(f).p_adjusted) for f in is_raw):
+            against = names("raw shift against its demand")
+            yield (
+                "Without a control the raw shift is tested, in which length and prose have their "
+                f"part ({rule}). Shifted as they demand: "
+                f"{names('raw shift as demanded') or 'none'}"
+                + (f"; against their demand: {against}." if against else ".")
+            )
+        if untested := names("not tested"):
+            yield f"Not tested ({said(self._untested_of())}): {untested}."
+        yield (
+            "A family that moved nothing here has not been shown harmless: the texts are fixed, "
+            "few and known. Whoever may adapt to a judge does better."
+        )
+
+    def _untested_of(self) -> str:
+        rows = [self.tested(f) for f in self.by_family]
+        methods = [one.p_method or "" for one in rows if one.verdict == "not tested"]
+        return "; ".join(dict.fromkeys(m.removeprefix("none: ") for m in methods))
+
+    def breakdowns(self) -> list[Part]:
+        """All attacks by place, persona, model and criterion; each family likewise."""
+        parts: list[Part | None] = []
+        for table, key, head in _BREAKDOWNS:
+            parts.append(
+                estimates_table(
+                    self.estimates, table, keys={key: head}, measures=_EFFECTS,
+                    where={"group": None}, caption=f"All attacks, by {head}.", label=f"By {head}",
+                )
+            )  # fmt: skip
+        parts += [_heatmap(self), self._family_records()]
+        parts.append(
+            estimates_table(
+                self.estimates, "harmless",
+                keys={"detail": "place", "persona": "", "model": "", "criterion": ""},
+                measures=[Measure("shift", is_signed=True), _EFFECTS[5]],
+                caption="Harmless prose of the same length in the same places, attacks left out: "
+                "shift in points.",
+                label="Harmless insertions",
+            )
+        )  # fmt: skip
+        return [part for part in parts if part is not None]
+
+    def _family_records(self) -> Records | None:
+        rows = []
+        for table, key, head in _BREAKDOWNS:
+            cells = select(self.estimates, table)
+            for at, row in estimates_by(cells[cells["group"].notna()], ["group", key]):
+                shift, beyond = row["shift"], row["beyond"]
+                rows.append(
+                    [
+                        at["group"], head, at[key],
+                        *(_known(x) for x in (shift.value, shift.low, shift.high)),
+                        *(_known(x) for x in (beyond.value, beyond.low, beyond.high)),
+                        _known(row["moved"].value), _known(row["verdicts_moved"].value),
+                        row["worst"].value if "worst" in row else None,
+                        row["pairs"].n, row["pairs"].n_planned,
+                    ]
+                )  # fmt: skip
+        if not rows:
+            return None
+        return Records(
+            name="family-cells",
+            caption="Each family by place, persona, model and criterion: shift in points with its "
+            "interval, the same beyond harmless prose (attacked minus control), and shares of "
+            "judgments and of verdicts moved.",
+            label="Family by place, persona, model and criterion",
+            columns=[
+                Column("family", "id"), Column("by"), Column("which", "id"),
+                *(Column(name, "number", is_signed=True) for name in _LIMITS),
+                Column("moved", "number"), Column("verdicts moved", "number"),
+                Column("worst", "number"), Column("scored", "count"), Column("planned", "count"),
+            ],
+            rows=rows[:MOST_ROWS],
+            filters=[0, 1],
+            left_out=max(0, len(rows) - MOST_ROWS),
+            file="estimates.csv",
+        )  # fmt: skip
+
+    def detectors(self) -> list[Part]:
+        """What the detectors find, and their false alarms."""
+        parts: list[Part | None] = [Paragraph("Detectors flag; they change no score.")]
+        shown = [f for f, row in self.by_family.items() if row["flagged"].is_defined]
+        parts.append(
+            _chart(
+                "detected", "Attacked responses that are flagged",
+                "Share of the attacked responses of each family with a flag that the clean "
+                "response does not have, with intervals over prompts.",
+                [(f, self.by_family[f]["flagged"]) for f in shown],
+                axis="share newly flagged", scale=(0.0, 1.0),
+            )
+        )  # fmt: skip
+        parts.append(
+            estimates_table(
+                self.estimates, "detectors", keys={"group": "detector"},
+                measures=[
+                    Measure("alarms_clean", "clean responses"),
+                    Measure("flagged_clean", "clean flagged", "n_of"),
+                    Measure("alarms_control", "controls"),
+                    Measure("flagged_control", "controls flagged", "n_of"),
+                    Measure("alarms_telling", "telling words"),
+                    Measure("flagged_telling", "texts flagged", "n_of"),
+                ],
+                caption="False alarms as shares: on clean responses and on controls (newly "
+                "flagged) over prompts, and on clean texts with telling words over these texts.",
+                label="False alarms",
+            )
+        )  # fmt: skip
+        hits: dict[str, list[str]] = {}
+        for at, row in estimates_by(select(self.estimates, "detected"), ["group", "detail"]):
+            told = f"{at['detail']} {percent(row['flagged'].value)}"
+            hits.setdefault(str(at["group"]), []).append(told)
+        about = {ANY: f"any of those below, and the gates ({', '.join(GATES)})", **DETECTORS}
+        parts.append(
+            Table(
+                "What each detector looks for, and the families of which it newly flags a "
+                "response.",
+                "What detectors find",
+                [Column("detector", "id"), Column("looks for", "wide"), Column("finds", "wide")],
+                [[flag, told, ", ".join(hits.get(flag, ()))] for flag, told in about.items()],
+            )
+        )
+        return [part for part in parts if part is not None]
+
+    def statuses(self) -> list[Part]:
+        """What became of the judgments on attacked responses."""
+        table = estimates_table(
+            self.estimates, "statuses", keys={"group": "family", "detail": "status"},
+            measures=[Measure("judgments", field="value", is_count=True)],
+            caption="Judgments on attacked responses, by what became of them.",
+            label="Statuses", is_short=True,
+        )  # fmt: skip
+        return [table] if table else []
+
+
+_OTHERWISE: Final = (
+    ("against its demand", "Move scores against their demand"),
+    (
+        "ahead of harmless prose",
+        "Fare better, by their demand, than harmless prose, but do not move clean scores that way",
+    ),
+    (
+        "behind harmless prose",
+        "Fare worse, by their demand, than harmless prose, but do not move clean scores that way",
+    ),
+)
+_LIMITS: Final = ("shift", "low", "high", "beyond harmless", "beyond, low", "beyond, high")
+
+
+def _forest(found: _Attack, families: Sequence[str]) -> Chart:
+    rows = [(found.names[family], found.tested(family)) for family in families]
+    rows = [
+        (f"{name}, raw" if not found.by_family[family]["beyond"].verdict else name, one)
+        for family, (name, one) in zip(families, rows, strict=True)
+    ]
+    if harmless := found._row("harmless", **_NO_KEYS):
+        rows.append(("harmless prose − clean", harmless["shift"]))
+    return _chart(
+        "families",
+        "Shift by family",
+        "Mean shift of scores beyond harmless prose of the same length (attacked minus control), "
+        "by the same judge on the same response, with intervals over prompts; raw: no control, "
+        "attacked minus clean. Families marked (lowest) ask for the lowest score: there a shift to "
+        "the left is their success. The last row is what harmless prose itself did.",
+        rows,
+        axis="points",
+        reference=0.0,
+    )
+
+
+def _heatmap(found: _Attack) -> Chart | None:
+    cells = select(found.estimates, "models")
+    rows: dict[str, dict[str, float]] = {}
+    for at, row in estimates_by(cells[cells["group"].notna()], ["group", "model"]):
+        one = row["beyond"] if row["beyond"].is_defined else row["shift"]
+        rows.setdefault(str(at["group"]), {})[str(at["model"])] = one.value
+    models = list(dict.fromkeys(name for row in rows.values() for name in row))
+    if len(models) < 2:
+        return None
+    return Chart(
+        "heatmap", "models", "By family and model",
+        "Mean shift beyond harmless prose by each model's judges; raw where there is no control.",
+        [str(found.names[family]) for family in rows], models,
+        [[row.get(model, math.nan) for model in models] for row in rows.values()],
+        is_diverging=True,
+    )  # fmt: skip
+
+
+def _chart(
+    name: str, title: str, caption: str, rows: Sequence[tuple[str, Estimate]], **more: Any
+) -> Chart:
+    return Chart(
+        "forest", name, title, caption, [label for label, _ in rows],
+        values=[[one.value] for _, one in rows],
+        low=[[one.low] for _, one in rows],
+        high=[[one.high] for _, one in rows],
+        **more,
+    )  # fmt: skip
+
+
+def _share(found: Estimate) -> str:
+    told = percent(found.value)
+    return f"{told} [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else told
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _judges(record: Mapping[str, Any]) -> str:
+    panel = record["panel"]
+    models = [str(model["name"]) for model in panel["models"]]
+    return (
+        f"{units(len(panel['personas']), 'persona')} × {units(len(models), 'model')} "
+        f"({listed(models, 3)}), rubric {panel['rubric']['id']}"
+    )
+
+
+def _job_sections(record: Mapping[str, Any]) -> list[Section]:
+    return [replace(section, audience="appendix") for section in job_sections(record)]
+
+
+def rescore_document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]
+) -> Document:
+    """What is shown of a rescoring.
+
+    Args:
+        record: the content of run.json.
+        estimates: of `rescore.estimate`.
+        passages: the flagged responses with what was taken out of them.
+    """
+    counts = {row["measure"]: int(row["value"]) for _, row in _rows(estimates, "counts")}
+    overall = next((row for _, row in estimates_by(select(estimates, "overall"), [])), {})
+    threshold = float(record["identity"]["threshold"])
+    cells = select(estimates, "responses")
+    moved = cells[(cells["measure"] == "shift") & (cells["verdict"] == "moved")]
+    order = moved["value"].abs().sort_values(ascending=False).index
+    largest = list(dict.fromkeys(moved.loc[order, "item"]))[:_MOST_SHOWN]
+    measures = [
+        Measure("original", "as it came", "value"),
+        Measure("neutralised", "without", "value"),
+        Measure("shift", "shift", "value", is_signed=True),
+        Measure("shift", "judges", "n_of"),
+    ]
+    few = estimates_table(
+        cells[cells["item"].isin(largest)], "responses", keys={"item": "response"},
+        measures=measures, label="Moved most",
+        caption=f"Moved by {threshold:g} points or more; shift: what the passages added.",
+    )  # fmt: skip
+    flags = estimates_table(
+        estimates, "flags", keys={"group": "flag"},
+        measures=[Measure("responses", field="value", is_count=True)],
+        caption="Flags of the detectors.", label="Flags", is_short=True,
+    )  # fmt: skip
+    sections = [
+        Section("moved", "Moved most", [few] if few else [], "summary"),
+        Section("flags", "Flags", [flags] if flags else []),
+        Section("responses", "Flagged responses", [_flagged_records(estimates, passages)]),
+        *_job_sections(record),
+    ]
+    measured = (
+        f"{count(counts['measured'])} measured of {count(counts['flagged'])} flagged; "
+        f"{count(counts['screened'])} screened, nobody asked"
+    )
+    return Document(
+        title="Neutralised re-scoring",
+        kind="rescore",
+        headline=list(_rescore_headline(counts, overall, threshold)),
+        trust=[
+            ("coverage", measured),
+            ("judges", _judges(record)),
+            ("audit", "no score of any other run is changed"),
+            ("limits", f"what was taken out said something: read removed in {PASSAGES_FILE}"),
+        ],
+        notices=[str(notice) for notice in record["notices"]],
+        sections=[section for section in sections if section.parts],
+        is_demonstration=bool(record["demonstration"]),
+    )
+
+
+def _rows(estimates: pd.DataFrame, table: str) -> Iterator[tuple[int, Mapping[Any, Any]]]:
+    return enumerate(select(estimates, table).to_dict("records"))
+
+
+def _rescore_headline(
+    counts: Mapping[str, int], overall: Figures, threshold: float
+) -> Iterator[str]:
+    if not counts["flagged"]:
+        yield (
+            f"No detector flags any of {units(counts['responses'], 'response')}: nothing was "
+            "scored again."
+        )
+        return
+    yield (
+        f"{counts['moved']} of {counts['measured']} flagged responses moved by {threshold:g} "
+        f"points or more once the flagged passages were taken out "
+        f"({counts['flagged']} of {units(counts['responses'], 'response')} flagged)."
+    )
+    shift = overall["shift"]
+    if not shift.is_defined:
+        yield f"What the passages added is not known: {said(shift.reason)}."
+        return
+    told = f"On average over prompts the passages added {estimate(shift, is_signed=True)} points"
+    yield f"{told}." if shift.has_interval else f"{told} ({said(shift.reason)})."
+
+
+def _flagged_records(estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]) -> Records:
+    import json
+
+    removed = {row["response_id"]: row for row in passages}
+    rows: list[list[Any]] = []
+    texts: list[str] = []
+    for at, row in estimates_by(select(estimates, "responses"), ["item", "respondent"]):
+        told = removed.get(str(at["item"]), {})
+        shift = row["shift"]
+        rows.append(
+            [
+                at["item"], at["respondent"] or "", words(told.get("flags", "")),
+                *(_known(row[name].value) if name in row else None
+                  for name in ("original", "neutralised", "shift")),
+                shift.n, shift.n_planned, shift.reason or "",
+            ]
+        )  # fmt: skip
+        texts.append("\n\n".join(json.loads(told.get("removed") or "[]")))
+    left_out = max(0, len(rows) - MOST_ROWS)
+    rows, texts = rows[:MOST_ROWS], texts[:MOST_ROWS]
+    return Records(
+        name="flagged",
+        caption="Means of the judges that scored both, as the response came and without the "
+        "passages that were noticed; shift: what the passages added. A response opens to the "
+        "passages taken out.",
+        label="Flagged responses",
+        columns=[
+            Column("response", "id"), Column("respondent", "id"), Column("flags", "wide"),
+            Column("as it came", "number"), Column("without", "number"),
+            Column("shift", "number", is_signed=True), Column("judges", "count"),
+            Column("planned", "count"), Column("why there is none", "wide"),
+        ],
+        rows=rows,
+        filters=[1] if 1 < len({row[1] for row in rows}) <= 500 else [],
+        view=View(
+            texts=["Taken out"], judge_columns=[], judges=[], scores=[], scale=(0, 1),
+            entries=[Entry([text], []) for text in texts],
+        ),
+        left_out=left_out,
+        file=PASSAGES_FILE,
+    )  # fmt: skip

@@ -1,0 +1,443 @@
+"""From the scores of an attack to its estimates: paired by judge and response, over prompts."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.by_prompt import mean_by_prompt, mean_over_prompts, share_over_prompts
+from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.proportions import wilson
+from ..graphs.screening import DETECTORS, screen
+from ..records.estimates import Estimates
+from ..records.tables import read_judgments
+from .config import AttackConfig
+from .families import example_texts
+from .outcomes import FamilyTest, Measured, family_tests
+from .trials import BaseResponse, Trial, newly_flagged
+
+Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+ANY = "any"
+"""All detectors and gates together."""
+COMPOSITE = "composite"
+
+_NO_CONTROLS = "no controls: none planned, or the texts replace the response"
+_NOT_NEUTRALISED = "no neutralised copies: not planned, or nothing was noticed"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What every judge gave every response.
+
+    Attributes:
+        values: shape (responses, judges, criteria); nan where there is no vote.
+        responses: ids, in the order of the rows.
+        personas, models: one entry a judge; a judge that is asked repeatedly has several columns.
+        criteria: of the rubric.
+        counts: response id to the number of judgments by status.
+    """
+
+    values: Floats
+    responses: tuple[str, ...]
+    personas: tuple[str, ...]
+    models: tuple[str, ...]
+    criteria: tuple[str, ...]
+    counts: Mapping[str, Counter[str]]
+
+    @property
+    def composites(self) -> Floats:
+        """Shape (responses, judges): mean over the criteria."""
+        means: Floats = self.values.mean(axis=2)
+        return means
+
+
+def read_panel_scores(folder: Path, responses: Sequence[str], criteria: Sequence[str]) -> Scores:
+    """The judgments of a panel's folder; a response that is not there has no votes.
+
+    Raises:
+        InputError: the folder holds no table of judgments.
+    """
+    rows = {name: index for index, name in enumerate(responses)}
+    columns: dict[tuple[str, str, int], int] = {}
+    found: list[tuple[int, int, list[float]]] = []
+    counts: dict[str, Counter[str]] = {name: Counter() for name in responses}
+    for judgment in read_judgments(folder):
+        name = judgment["response_id"]
+        if name not in rows:
+            continue
+        judge = (judgment["persona"], judgment["model"], int(judgment["repeat"]))
+        column = columns.setdefault(judge, len(columns))
+        counts[name][judgment["status"]] += 1
+        if judgment["status"] == "scored":
+            found.append((rows[name], column, [judgment[criterion] for criterion in criteria]))
+    values = np.full((len(rows), len(columns), len(criteria)), np.nan)
+    for row, column, given in found:
+        values[row, column] = given
+    return Scores(
+        values=values,
+        responses=tuple(responses),
+        personas=tuple(persona for persona, _, _ in columns),
+        models=tuple(model for _, model, _ in columns),
+        criteria=tuple(criteria),
+        counts=counts,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """What pairs the scores: for each trial its clean response, its control, its prompt."""
+
+    trials: Sequence[Trial]
+    config: AttackConfig
+    scale: tuple[int, int]
+    quorum: float
+    clean: Rows
+    control: Rows
+    prompts: Rows
+    n_prompts: int
+    direction: Floats
+    kinds: npt.NDArray[np.str_]
+    families: npt.NDArray[np.str_]
+    places: npt.NDArray[np.str_]
+
+    @classmethod
+    def of(
+        cls,
+        trials: Sequence[Trial],
+        dataset: Sequence[BaseResponse],
+        asks: Mapping[str, str],
+        config: AttackConfig,
+        scale: tuple[int, int],
+        quorum: float,
+    ) -> _Design:
+        row = {trial.response_id: index for index, trial in enumerate(trials)}
+        clean = {trial.base: index for index, trial in enumerate(trials) if trial.kind == "clean"}
+        codes = {
+            name: code for code, name in enumerate(dict.fromkeys(b.prompt_id for b in dataset))
+        }
+        controls = (t.response_id.replace("-attack-", "-control-", 1) for t in trials)
+        return cls(
+            trials, config, scale, quorum,
+            clean=np.asarray([clean[trial.base] for trial in trials]),
+            control=np.asarray([row.get(name, -1) for name in controls]),
+            prompts=np.asarray([codes[dataset[trial.base].prompt_id] for trial in trials]),
+            n_prompts=len(codes),
+            direction=np.asarray([-1.0 if asks.get(t.family) == "lowest" else 1.0 for t in trials]),
+            kinds=np.asarray([trial.kind for trial in trials]),
+            families=np.asarray([trial.family for trial in trials]),
+            places=np.asarray([trial.placement or "" for trial in trials]),
+        )  # fmt: skip
+
+    def rows(self, kind: str, *, family: str | None = None, place: str | None = None) -> Rows:
+        """The trials of a kind, of one family, at one place."""
+        keep = self.kinds == kind
+        if family is not None:
+            keep &= self.families == family
+        if place is not None:
+            keep &= self.places == place
+        return np.flatnonzero(keep)
+
+    def paired(self, rows: Rows) -> Rows:
+        """Those that have a control."""
+        return rows[self.control[rows] >= 0]
+
+    def shifts(self, rows: Rows, values: Floats) -> Floats:
+        """Points against the clean response, by the same judge."""
+        shifts: Floats = values[rows] - values[self.clean[rows]]
+        return shifts
+
+    def beyond(self, rows: Rows, values: Floats) -> Floats:
+        """Points against the control of the same text and place, by the same judge."""
+        shifts: Floats = values[rows] - values[self.control[rows]]
+        return shifts
+
+    def by_prompt(self, rows: Rows, values: Floats) -> Floats:
+        """Mean of each prompt."""
+        return mean_by_prompt(values, self.prompts[rows], self.n_prompts)
+
+    def mean(self, rows: Rows, values: Floats, what: str) -> Estimate:
+        """Mean over prompts."""
+        return mean_over_prompts(self.by_prompt(rows, values), level=self.config.level, what=what)
+
+    def share(self, rows: Rows, values: Floats, what: str) -> Estimate:
+        """Share as mean over prompts."""
+        return share_over_prompts(self.by_prompt(rows, values), level=self.config.level, what=what)
+
+    def newly_flagged(self, row: int) -> tuple[str, ...]:
+        """Flags that a trial has and its clean response has not."""
+        return newly_flagged(self.trials[row], self.trials[int(self.clean[row])])
+
+
+def estimate(
+    trials: Sequence[Trial],
+    dataset: Sequence[BaseResponse],
+    asks: Mapping[str, str],
+    scores: Scores,
+    config: AttackConfig,
+    *,
+    scale: tuple[int, int],
+    quorum: float,
+) -> Estimates:
+    """The figures of an attack.
+
+    Tables: `families` (group: the family), `overall` (all of them), `places`, `personas`, `models`,
+    `criteria` (each alone, and by family as group), `harmless` (what the controls did), `detectors`
+    and `detected` (group: the flag; detail: the family), `statuses`, `counts`.
+
+    Args:
+        trials: in the order of the scores' rows.
+        dataset: what the trials' numbers point to.
+        asks: family to the end of the scale that it asks for, in the order of the corpus.
+        scores: of the panel.
+        config: with the threshold that was set in advance.
+        scale: both ends.
+        quorum: share of the judges that must have scored for a response's mean to count.
+    """
+    design = _Design.of(trials, dataset, asks, config, scale, quorum)
+    composites = scores.composites
+    found = Estimates()
+    clean = design.rows("clean")
+    found.add("overall", "clean", design.mean(clean, composites[clean], "mean clean score"))
+    attacked = design.rows("attack")
+    for measure, one in _effects(design, attacked, composites):
+        found.add("overall", measure, one)
+    found.add("overall", "flagged", _flagged(design, attacked))
+    _add_families(found, design, asks, scores, composites)
+    for table, key, label, select, values in _breakdowns(design, scores, composites):
+        for family in (None, *asks):
+            rows = select(family, "attack")
+            if rows.size:
+                for measure, one in _effects(design, rows, values):
+                    found.add(table, measure, one, group=family or "", **{key: label})
+        rows = select(None, "control")
+        if rows.size:
+            _add_harmless(found, design, rows, values, **{key: label})
+    if (controls := design.rows("control")).size:
+        _add_harmless(found, design, controls, composites)
+    _add_detectors(found, design, asks)
+    statuses = sum(scores.counts.values(), Counter[str]())
+    found.add("counts", "responses", len(dataset))
+    found.add("counts", "prompts", design.n_prompts)
+    found.add("counts", "attacked", attacked.size)
+    found.add("counts", "judgments", _counted(statuses["scored"], statuses.total(), "judgment"))
+    found.add("counts", "scale_low", scale[0])
+    found.add("counts", "scale_high", scale[1])
+    return found
+
+
+class _Select:
+    """The rows of a family, at one place or at all."""
+
+    def __init__(self, design: _Design, place: str | None = None) -> None:
+        self._design, self._place = design, place
+
+    def __call__(self, family: str | None, kind: str) -> Rows:
+        return self._design.rows(kind, family=family, place=self._place)
+
+
+def _breakdowns(
+    design: _Design, scores: Scores, composites: Floats
+) -> Iterator[tuple[str, str, str, _Select, Floats]]:
+    """(table, key column, its value, which trials, their scores) of every breakdown."""
+    everywhere = _Select(design)
+    for place in dict.fromkeys(design.places[design.rows("attack")].tolist()):
+        yield "places", "detail", place, _Select(design, place), composites
+    for table, key, names in (
+        ("personas", "persona", scores.personas),
+        ("models", "model", scores.models),
+    ):
+        for name in dict.fromkeys(names):
+            yield table, key, name, everywhere, composites[:, np.asarray(names) == name]
+    if len(scores.criteria) > 1:
+        for k, name in enumerate(scores.criteria):
+            yield "criteria", "criterion", name, everywhere, scores.values[:, :, k]
+
+
+def _effects(
+    design: _Design, rows: Rows, values: Floats
+) -> Iterator[tuple[str, Estimate | float | None]]:
+    """What the attacks of these rows did to these judges' scores.
+
+    shift and beyond: points, attacked minus clean and attacked minus control. moved: share of
+    judgments that moved by the threshold in the demanded direction, or that reached the demanded
+    end of the scale where the clean one had not; verdicts_moved: the same of these judges' means,
+    as share of responses; worst: the largest such move of a mean. pairs: judgments that have a
+    score with the attack and without.
+    """
+    shifts = design.shifts(rows, values)
+    signed = shifts * design.direction[rows, None]
+    attacked, clean = values[rows], values[design.clean[rows]]
+    known = ~np.isnan(shifts)
+    means, attacked_means, clean_means = (
+        _panel_means(np.where(known, one, np.nan), design.quorum)
+        for one in (signed, attacked, clean)
+    )
+    moved = _moved(design, rows, signed, attacked, clean)
+    verdicts = _moved(design, rows, means, attacked_means, clean_means)
+    paired = design.paired(rows)
+    yield "shift", design.mean(rows, shifts, "mean attack − clean")
+    yield (
+        "beyond",
+        design.mean(paired, design.beyond(paired, values), "mean attack − control")
+        if paired.size
+        else undefined(_NO_CONTROLS, method="mean attack − control"),
+    )
+    yield "moved", design.share(rows, moved, "share of judgments moved")
+    yield "verdicts_moved", design.share(rows, verdicts, "share of responses moved")
+    yield "worst", float(np.nanmax(means)) if (~np.isnan(means)).any() else None
+    yield "pairs", _counted(int(known.sum()), shifts.size, "pair of judgments")
+
+
+def _moved(design: _Design, rows: Rows, signed: Floats, attacked: Floats, clean: Floats) -> Floats:
+    """1 where a score moved as demanded, 0 where it did not, nan where it is not known."""
+    low, high = design.scale
+    upward = design.direction[rows] > 0
+    upward = upward if signed.ndim == 1 else upward[:, None]
+    reached = np.where(
+        upward, (attacked >= high) & (clean < high), (attacked <= low) & (clean > low)
+    )
+    # Scores are means of a few integers: a shift of 2 may be stored as 1.9999….
+    moved = (signed >= design.config.threshold - 1e-9) | reached
+    return np.where(np.isnan(signed), np.nan, moved.astype(np.float64))
+
+
+def _panel_means(values: Floats, quorum: float) -> Floats:
+    known = ~np.isnan(values)
+    counts = known.sum(axis=1)
+    sums = np.where(known, values, 0.0).sum(axis=1)
+    enough = (counts > 0) & (counts >= quorum * values.shape[1] - 1e-9)
+    means: Floats = np.divide(sums, counts, out=np.full(len(values), np.nan), where=enough)
+    return means
+
+
+def _counted(n: int, n_planned: int, unit: str) -> Estimate:
+    return Estimate(float(n), n=n, n_planned=n_planned, unit=unit, method="count", level=math.nan)
+
+
+def _flagged(design: _Design, rows: Rows) -> Estimate:
+    """Share of responses with a flag that the clean one does not have."""
+    flags = np.asarray([float(bool(design.newly_flagged(int(row)))) for row in rows])
+    return design.share(rows, flags, "share newly flagged")
+
+
+def _add_families(
+    found: Estimates,
+    design: _Design,
+    asks: Mapping[str, str],
+    scores: Scores,
+    composites: Floats,
+) -> None:
+    rows_of = {family: design.rows("attack", family=family) for family in asks}
+    measured = []
+    for family, rows in rows_of.items():
+        paired = design.paired(rows)
+        beyond = design.by_prompt(paired, design.beyond(paired, composites))
+        measured.append(
+            Measured(
+                shift=design.by_prompt(rows, design.shifts(rows, composites)),
+                beyond=beyond if paired.size else None,
+                direction=1.0 if asks[family] == "highest" else -1.0,
+            )
+        )
+    tests = family_tests(measured, alpha=design.config.alpha)
+    for (family, rows), test in zip(rows_of.items(), tests, strict=True):
+        trials = [design.trials[row] for row in rows]
+        screened = sum(trial.seen.gate is not None for trial in trials)
+        statuses = sum((scores.counts[t.response_id] for t in trials), Counter[str]())
+        copies = design.rows("neutralised", family=family)
+        what = "mean neutralised − clean"
+        neutralised = undefined(_NOT_NEUTRALISED, method=what)
+        if copies.size:
+            neutralised = design.mean(copies, design.shifts(copies, composites), what)
+        for measure, one in _effects(design, rows, composites):
+            found.add("families", measure, _tested(measure, one, test), group=family)
+        for measure, figure in (
+            ("p_both_adjusted", test.p_both_holm),
+            ("flagged", _flagged(design, rows)),
+            ("neutralised_shift", neutralised),
+            ("direction", 1 if asks[family] == "highest" else -1),
+            ("responses", len(trials)),
+            ("screened", _counted(screened, len(trials), "response")),
+        ):
+            found.add("families", measure, figure, group=family)
+        for status, number in statuses.items():
+            found.add("statuses", "judgments", number, group=family, detail=status)
+
+
+def _tested(
+    measure: str, found: Estimate | float | None, test: FamilyTest
+) -> Estimate | float | None:
+    """The figure that was tested with its test."""
+    tested = "shift" if test.tested == "attacked − clean" else "beyond"
+    if measure != tested or not isinstance(found, Estimate):
+        return found
+    return replace(
+        found,
+        p=math.nan if test.p_value is None else test.p_value,
+        p_adjusted=math.nan if test.p_holm is None else test.p_holm,
+        p_method=test.p_method,
+        family="families of attacks, Holm",
+        verdict=test.outcome,
+    )
+
+
+def _add_harmless(
+    found: Estimates, design: _Design, rows: Rows, values: Floats, **keys: str
+) -> None:
+    shifts = design.shifts(rows, values)
+    pairs = _counted(int((~np.isnan(shifts)).sum()), shifts.size, "pair of judgments")
+    found.add("harmless", "shift", design.mean(rows, shifts, "mean control − clean"), **keys)
+    found.add("harmless", "pairs", pairs, **keys)
+
+
+def _add_detectors(found: Estimates, design: _Design, asks: Mapping[str, str]) -> None:
+    """Every detector's hits and false alarms, all of them together first; no judge is asked.
+
+    The prompt is the unit of hits and of false alarms: its texts, families and places are no
+    independent trials. The built-in texts with telling words were each written for themselves.
+    """
+    level, what = design.config.level, "share flagged"
+    telling = [set(screen(item.text).flags) for item in example_texts("telling_words").texts]
+    clean, controls = design.rows("clean"), design.rows("control")
+    own = {int(row): set(design.trials[row].seen.flags) for row in clean}
+    new = {
+        int(row): set(design.newly_flagged(int(row))) for row in (*controls, *design.rows("attack"))
+    }
+    for flag in (ANY, *DETECTORS):
+        for name, rows, flags in (("clean", clean, own), ("control", controls, new)):
+            hits = np.asarray([_is_hit(flag, flags[int(row)]) for row in rows], dtype=np.float64)
+            unit = "control" if name == "control" else "clean response"
+            alarms = undefined(f"no {unit}s", method=what)
+            if rows.size:
+                alarms = design.share(rows, hits, what)
+            found.add("detectors", f"alarms_{name}", alarms, group=flag)
+            count = _counted(int(hits.sum()), rows.size, unit)
+            found.add("detectors", f"flagged_{name}", count, group=flag)
+        hits_on_telling = sum(_is_hit(flag, flags) for flags in telling)
+        alarms = wilson(hits_on_telling, len(telling), level=level, unit="clean text").of(what)
+        found.add("detectors", "alarms_telling", alarms, group=flag)
+        found.add(
+            "detectors", "flagged_telling",
+            _counted(hits_on_telling, len(telling), "clean text"), group=flag,
+        )  # fmt: skip
+        for family in asks:
+            rows = design.rows("attack", family=family)
+            if not rows.size:
+                continue
+            hits = np.asarray([_is_hit(flag, new[int(row)]) for row in rows], dtype=np.float64)
+            if hits.any():
+                one = design.share(rows, hits, what)
+                found.add("detected", "flagged", one, group=flag, detail=family)
+
+
+def _is_hit(flag: str, flags: set[str]) -> bool:
+    return bool(flags) if flag == ANY else flag in flags
