@@ -80,7 +80,7 @@ def reply_target() -> Callable[[bytes], None]:
 
 
 def yaml_target() -> Callable[[bytes], None]:
-    from areopagus.attacking import AttackFamily
+    from areopagus.attacks import AttackFamily
     from areopagus.errors import InputError
     from areopagus.graphs.framings import Framing
     from areopagus.personas import Persona
@@ -189,7 +189,7 @@ def variants_target() -> Callable[[bytes], None]:
 
 
 def screen_target() -> Callable[[bytes], None]:
-    from areopagus.attacking import neutralised
+    from areopagus.attacks import neutralised
     from areopagus.graphs.screening import DETECTORS, GATES, find_hits, screen
 
     known = {*DETECTORS, *GATES}

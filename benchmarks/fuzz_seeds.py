@@ -52,7 +52,7 @@ def seeds(target: str) -> Iterator[bytes]:
                 "rubrics/critical_thinking.yaml",
                 "examples/panel.yaml",
                 "graphs/framings/empirical_friend.yaml",
-                "src/areopagus/attacking/corpus/authority.yaml",
+                "src/areopagus/attacks/corpus/authority.yaml",
             )
         ):
             if (root / name).is_file():

@@ -28,9 +28,9 @@ import numpy.typing as npt
 from areopagus import Panel
 from areopagus.aggregation.by_prompt import mean_p_value
 from areopagus.aggregation.multiplicity import holm
-from areopagus.attacking import AttackFamily, attack, load_families
-from areopagus.attacking.families import example_texts, texts_of
-from areopagus.attacking.outcomes import Measured, family_tests
+from areopagus.attacks import AttackFamily, attack, load_families
+from areopagus.attacks.families import example_texts, texts_of
+from areopagus.attacks.outcomes import Measured, family_tests
 from areopagus.records.estimates import estimates_by, select
 from areopagus.testing import ProviderServer, ServedReply, ServedRequest
 from areopagus.testing.scripted import draw

@@ -1,9 +1,9 @@
-from .attacking import AttackRun as AttackRun
-from .attacking import RescoreRun as RescoreRun
-from .attacking import aattack as aattack
-from .attacking import arescore as arescore
-from .attacking import attack as attack
-from .attacking import rescore as rescore
+from .attacks import AttackRun as AttackRun
+from .attacks import RescoreRun as RescoreRun
+from .attacks import aattack as aattack
+from .attacks import arescore as arescore
+from .attacks import attack as attack
+from .attacks import rescore as rescore
 from .auditing import AuditRun as AuditRun
 from .auditing import aaudit as aaudit
 from .auditing import audit as audit

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from .run import JobRun
 
 RUNS: Final[dict[str, str]] = {
-    "attack": ".attacking.run:AttackRun",
-    "rescore": ".attacking.run:RescoreRun",
+    "attack": ".attacks.run:AttackRun",
+    "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
 }
 """Kind of a run to "module:class" of its `JobRun`."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .attacking.families import AttackFamily, ExampleTexts
+from .attacks.families import AttackFamily, ExampleTexts
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona
@@ -19,8 +19,8 @@ _MODELS: dict[str, type[Document]] = {
     "rubrics/rubric": Rubric,
     "judges/templates/judge_template": JudgeTemplate,
     "graphs/framings/framing": Framing,
-    "attacking/corpus/attack": AttackFamily,
-    "attacking/examples/base_texts": ExampleTexts,
+    "attacks/corpus/attack": AttackFamily,
+    "attacks/examples/base_texts": ExampleTexts,
 }
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from areopagus.attacking import neutralised
-from areopagus.attacking.families import example_texts
+from areopagus.attacks import neutralised
+from areopagus.attacks.families import example_texts
 from areopagus.graphs.screening import (
     DETECTORS,
     GATES,

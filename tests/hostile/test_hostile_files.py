@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from areopagus import InputError
-from areopagus.attacking import AttackFamily
+from areopagus.attacks import AttackFamily
 from areopagus.graphs.framings import Framing
 from areopagus.personas import Persona
 from areopagus.records.humans import LAYOUTS, read_humans

@@ -28,7 +28,7 @@ SCRIPT = """
 import asyncio, json, logging, sys, traceback
 logging.basicConfig(level=logging.DEBUG)
 from areopagus import Panel
-from areopagus.attacking import attack
+from areopagus.attacks import attack
 base = json.loads(sys.argv[1])
 models = [
     {"model": "openai/judge", "api_base": base["openai"], "name": "ours",

@@ -16,8 +16,8 @@ from report_runs import HOSTILE, make_hostile_run
 
 from areopagus.aggregation.degradation import degradation
 from areopagus.any_report import run_of, write_any_report
-from areopagus.attacking.rescore import Rescored, write_passages
-from areopagus.attacking.rescore import estimate as rescore_estimates
+from areopagus.attacks.rescore import Rescored, write_passages
+from areopagus.attacks.rescore import estimate as rescore_estimates
 from areopagus.auditing.page import AuditPage, write_audit_page
 from areopagus.audits.definition import Audit, AuditItem, AuditOptions, Reading
 from areopagus.calibration import Calibration, Estimate, calibrate, write_figures

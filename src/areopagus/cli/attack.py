@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ..attacking.config import AttackConfig, RescoreConfig
+from ..attacks.config import AttackConfig, RescoreConfig
 from .options import (
     chosen,
     config_options,
@@ -42,7 +42,7 @@ def attack(
     of the same length there. The report gives score shift, success rate, benign shift and the
     detectors' false alarms by family, place, persona, model and criterion.
     """
-    from ..attacking import AttackJob
+    from ..attacks import AttackJob
     from .jobs import Manner, carry_out
 
     config = AttackConfig.checked(**chosen(given, AttackConfig.model_fields))
@@ -69,7 +69,7 @@ def rescore(
     An audit: the difference says what instruction-like text did to each score, and no score of
     another run is changed.
     """
-    from ..attacking import RescoreJob
+    from ..attacks import RescoreJob
     from .jobs import Manner, carry_out
 
     config = RescoreConfig.checked(**chosen(given, RescoreConfig.model_fields))
@@ -81,7 +81,7 @@ def rescore(
 
 
 def _list(config: AttackConfig) -> int:
-    from ..attacking import load_families
+    from ..attacks import load_families
     from .display import console, table, visible
 
     rows = table("", ["family", "texts", "places", "what"], left=1)

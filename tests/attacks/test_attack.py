@@ -13,9 +13,9 @@ from attack_figures import figure
 
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
-from areopagus.attacking import AttackConfig, AttackRun, aattack, attack, load_families
-from areopagus.attacking.families import example_texts, texts_of
-from areopagus.attacking.trials import demanded_reply
+from areopagus.attacks import AttackConfig, AttackRun, aattack, attack, load_families
+from areopagus.attacks.families import example_texts, texts_of
+from areopagus.attacks.trials import demanded_reply
 from areopagus.formats import percent
 from areopagus.records.estimates import KEYS, select
 from areopagus.reports.text import render_text

@@ -156,11 +156,11 @@ class ExampleTexts(Document):
 
 def example_texts(name: str) -> ExampleTexts:
     """The built-in `base_responses` or `telling_words`."""
-    path = resources.files("areopagus.attacking.examples").joinpath(f"{name}.yaml")
+    path = resources.files("areopagus.attacks.examples").joinpath(f"{name}.yaml")
     return read_document(path, ExampleTexts, kind="examples")
 
 
-FAMILIES = Catalogue("attack", AttackFamily, "areopagus.attacking.corpus")
+FAMILIES = Catalogue("attack", AttackFamily, "areopagus.attacks.corpus")
 
 list_families = FAMILIES.entries
 

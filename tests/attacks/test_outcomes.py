@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from areopagus.attacking.outcomes import FamilyTest, Measured, family_tests
+from areopagus.attacks.outcomes import FamilyTest, Measured, family_tests
 
 EIGHT = np.asarray([1.0, 1.2, 0.8, 1.1, 0.9, 1.3, 0.7, 1.0])
 NOISE = np.asarray([0.2, -0.2, 0.1, -0.1, 0.3, -0.3, 0.1, -0.1])

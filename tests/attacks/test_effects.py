@@ -11,9 +11,9 @@ from attack_figures import figure
 
 from areopagus.aggregation.by_prompt import mean_by_prompt, mean_p_value, share_over_prompts
 from areopagus.aggregation.estimate import Estimate
-from areopagus.attacking import AttackConfig, AttackFamily
-from areopagus.attacking.effects import Scores, estimate
-from areopagus.attacking.trials import BaseResponse, trials
+from areopagus.attacks import AttackConfig, AttackFamily
+from areopagus.attacks.effects import Scores, estimate
+from areopagus.attacks.trials import BaseResponse, trials
 from areopagus.judges.schema import judgment_schema
 from areopagus.records.estimates import select
 

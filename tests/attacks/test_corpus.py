@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from areopagus import InputError
-from areopagus.attacking import AttackConfig, AttackFamily, list_families, load_families
-from areopagus.attacking.families import ExampleTexts, example_texts, filled, hidden, texts_of
-from areopagus.attacking.trials import harmless, inserted, read_dataset, trials
+from areopagus.attacks import AttackConfig, AttackFamily, list_families, load_families
+from areopagus.attacks.families import ExampleTexts, example_texts, filled, hidden, texts_of
+from areopagus.attacks.trials import harmless, inserted, read_dataset, trials
 from areopagus.graphs.screening import screen
 from areopagus.judges.schema import judgment_schema
 from areopagus.yaml_files import schema_text
 
-FOLDER = Path(__file__).parents[2] / "src" / "areopagus" / "attacking"
+FOLDER = Path(__file__).parents[2] / "src" / "areopagus" / "attacks"
 CONTRACT = judgment_schema(("overall",), 1, 10, abstained=False, rationale=False)
 TEXTS = st.text(min_size=1, max_size=300)
 

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from areopagus import InputError, Panel
 from areopagus.any_report import write_any_report
-from areopagus.attacking import RescoreConfig, RescoreRun, rescore
+from areopagus.attacks import RescoreConfig, RescoreRun, rescore
 from areopagus.cli import attack as commands
 from areopagus.reports.document import Records
 from areopagus.testing import ScriptedBackend
