@@ -17,6 +17,7 @@ RUNS: Final[dict[str, str]] = {
     "attack": ".attacks.run:AttackRun",
     "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
+    "study": ".study.collect:StudyCollection",
 }
 """Kind of a run to "module:class" of its `JobRun`."""
 

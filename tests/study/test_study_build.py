@@ -217,7 +217,7 @@ def test_prompts_are_dealt_out_evenly(tmp_path: Path) -> None:
 
 def test_fixed_people_are_the_same_for_everybody(tmp_path: Path) -> None:
     made = build_study([study_rows(prompts=2, calibration=False)], raters=4, out=tmp_path / "s",
-                       settings=RatingSettings(rotate=False), seed=0)  # fmt: skip
+                       settings=RatingSettings(fixed_humans=True), seed=0)  # fmt: skip
     seen: dict[str, set[str]] = defaultdict(set)
     for row in source_map(made.folder):
         if row["source"] == "human":
@@ -246,7 +246,7 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
     told = faults_of(
         responses=[rows, more], raters=["expert_0", "ada", "ada"], out=tmp_path / "s",
         all_models=["nowhere"], rubric="no_such_rubric", url="ftp://x",
-        settings=RatingSettings(per_session=0, title=""),
+        settings={"per_session": 0, "title": "x" * 201},
     )  # fmt: skip
     for part in (
         "per_session", "title", "--url", "no rubric", "is empty", "'p0-h2'", "another text",
@@ -263,9 +263,9 @@ def test_every_fault_is_told_at_once(tmp_path: Path) -> None:
     [
         ({"raters": 0}, "from 1 to"),
         ({"raters": []}, "there are none"),
-        ({"settings": RatingSettings(per_packet=1)}, "per_packet"),
-        ({"settings": RatingSettings(humans=7)}, "humans"),
-        ({"settings": RatingSettings(per_prompt=9)}, "at most the 4 raters"),
+        ({"settings": {"per_packet": 1}}, "per_packet"),
+        ({"settings": {"humans": 7}}, "humans"),
+        ({"settings": {"per_prompt": 9}}, "at most the 4 raters"),
         ({"all_models": ["p0"]}, "needs 6 responses of models, got 3"),
     ],
 )
@@ -353,7 +353,7 @@ def test_every_fault_of_a_writing_study_is_told_at_once(tmp_path: Path) -> None:
             [{"prompt_id": "a", "prompt_text": ""}],
             writers=["x", "x"],
             out=tmp_path / "w",
-            settings=WritingSettings(minutes=-1, words=0),
+            settings={"minutes": -1, "words": 0},
         )
     told = str(caught.value)
     assert all(part in told for part in ("minutes", "words", "prompt_text", "stands at"))

@@ -13,10 +13,13 @@ from study_data import quality_of, read_csv, truth_of
 
 from areopagus.calibration import agreement
 from areopagus.errors import InputError
+from areopagus.records.estimates import estimate_of, estimates_by, select
 from areopagus.records.humans import read_humans
+from areopagus.reports.text import render_text
 from areopagus.study import (
     BuiltStudy,
     RatingSettings,
+    StudyCollection,
     WritingSettings,
     build_study,
     build_writing,
@@ -67,10 +70,16 @@ def rate(
     return truth
 
 
+def pages_of(found: StudyCollection) -> tuple[int, int | None]:
+    """Pages scored whole or handed in, and pages planned."""
+    (row,) = select(found.estimates, "study").to_dict("records")
+    return estimate_of(row).n, estimate_of(row).n_planned
+
+
 def test_every_score_finds_its_response(built: BuiltStudy) -> None:
     rate(built.folder)
     found = collect_study(built.folder)
-    assert (found.n_pages, found.n_pages_done) == (48, 48)
+    assert pages_of(found) == (48, 48)
     # 48 pages x 6 responses x (5 criteria + 1 place)
     assert len(found.rows) == 48 * 6 * 6
     codes = {row["rater_id"]: row["rater_code"]
@@ -95,7 +104,7 @@ def test_places_share_the_best_rank_of_a_tie(built: BuiltStudy) -> None:
     quality = {row["response_id"]: quality_of(str(row["response_id"])) for row in page}
     for row in page:
         mine = quality[str(row["response_id"])]
-        assert row["value"] == 1 + sum(other > mine for other in quality.values())
+        assert int(row["value"]) == 1 + sum(other > mine for other in quality.values())
     assert {row["criterion"] for row in page} == {"overall"}
 
 
@@ -121,10 +130,11 @@ def test_calibrate_reads_the_table_as_it_is(built: BuiltStudy) -> None:
 def test_nothing_is_said_of_good_raters(built: BuiltStudy) -> None:
     rate(built.folder)
     found = collect_study(built.folder)
-    assert all(check.flags == () for check in found.raters)
-    assert all((check.n_floor, check.n_floor_seen) == (1, 1) for check in found.raters)
-    assert all(check.minutes == 10 for check in found.raters)
-    assert found.notices == ()
+    assert (found.flags, found.notices) == ({}, ())
+    raters = [figures for _, figures in estimates_by(select(found.estimates, "raters"), ["rater"])]
+    assert len(raters) == 6
+    assert {(one["weak_last"].n, one["weak_last"].n_planned) for one in raters} == {(1, 1)}
+    assert {one["minutes"].value for one in raters} == {10}
 
 
 def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
@@ -139,15 +149,22 @@ def test_each_kind_of_careless_rater_is_flagged(built: BuiltStudy) -> None:
 
     rate(built.folder, careless, raters=("r01", "r02", "r03", "r04"))
     rate(built.folder, seconds=2, raters=("r05",))
-    checks = {check.rater_code: check for check in collect_study(built.folder).raters}
-    told = {code: "; ".join(check.flags) for code, check in checks.items()}
-    assert "all responses alike on 8 of 8 pages" in told["r01"]
-    assert checks["r01"].longest_run == 30
-    assert "one score on all criteria for 100% of responses" in told["r02"]
-    assert "put the weak response last on 0 of 1 pages" in told["r03"]
-    assert told["r04"] == ""
-    assert "faster than can be read on 8 of 8 pages" in told["r05"]
-    assert "incomplete: 0 of 8 pages" in told["r06"]
+    found = collect_study(built.folder)
+    told = {rater: "; ".join(flags) for rater, flags in found.flags.items()}
+    assert "all responses alike on 8 of 8 pages" in told["rater-01"]
+    (runs,) = select(found.estimates, "raters", rater="rater-01").query("measure == 'longest_run'")[
+        "value"
+    ]
+    assert runs == 30
+    assert "one score on all criteria for 100% of responses" in told["rater-02"]
+    assert "put the weak response last on 0 of 1 pages" in told["rater-03"]
+    assert "rater-04" not in told
+    assert "faster than can be read on 8 of 8 pages" in told["rater-05"]
+    assert "incomplete: 0 of 8 pages" in told["rater-06"]
+    summary = render_text(found.document())
+    assert "40 of 48 pages scored whole." in summary
+    assert len(summary) <= 30
+    assert max(map(len, render_text(found.document(), full=True))) <= 80
 
 
 def test_what_only_models_on_a_page_change_is_described(built: BuiltStudy) -> None:
@@ -155,7 +172,8 @@ def test_what_only_models_on_a_page_change_is_described(built: BuiltStudy) -> No
         return 8 if row["item_type"] == "all_models" else 5
 
     rate(built.folder, kinder)
-    assert {check.all_models_gap for check in collect_study(built.folder).raters} == {3.0}
+    rows = collect_study(built.folder).estimates.query("measure == 'all_models_gap'")
+    assert set(rows["value"]) == {3.0}
 
 
 def test_a_page_scored_in_part_keeps_its_scores_and_gets_no_places(built: BuiltStudy) -> None:
@@ -220,7 +238,7 @@ def write_csv(file: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def scores_of(rows: tuple[dict[str, Any], ...]) -> set[tuple[Any, ...]]:
+def scores_of(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     names = ("rater_id", "prompt_id", "response_id", "criterion", "kind", "value")
     return {tuple(row[name] for name in names) for row in rows}
 
@@ -311,7 +329,7 @@ def test_label_studio_comes_back(
         files.append(file)
     found = collect_study(built.folder, files)
     assert scores_of(found.rows) == expected
-    assert {row["duration_s"] for row in found.rows} == {61.5}
+    assert {float(row["duration_s"]) for row in found.rows} == {61.5}
     assert {row["comment"] for row in found.rows if row["kind"] == "rank"} == {"well argued"}
 
 
@@ -392,7 +410,7 @@ def test_two_answers_for_one_page_are_a_fault(built: BuiltStudy) -> None:
     copy = built.folder.parent / "again.csv"
     rows = read_csv(files[0])
     write_csv(copy, rows)
-    assert collect_study(built.folder, [files[0], copy]).n_pages_done == 8  # the same: no harm
+    assert pages_of(collect_study(built.folder, [files[0], copy]))[0] == 8  # the same: no harm
     rows[0]["conceptual_clarity"] = "1"
     write_csv(copy, rows)
     with pytest.raises(InputError, match="has other scores at"):
@@ -420,7 +438,7 @@ def test_written_responses_are_what_build_and_score_read(tmp_path: Path) -> None
                         pasted_chars=500 if packet.rater == "w01" else 0), START + 900)  # fmt: skip
     store.close()
     found = collect_study(made.folder)
-    assert (found.n_pages, found.n_pages_done) == (8, 7)
+    assert pages_of(found) == (7, 8)
     told = " ".join(found.notices)
     assert "ran out of time with nothing" in told
     assert "more than half was pasted in: q" in told
@@ -449,7 +467,7 @@ def test_writing_that_goes_on_is_counted_as_open(tmp_path: Path) -> None:
     store.save("w01", 1, Save(0, "a", text="Because"), START + 9)
     store.close()
     found = collect_study(made.folder)
-    assert found.rows == ()
+    assert found.rows == []
     assert found.notices == ("2 of 2 pages are not written yet",)
 
 

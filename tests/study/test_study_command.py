@@ -146,11 +146,12 @@ def test_instructions_come_from_a_file(tmp_path: Path) -> None:
 def test_a_plan_is_printed_with_what_it_rests_on(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     found = run("plan", "--half-width", 0.5, "--sd", 1.4, "--icc", 0.4, "--json", file)
-    assert "icc = 0.4" in found.stdout
+    assert "0.4: correlation of two raters in a prompt (stated)" in found.stdout
     assert "Fewest rated pages: 39 prompts x 3 raters = 117 pages" in found.stdout
-    assert json.loads(file.read_text())["cheapest"]["prompts"] == 39
+    rows = [row for row in json.loads(file.read_text())["estimates"] if row["table"] == "cheapest"]
+    assert {row["measure"]: row["value"] for row in rows}["prompts"] == 39
     found = run("plan", "--power", 0.99, "--prompts", "9,12", "--per-prompt", "3", "--worlds", 50)
-    assert "None of these designs does." in found.stdout
+    assert "None of these designs does:" in found.stdout
     assert "Monte Carlo error" in found.stdout
 
 
@@ -175,7 +176,7 @@ def test_a_plan_says_what_was_measured_in_a_calibration_and_in_ratings(tmp_path:
     (folder / NUMBERS_FILE).write_text(content)
     found = " ".join(run("plan", folder, "--half-width", 0.5).stdout.split())
     assert "(measured: ICC(3,1) of raters, overall, score; " in found
-    assert "sd = 1: SD of one rating within a prompt (assumed; no variance components" in found
+    assert "1: SD of one rating within a prompt (assumed; no variance components" in found
     found = run("plan", folder, "--ratings", ratings, "--half-width", 0.5).stdout
     assert found.count("(measured: ") == 3
     assert "ratings[1].csv" in "".join(found.split())

@@ -38,7 +38,7 @@ def hostile(tmp_path: Path) -> BuiltStudy:
         row["response_text"] = f"=1+{number} {HOSTILE} {number}"
         row["prompt_text"] = HOSTILE
     settings = RatingSettings(
-        title=HOSTILE.split("\n", maxsplit=1)[0], instructions=HOSTILE, normal=False
+        title=HOSTILE.split("\n", maxsplit=1)[0], instructions=HOSTILE, keep_form=True
     )
     return build_study([rows], raters=2, out=tmp_path / "h", settings=settings, seed=1)
 

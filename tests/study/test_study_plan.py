@@ -12,23 +12,26 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from areopagus.aggregation.study_design import (
+    alt_test_power,
+    difference_spread,
+    half_width,
+    tau_spread,
+)
 from areopagus.errors import InputError
 from areopagus.study import assumptions_from, plan_study
-from areopagus.study.plan import difference_spread, half_width
-from areopagus.study.simulated import alt_test_power, tau_spread
 
 
 def test_the_half_width_of_a_difference_by_hand() -> None:
     # sd 2, icc .25, 3 raters, one response a side, SD 1 between prompts:
     # 2 x 4 x (.25 + .75 / 3) + 1 = 5; 16 prompts: t(15) = 2.13145; 2.13145 x sqrt(5 / 16) = 1.19151
-    known = assumptions_from(sd=2, icc=0.25, between_sd=1)
-    spread = difference_spread(known, per_prompt=3, per_side=1)
+    spread = difference_spread(2, 0.25, 1, raters=3, per_side=1)
     assert spread == pytest.approx(math.sqrt(5))
     assert half_width(16, spread, level=0.95) == pytest.approx(1.19151, abs=1e-5)
     made = plan_study("difference", 1.2, sd=2, icc=0.25, between_sd=1, prompts=(16,),
                       per_prompt=(3,))  # fmt: skip
-    assert made.cells[0].value == pytest.approx(1.19151, abs=1e-5)
-    assert made.cells[0].meets
+    assert made.designs[0].found.value == pytest.approx(1.19151, abs=1e-5)
+    assert made.designs[0].does
     assert made.cheapest is not None
     assert made.cheapest.prompts == 16
     fewer = half_width(15, spread, level=0.95)
@@ -39,15 +42,14 @@ def test_the_half_width_of_a_difference_covers_as_promised() -> None:
     """Simulated studies: the interval of the planned width covers at 95% (2,000, MC error .005)."""
     rng = np.random.default_rng(1)
     prompts, raters, sd, icc, worlds = 20, 3, 1.5, 0.4, 2000
-    known = assumptions_from(sd=sd, icc=icc)
     truth = math.sqrt(icc) * sd * rng.normal(size=(worlds, prompts, 1, 2))
     noise = math.sqrt(1 - icc) * sd * rng.normal(size=(worlds, prompts, raters, 2))
     rater = 3 * rng.normal(size=(worlds, prompts, raters, 1))  # severity: it must cancel
     means = (truth + noise + rater).mean(axis=2)
     difference = means[..., 0] - means[..., 1]
     widths = stats.t.ppf(0.975, prompts - 1) * difference.std(axis=1, ddof=1) / math.sqrt(prompts)
-    planned = half_width(prompts, difference_spread(known, per_prompt=raters, per_side=1),
-                         level=0.95)  # fmt: skip
+    spread = difference_spread(sd, icc, 0.0, raters=raters, per_side=1)
+    planned = half_width(prompts, spread, level=0.95)
     assert math.sqrt(np.mean(widths**2)) == pytest.approx(planned, rel=0.02)
     assert (np.abs(difference.mean(axis=1)) <= widths).mean() == pytest.approx(0.95, abs=0.02)
 
@@ -113,7 +115,8 @@ def test_power_is_undefined_where_no_rater_has_enough_prompts() -> None:
                                      seed=0))  # fmt: skip
     made = plan_study("alt-test", 0.8, prompts=(9,), per_prompt=(3,), raters=12, worlds=50)
     assert made.cheapest is None
-    assert made.to_json()["cells"][0]["value"] is None
+    assert made.designs[0].found.reason
+    assert "None of these designs does" in " ".join(made.document().headline)
 
 
 @pytest.mark.parametrize("goal", ["difference", "agreement"])
@@ -121,15 +124,15 @@ def test_the_cheapest_design_just_does(goal: str) -> None:
     made = plan_study(goal, 0.15, sd=1.0, icc=0.4, panel_r=0.8)
     best = made.cheapest
     assert best is not None
-    assert best.value <= 0.15
-    rows = [cell for cell in made.cells if cell.per_prompt == best.per_prompt]
-    spread = rows[0].value / half_width(rows[0].prompts, 1.0, level=0.95)
+    assert best.found.value <= 0.15
+    rows = [one for one in made.designs if one.per_prompt == best.per_prompt]
+    spread = rows[0].found.value / half_width(rows[0].prompts, 1.0, level=0.95)
     assert half_width(best.prompts - 1, spread, level=0.95) > 0.15
 
 
 def test_more_prompts_and_more_raters_never_widen_an_interval() -> None:
-    cells = {(cell.prompts, cell.per_prompt): cell.value
-             for cell in plan_study("agreement", 0.1).cells}  # fmt: skip
+    cells = {(one.prompts, one.per_prompt): one.found.value
+             for one in plan_study("agreement", 0.1).designs}  # fmt: skip
     for (prompts, raters), value in cells.items():
         assert all(other <= value + 1e-3 for (p, r), other in cells.items()
                    if p >= prompts and r >= raters)  # fmt: skip
@@ -367,18 +370,7 @@ def test_every_fault_of_a_plan_is_told_at_once() -> None:
                    prompts=(3,), per_prompt=(), raters=1, epsilon=1, level=2, worlds=1)  # fmt: skip
     told = str(caught.value)
     for name in (
-        "goal",
-        "--half-width",
-        "--sd",
-        "--icc",
-        "--panel-r",
-        "--responses",
-        "--per-side",
-        "--prompts",
-        "--per-prompt",
-        "--raters",
-        "--epsilon",
-        "--level",
-        "--worlds",
-    ):
+        "goal", "wanted", "sd", "icc", "panel_r", "responses", "per_side", "prompts", "per_prompt",
+        "raters", "epsilon", "level", "worlds",
+    ):  # fmt: skip
         assert name in told, name

@@ -10,10 +10,17 @@ import click
 
 from ..errors import InputError, InputFault
 from ..formats import units
-from .display import console, number, show_notices, table, visible
+from ..records.estimates import ESTIMATES_CSV
+from ..records.run_folder import REPORT_FILE
+from ..study.plan import PlanConfig
+from ..study.settings import RatingSettings, WritingSettings
+from .display import console, show_notices, visible
+from .jobs import show_document
+from .options import config_options, report_options
+from .results import write_json, write_shown
 
 if TYPE_CHECKING:
-    from ..study import Address, BuiltStudy, Collected, StudyPlan
+    from ..study import Address, BuiltStudy
 
 
 def show_built(built: BuiltStudy) -> None:
@@ -34,79 +41,6 @@ def show_built(built: BuiltStudy) -> None:
     out.print(visible(f"What unblinds stays in {built.folder / 'organiser'}, personal links too."))
     out.print(visible(f"Next: areopagus study serve {built.folder}"))
     show_notices(built.notices)
-
-
-def show_collected(found: Collected) -> None:
-    """What came back, rater by rater, and what to look at."""
-    out = console()
-    word = "scored whole" if found.kind == "rating" else "handed in"
-    out.print(
-        f"{found.n_pages_done} of {units(found.n_pages, 'page')} {word}; "
-        f"{units(len(found.rows), 'row')}"
-    )
-    if found.raters:
-        names = ["rater", "pages", "scores", "min/page", "weak last", "gap", "alike"]
-        rows = table("", names)
-        for one in found.raters:
-            rows.add_row(
-                visible(one.rater_id, width=20),
-                f"{one.n_done}/{one.n_pages}",
-                f"{one.n_scores}/{one.n_scores_asked}",
-                number(one.minutes, 1),
-                f"{one.n_floor_seen}/{one.n_floor}" if one.n_floor else "–",
-                number(one.all_models_gap, 2),
-                "–" if one.alike is None else f"{one.alike:.0%}",
-            )
-        out.print(rows)
-        out.print(
-            "weak last: quality-floor pages with the weak response last; gap: models' scores where "
-            "only models stand, less elsewhere; alike: pages with all responses equal"
-        )
-        for one in found.raters:
-            if one.flags:
-                out.print(visible(f"Look at {one.rater_id}: {'; '.join(one.flags)}"))
-    out.print(visible(f"Wrote {found.table}"))
-    show_notices(found.notices)
-
-
-def show_plan(made: StudyPlan) -> None:
-    """Assumptions, a table of designs, and the cheapest that does."""
-    out = console()
-    is_power = made.goal == "alt-test"
-    what = {
-        "difference": "half-width of the mean difference of two sides",
-        "agreement": "half-width of the panel's mean tau with people",
-        "alt-test": "power of the alt-test",
-    }[made.goal]
-    sign = "at least" if is_power else "at most"
-    level = "" if is_power else f", {made.level:.0%} interval"
-    out.print(f"[bold]Wanted: {what} {sign} {made.wanted:g}{level}[/bold]")
-    for one in made.assumptions:
-        out.print(f"  {one.name} = {one.value:.3g}: {one.meaning} ({visible(one.origin)})")
-    raters = sorted({cell.per_prompt for cell in made.cells})
-    rows = table("", ["prompts", *(f"{count} raters" for count in raters)], left=0)
-    values = {(cell.prompts, cell.per_prompt): cell for cell in made.cells}
-    for prompts in sorted({cell.prompts for cell in made.cells}):
-        shown = [str(prompts)]
-        for count in raters:
-            cell = values[prompts, count]
-            text = "–" if math.isnan(cell.value) else f"{cell.value:.3f}"
-            shown.append(f"{text}{' *' if cell.meets else '  '}")
-        rows.add_row(*shown)
-    out.print(rows)
-    error = max((cell.mc_error for cell in made.cells if cell.mc_error == cell.mc_error), default=0)
-    chance = f"; Monte Carlo error at most {error:.3f}; seed {made.seed}" if error else ""
-    out.print(f"* does. Values: {made.method}{chance}")
-    best = made.cheapest
-    if best is None:
-        out.print("[bold]None of these designs does.[/bold]")
-    else:
-        out.print(
-            f"[bold]Fewest rated pages: {best.prompts} prompts x {best.per_prompt} raters = "
-            f"{best.ratings} pages[/bold] ({best.value:.3f})"
-        )
-    for note in made.notes:
-        out.print(f"Note: {note}")
 
 
 _WIDE = {"max_content_width": 80}
@@ -143,18 +77,9 @@ def study() -> None:
     metavar="PROMPT_ID",
     help="A calibration item with responses of models only; repeatable.",
 )
-@click.option("--per-packet", type=int, help="Responses a page. Default: 6.")
-@click.option("--humans", type=int, help="Of them by people. Default: 3.")
-@click.option("--per-prompt", type=int, help="Raters of a prompt. Default: 10, or all if fewer.")
-@click.option("--per-session", type=int, help="Most prompts a sitting. Default: 5.")
-@click.option("--pause", type=int, metavar="MINUTES", help="Between two sittings. Default: 30.")
-@click.option("--minutes", type=int, help="To write a response in; 0: no limit. Default: 30.")
-@click.option("--words", type=int, help="Words to aim at when writing. Default: 400.")
-@click.option("--fixed-humans", is_flag=True, help="Show all raters the same human responses.")
-@click.option("--keep-form", is_flag=True, help="Leave the form of texts as it is: it may tell.")
+@config_options(RatingSettings)
+@config_options(WritingSettings, only=("minutes", "words"))
 @click.option("--rubric", metavar="NAME|FILE", help="Default: critical_thinking.")
-@click.option("--title", help="Shown to raters.")
-@click.option("--instructions", metavar="FILE", help="A text file shown to raters.")
 @click.option("--seed", type=int, help="Default: drawn. Who knows it can unblind.")
 @click.option("--url", help="What links begin with. Default: http://127.0.0.1:8765.")
 def build(
@@ -167,20 +92,10 @@ def build(
     model: tuple[str, ...],
     weak: tuple[str, ...],
     all_models: tuple[str, ...],
-    per_packet: int | None,
-    humans: int | None,
-    per_prompt: int | None,
-    per_session: int | None,
-    pause: int | None,
-    minutes: int | None,
-    words: int | None,
-    fixed_humans: bool,
-    keep_form: bool,
     rubric: str | None,
-    title: str | None,
-    instructions: str | None,
     seed: int | None,
     url: str | None,
+    **options: Any,
 ) -> None:
     """Build a study from responses, or from prompts.
 
@@ -188,38 +103,27 @@ def build(
     respondent_id and source (human, model or weak). Files given by --human,
     --model and --weak need no source.
     """
-    from ..study import RatingSettings, WritingSettings, build_study, build_writing
+    from ..study import build_study, build_writing
 
-    shared = _given(
-        per_prompt=per_prompt,
-        per_session=per_session,
-        pause_minutes=pause,
-        title=title,
-        instructions=_text_of(instructions),
-    )
+    settings = {name: value for name, value in options.items() if value not in (None, False)}
+    if (file := settings.get("instructions")) is not None:
+        settings["instructions"] = _text_of(file)
     where = _given(url=url, seed=seed)
     people: int | str = int(raters) if raters.isdecimal() and len(raters) < 10 else raters
     if task == "write":
+        of_rating = set(RatingSettings.model_fields) - set(WritingSettings.model_fields)
         _refuse(
             "--task write", human=human, model=model, weak=weak, all_models=all_models,
-            per_packet=per_packet, humans=humans, fixed_humans=fixed_humans, keep_form=keep_form,
-            rubric=rubric,
+            rubric=rubric, **{name: settings.get(name) for name in of_rating},
         )  # fmt: skip
         if len(responses) != 1:
             raise InputError("--task write needs one FILE of prompts")
-        written = WritingSettings(**shared, **_given(minutes=minutes, words=words))
-        built = build_writing(responses[0], writers=people, out=out, settings=written, **where)
+        built = build_writing(responses[0], writers=people, out=out, settings=settings, **where)
     else:
-        _refuse("--task rate", minutes=minutes, words=words)
-        rated = RatingSettings(
-            **shared,
-            **_given(per_packet=per_packet, humans=humans),
-            rotate=not fixed_humans,
-            normal=not keep_form,
-        )
+        _refuse("--task rate", minutes=settings.get("minutes"), words=settings.get("words"))
         built = build_study(
             list(responses), raters=people, out=out, human=human, model=model, weak=weak,
-            all_models=all_models, settings=rated, **where, **_given(rubric=rubric),
+            all_models=all_models, settings=settings, **where, **_given(rubric=rubric),
         )  # fmt: skip
     show_built(built)
 
@@ -262,6 +166,7 @@ def serve(study: str, *, host: str, port: int, store: str | None, log: bool) -> 
 @click.option("--out", metavar="DIR", help="Default: STUDY/collected.")
 @click.option("--store", metavar="FILE", help="Default: STUDY/ratings.sqlite, if it is there.")
 @click.option("--columns", metavar="FILE", help="A column map for files of another layout.")
+@report_options
 def collect(
     study: str,
     files: tuple[str, ...],
@@ -269,6 +174,8 @@ def collect(
     out: str | None,
     store: str | None,
     columns: str | None,
+    json_file: str | None,
+    full: bool,
 ) -> None:
     """Bring ratings or written texts home.
 
@@ -278,7 +185,10 @@ def collect(
     from ..study import collect_study
 
     found = collect_study(study, files, out=out, store=store, columns=columns)
-    show_collected(found)
+    show_document(found.document(), full=full)
+    click.echo(f"Wrote {found.table}, {REPORT_FILE} and {ESTIMATES_CSV} beside it")
+    if json_file is not None:
+        write_json(json_file, found)
 
 
 @study.command(context_settings=_WIDE)
@@ -333,23 +243,10 @@ def links(study: str, *, url: str | None, renew: str | None) -> None:
     help="What the interval is of.",
 )
 @click.option("--power", type=float, help="Wanted power of the alt-test, instead.")
-@click.option(
-    "--ratings", metavar="FILE", help="People's ratings of an earlier study, for sd, icc, between."
-)
-@click.option("--sd", type=float, help="SD of one rating within a prompt, in points.")
-@click.option("--icc", type=float, help="Correlation of two raters within a prompt.")
-@click.option("--panel-r", type=float, help="Correlation of panel and truth in a prompt.")
-@click.option("--between-sd", type=float, help="SD over prompts of the true difference.")
-@click.option("--responses", type=int, default=6, show_default=True, help="Responses a page.")
-@click.option("--per-side", type=int, default=1, show_default=True, help="Of each side a page.")
 @click.option("--prompts", metavar="N[,N...]", help="Numbers of prompts to compare.")
 @click.option("--per-prompt", metavar="N[,N...]", help="Numbers of raters a prompt to compare.")
-@click.option("--raters", type=int, help="Raters in all, for the alt-test.")
-@click.option("--epsilon", type=float, default=0.2, show_default=True, help="Of the alt-test.")
-@click.option("--level", type=float, default=0.95, show_default=True)
-@click.option("--worlds", type=int, default=400, show_default=True, help="Simulated studies.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--json", "json_file", metavar="FILE", help="Every number.")
+@config_options(PlanConfig, leave=("goal", "wanted", "prompts", "per_prompt"))
+@report_options
 def plan(
     calibration: str | None,
     *,
@@ -359,6 +256,7 @@ def plan(
     prompts: str | None,
     per_prompt: str | None,
     json_file: str | None,
+    full: bool,
     **options: Any,
 ) -> None:
     """Say how many prompts and raters a study needs.
@@ -380,17 +278,11 @@ def plan(
         calibration=calibration,
         **_given(prompts=_numbers("--prompts", prompts)),
         **_given(per_prompt=_numbers("--per-prompt", per_prompt)),
-        **options,
+        **_given(**options),
     )
-    show_plan(made)
+    show_document(made.document(), full=full)
     if json_file is not None:
-        import json
-
-        from ..records.run_folder import replaced
-
-        text = json.dumps(made.to_json(), indent=1, ensure_ascii=False, allow_nan=False)
-        with replaced(Path(json_file)) as part:
-            part.write_text(text + "\n", encoding="utf-8")
+        write_shown(json_file, made.document(), made.estimates.frame())
         click.echo(f"Wrote {json_file}", err=True)
 
 

@@ -1,38 +1,33 @@
 """The human study: blinded packets, the pages people rate and write on, and the way back."""
 
 from .app import StudyApp, open_app
-from .assumptions import Assumed, Assumptions, assumptions_from
-from .build import BuiltStudy, build_study
-from .build_writing import build_writing
-from .checks import RaterCheck
-from .collect import Collected, collect_study
+from .build import BuiltStudy, build_study, build_writing
+from .collect import StudyCollection, collect_study
 from .export import PACKET_KINDS, ExportedPackets, PacketKind, export_packets
-from .files import Packet, StudyFile, read_packets, read_study
-from .normalise import CHANGE_KINDS, ChangeKind, Normalised, normalise
-from .plan import GOALS, Goal, PlanCell, StudyPlan, plan_study
-from .raters import renew_links
+from .folder import Packet, StudyFile, read_packets, read_study, renew_links
+from .measured import Assumed, Assumptions, assumptions_from
+from .plain_form import CHANGE_KINDS, ChangeKind, Normalised, normalise
+from .plan import Design, PlanConfig, StudyPlan, plan_study
 from .serving import Address, serve_study
 from .settings import RatingSettings, WritingSettings
 
 __all__ = [
     "CHANGE_KINDS",
-    "GOALS",
     "PACKET_KINDS",
     "Address",
     "Assumed",
     "Assumptions",
     "BuiltStudy",
     "ChangeKind",
-    "Collected",
+    "Design",
     "ExportedPackets",
-    "Goal",
     "Normalised",
     "Packet",
     "PacketKind",
-    "PlanCell",
-    "RaterCheck",
+    "PlanConfig",
     "RatingSettings",
     "StudyApp",
+    "StudyCollection",
     "StudyFile",
     "StudyPlan",
     "WritingSettings",

@@ -15,20 +15,192 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import AreopagusError, InputError, InputFault
-from .files import ACCESS_FILE, PACKETS, STORE_FILE, Packet, StudyFile, read_packets, read_study
-from .incoming import read_body
-from .raters import secret_hash
-from .sitting import ended, progress, seconds_left
-from .store import ConflictError, SavedPage, Store
+from .folder import (
+    ACCESS_FILE,
+    PACKETS,
+    STORE_FILE,
+    Packet,
+    StudyFile,
+    read_packets,
+    read_study,
+    secret_hash,
+)
+from .store import ConflictError, Save, SavedPage, Store
+
+MOST_COMMENT_CHARS = 20_000
+MOST_TEXT_CHARS = 100_000
+
+
+class RatingBody(BaseModel):
+    """A save of a rating page; a score of None is one taken back."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    revision: int = Field(ge=0)
+    save_id: str = Field(min_length=1, max_length=64)
+    scores: dict[str, dict[str, int | None]]
+    comment: str = Field(max_length=MOST_COMMENT_CHARS)
+    done: bool
+    active_ms: int = Field(ge=0)
+
+
+class WritingBody(BaseModel):
+    """A save of a writing page."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    revision: int = Field(ge=0)
+    save_id: str = Field(min_length=1, max_length=64)
+    text: str = Field(max_length=MOST_TEXT_CHARS)
+    done: bool
+    active_ms: int = Field(ge=0)
+    pasted_chars: int = Field(ge=0, le=10**9)
+
+
+def read_body(study: StudyFile, packet: Packet, body: bytes) -> Save | list[str]:
+    """Returns the save that a request holds, or everything wrong with it."""
+    try:
+        if study.kind == "writing":
+            written = WritingBody.model_validate_json(body)
+            if written.done and not written.text.strip():
+                return ["text: is empty: there is nothing to hand in"]
+            return Save(
+                revision=written.revision,
+                save_id=written.save_id,
+                text=_encodable(written.text),
+                done=written.done,
+                active_ms=written.active_ms,
+                pasted_chars=written.pasted_chars,
+            )
+        rated = RatingBody.model_validate_json(body)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+    wrong = list(_wrong_scores(study, packet, rated))
+    if wrong:
+        return wrong
+    return Save(
+        revision=rated.revision,
+        save_id=rated.save_id,
+        scores={
+            label: {dimension: score for dimension, score in row.items() if score is not None}
+            for label, row in rated.scores.items()
+        },
+        comment=_encodable(rated.comment),
+        done=rated.done,
+        active_ms=rated.active_ms,
+    )
+
+
+def _wrong_scores(study: StudyFile, packet: Packet, body: RatingBody) -> Iterator[str]:
+    if study.rubric is None:
+        yield "scores: this study has no rubric"
+        return
+    values, dimensions = study.rubric.scale.values, study.rubric.dimension_ids
+    for label, row in body.scores.items():
+        if label not in packet.labels:
+            yield f"scores.{label[:40]}: is no response of this page"
+            continue
+        for dimension, score in row.items():
+            if dimension not in dimensions:
+                yield f"scores.{label}.{dimension[:80]}: is no criterion"
+            elif score is not None and score not in values:
+                yield f"scores.{label}.{dimension}: must be from {values[0]} to {values[-1]}"
+    if not body.done:
+        return
+    for label in packet.labels:
+        row = body.scores.get(label, {})
+        for dimension in dimensions:
+            if row.get(dimension) is None:
+                yield f"scores.{label}.{dimension}: is missing"
+
+
+def _encodable(text: str) -> str:
+    """JSON can hold half a surrogate pair; a file cannot."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+GRACE_S = 20.0
+"""Seconds after the end of the time in which a last save still counts: the network's, not ours."""
+
+PageState = Literal["done", "started", "new", "later"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a rater stands.
+
+    Attributes:
+        states: state of each page, in order.
+        session: the sitting that is open, or that comes next.
+        opens_in_s: seconds until it opens; 0 where it is open.
+        is_finished: whether all pages are done.
+    """
+
+    states: tuple[PageState, ...]
+    session: int
+    opens_in_s: float
+    is_finished: bool
+
+
+def progress(
+    study: StudyFile, packets: Sequence[Packet], saved: Mapping[int, SavedPage], now: float
+) -> Progress:
+    """Returns where a rater stands; `packets` in the rater's order, `saved` by page number."""
+    done_at = {
+        packet.number: ended(study, saved[packet.number], now)
+        for packet in packets
+        if packet.number in saved
+    }
+    session, opens_at = 1, 0.0
+    for number in sorted({packet.session for packet in packets}):
+        session = number
+        ends = [done_at.get(packet.number) for packet in packets if packet.session == number]
+        known = [end for end in ends if end is not None]
+        if len(known) < len(ends):
+            break
+        opens_at = max(known) + 60.0 * study.pause_minutes
+    is_finished = all(done_at.get(packet.number) is not None for packet in packets)
+    waits = max(0.0, opens_at - now) if not is_finished else 0.0
+    # A sitting that was begun stays open, whatever becomes of the one before.
+    if any(p.session == session and p.number in saved for p in packets):
+        waits = 0.0
+    states: list[PageState] = []
+    for packet in packets:
+        if done_at.get(packet.number) is not None:
+            states.append("done")
+        elif packet.number in saved:
+            states.append("started")
+        elif packet.session > session or (packet.session == session and waits > 0):
+            states.append("later")
+        else:
+            states.append("new")
+    return Progress(tuple(states), session, waits, is_finished)
+
+
+def seconds_left(study: StudyFile, page: SavedPage, now: float) -> float | None:
+    """Returns the time left to write in, at least 0; None where there is no limit or no start."""
+    if study.kind != "writing" or not study.minutes or page.opened_at is None:
+        return None
+    return max(0.0, page.opened_at + 60.0 * study.minutes - now)
+
+
+def ended(study: StudyFile, page: SavedPage, now: float) -> float | None:
+    """Returns when the page was done: by the rater, or because the time was up; None if not yet."""
+    if page.done_at is not None:
+        return page.done_at
+    if seconds_left(study, page, now - GRACE_S) == 0.0 and page.opened_at is not None:
+        return page.opened_at + 60.0 * study.minutes
+    return None
+
 
 log = logging.getLogger("areopagus.study")
 

@@ -1,4 +1,4 @@
-"""From responses to blinded packets, one a rater and prompt, and the map that unblinds them."""
+"""From responses, or prompts, to blinded packets, one a person and prompt, and the source map."""
 
 from __future__ import annotations
 
@@ -11,26 +11,62 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError, InputFault
+from ..records.readers.responses import PromptSource
 from ..rubrics import DEFAULT, Rubric, load_rubric
-from . import files
-from .build_faults import prompt_faults, rater_faults
-from .build_notices import notices_of
 from .design import assigned, drawn_order, labels, rotated_sets, session_of
-from .files import Blinded, Packet, StudyFile, csv_text, json_text, write_private
-from .material import StudyMaterial, StudyResponse, read_material
-from .raters import DEFAULT_URL, Raters, check_url, codes_of, read_raters, write_access
-from .settings import RatingSettings
-from .wording import RATING
+from .folder import (
+    BUILD_FILE,
+    DEFAULT_URL,
+    NORMALISATION_FILE,
+    ORGANISER,
+    PACKETS,
+    PACKETS_FILE,
+    RESPONSES_FILE,
+    SOURCE_MAP_FILE,
+    STUDY_FILE,
+    Blinded,
+    Packet,
+    Raters,
+    StudyFile,
+    check_url,
+    codes_of,
+    csv_text,
+    json_text,
+    new_folder,
+    read_raters,
+    write_access,
+    write_private,
+)
+from .responses import (
+    StudyResponse,
+    StudyResponses,
+    notices_of,
+    read_responses,
+    study_faults,
+)
+from .settings import (
+    RATING,
+    RATING_TITLE,
+    WRITING,
+    WRITING_TITLE,
+    RatingSettings,
+    StudySettings,
+    WritingSettings,
+)
 
 STANDARD, FLOOR, ALL_MODELS = "standard", "quality_floor", "all_models"
 """Item types; all but the first are calibration items."""
 
 DEFAULT_PER_PROMPT = 10
 
-SOURCE_MAP_COLUMNS = (
-    "rater_id", "rater_code", "packet", "session", "prompt_id", "blinded_label", "response_id",
-    "respondent_id", "source", "model", "domain", "item_type",
-)  # fmt: skip
+_PAGE_COLUMNS = ("rater_id", "rater_code", "packet", "session", "prompt_id")
+SOURCE_MAP_COLUMNS = {
+    "rating": (
+        *_PAGE_COLUMNS, "blinded_label", "response_id", "respondent_id", "source", "model",
+        "domain", "item_type",
+    ),
+    "writing": (*_PAGE_COLUMNS, "prompt_text"),
+}  # fmt: skip
 RESPONSE_COLUMNS = (
     "response_id", "prompt_id", "prompt_text", "response_text", "respondent_id", "source", "model",
     "domain", "item_type",
@@ -66,13 +102,13 @@ class BuiltStudy:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """One packet with what it hides."""
+class _Page:
+    """One packet with what it hides: who gets it, and the responses in the order of letters."""
 
     rater: str
     prompt: str
-    item_type: str
-    responses: tuple[StudyResponse, ...]
+    item_type: str = STANDARD
+    responses: tuple[StudyResponse, ...] = ()
 
 
 def build_study(
@@ -84,7 +120,7 @@ def build_study(
     model: Sequence[Any] = (),
     weak: Sequence[Any] = (),
     all_models: Iterable[str] = (),
-    settings: RatingSettings | None = None,
+    settings: RatingSettings | Mapping[str, Any] | None = None,
     rubric: str | Path | Rubric = DEFAULT,
     seed: int | None = None,
     url: str = DEFAULT_URL,
@@ -104,7 +140,7 @@ def build_study(
         out: the folder to make.
         human, model, weak: tables whose responses all have that source.
         all_models: ids of prompts to be shown with responses of models only.
-        settings: the design.
+        settings: the design, or its fields as a mapping.
         rubric: what is scored: a name, a file, or a rubric.
         seed: of everything drawn; by default one that cannot be guessed, which matters: whoever
             knows seed and input can unblind.
@@ -114,91 +150,161 @@ def build_study(
         InputError: with every fault of responses, raters and settings.
         StoreError: the folder cannot be written.
     """
-    settings = settings or RatingSettings()
-    named = list(dict.fromkeys(all_models))
+    faults: list[InputFault] = []
+    chosen = RatingSettings.checked(settings, faults)
     is_tables = isinstance(responses, list | tuple) and not any(
         isinstance(one, Mapping) for one in responses
     )
-    tables = responses if is_tables else (responses,)
-    faults = list(settings.faults()) + check_url(url)
-    material, wrong = read_material(
-        tables, human=human, model=model, weak=weak, normal=settings.normal
-    )
-    people, wrong_raters = read_raters(raters)
-    faults += wrong + wrong_raters
+    given, wrong = read_responses(
+        {None: responses if is_tables else (responses,), "human": human, "model": model,
+         "weak": weak},
+        keep_form=chosen.keep_form,
+    )  # fmt: skip
+    faults += [*wrong, *check_url(url)]
+    people = _people(raters, "rater", chosen, faults)
+    scored: Rubric | None = None
     try:
         scored = load_rubric(rubric)
     except InputError as error:
         faults += error.faults
-        scored = None
-    if not material.responses and not faults:
+    named = list(dict.fromkeys(all_models))
+    if not given.responses and not faults:
         faults.append(InputFault("responses", "there are none"))
-    faults += rater_faults(material, people, settings)
     if not any(fault.field == "source" for fault in wrong):
-        faults += prompt_faults(material, named, settings)
+        faults += study_faults(given, people, named, chosen)
     if faults or scored is None:
         raise InputError(faults)
-    chosen_seed = secrets.randbits(64) if seed is None else seed
-    shown, repeated = _packets(material, people, named, settings, chosen_seed)
-    notices = notices_of(material, [one.responses for one in shown], repeated, settings)
-    study = StudyFile(
-        kind="rating",
-        study_id=secrets.token_hex(8),
-        title=settings.title.strip(),
-        instructions=settings.instructions.strip() or RATING,
-        pause_minutes=settings.pause_minutes,
-        rubric=scored,
+    drawn = secrets.randbits(64) if seed is None else seed
+    pages, repeated = _rating_pages(given, people, named, chosen, drawn)
+    notices = notices_of(given, [one.responses for one in pages], repeated, chosen)
+    study = _study_file("rating", chosen, RATING_TITLE, RATING, rubric=scored)
+    return _written(out, study, chosen, pages, given, people, drawn, notices, url)
+
+
+def build_writing(
+    prompts: Any,
+    *,
+    writers: Raters,
+    out: str | Path,
+    settings: WritingSettings | Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    url: str = DEFAULT_URL,
+) -> BuiltStudy:
+    """Builds a writing study (task 1) and returns what it is.
+
+    Args:
+        prompts: a table with prompt_text, optional prompt_id.
+        writers: how many, their ids, or a table with writer_id or rater_id.
+        out: the folder to make.
+        settings: time, words, sittings, or the fields as a mapping.
+        seed: of the assignment and the order of prompts; drawn where left out.
+        url: what personal links begin with.
+
+    Raises:
+        InputError: with every fault of prompts, writers and settings.
+        StoreError: the folder cannot be written.
+    """
+    faults: list[InputFault] = []
+    chosen = WritingSettings.checked(settings, faults)
+    faults += check_url(url)
+    texts: dict[str, str] = {}
+    try:
+        with PromptSource(prompts) as opened:
+            opened.check()
+            texts = {row.prompt_id: row.prompt_text for row in opened.rows()}
+    except InputError as error:
+        faults += error.faults
+    people = _people(writers, "writer", chosen, faults)
+    if faults:
+        raise InputError(faults)
+    drawn = secrets.randbits(64) if seed is None else seed
+    writers_of = assigned(list(texts), people, _per_prompt(chosen, people), seed=drawn)
+    dealt = [_Page(one, prompt) for prompt, mine in writers_of.items() for one in mine]
+    pages = _in_order(dealt, people, drawn)
+    idle = len(people) - len({one.rater for one in pages})
+    notices = (f"{idle} writers have nothing to write",) if idle else ()
+    study = _study_file(
+        "writing", chosen, WRITING_TITLE, WRITING, minutes=chosen.minutes, words=chosen.words
     )
-    with files.new_folder(out) as folder:
-        built = _write(folder, study, material, shown, people, settings, chosen_seed, notices, url)
-    return BuiltStudy(**{**built, "folder": Path(out)})
+    given = StudyResponses(texts, ())
+    return _written(out, study, chosen, pages, given, people, drawn, notices, url)
 
 
-def _packets(
-    material: StudyMaterial,
+def _people(
+    given: Raters, word: str, settings: StudySettings, faults: list[InputFault]
+) -> list[str]:
+    people, wrong = read_raters(given, word=word)
+    faults += wrong
+    if settings.per_prompt is not None and people and settings.per_prompt > len(people):
+        rule = f"must be at most the {len(people)} {word}s, got {settings.per_prompt}"
+        faults.append(InputFault("settings", rule, "per_prompt"))
+    return people
+
+
+def _per_prompt(settings: StudySettings, people: Sequence[str]) -> int:
+    return min(settings.per_prompt or DEFAULT_PER_PROMPT, len(people))
+
+
+def _study_file(
+    kind: Any, settings: StudySettings, title: str, instructions: str, **more: Any
+) -> StudyFile:
+    return StudyFile(
+        kind=kind,
+        study_id=secrets.token_hex(8),
+        title=settings.title.strip() or title,
+        instructions=settings.instructions.strip() or instructions,
+        pause_minutes=settings.pause_minutes,
+        **more,
+    )
+
+
+def _rating_pages(
+    given: StudyResponses,
     people: Sequence[str],
     all_models: Sequence[str],
     settings: RatingSettings,
     seed: int,
-) -> tuple[list[_Shown], dict[str, tuple[int, int]]]:
+) -> tuple[list[_Page], dict[str, tuple[int, int]]]:
     """Packets in the order of raters and of what each is shown, and prompt to (possible, repeated)
     sets of human responses where those had to repeat."""
     type_of = {
         prompt: ALL_MODELS
         if prompt in all_models
         else FLOOR
-        if material.of(prompt, "weak")
+        if given.of(prompt, "weak")
         else STANDARD
-        for prompt in material.prompts
+        for prompt in given.prompts
     }
     standard = [prompt for prompt, kind in type_of.items() if kind == STANDARD]
-    per_prompt = min(settings.per_prompt or DEFAULT_PER_PROMPT, len(people))
-    raters_of = assigned(standard, people, per_prompt, seed=seed)
+    raters_of = assigned(standard, people, _per_prompt(settings, people), seed=seed)
     repeated: dict[str, tuple[int, int]] = {}
-    found: dict[tuple[str, str], _Shown] = {}
+    pages: list[_Page] = []
     for prompt, kind in type_of.items():
         raters = raters_of.get(prompt, tuple(people))
-        chosen, short = _chosen(material, prompt, kind, raters, settings, seed)
+        chosen, short = _chosen(given, prompt, kind, raters, settings, seed)
         if short is not None:
             repeated[prompt] = short
         for rater, some in zip(raters, chosen, strict=True):
             by_id = {one.response_id: one for one in some}
             order = drawn_order(seed, f"labels\x1f{rater}\x1f{prompt}", by_id)
-            shown = _Shown(rater, prompt, kind, tuple(by_id[name] for name in order))
-            found[rater, prompt] = shown
-    prompts_of: dict[str, list[str]] = {rater: [] for rater in people}
-    for rater, prompt in found:
-        prompts_of[rater].append(prompt)
-    ordered = [
-        found[rater, prompt]
-        for rater in people
-        for prompt in drawn_order(seed, f"order\x1f{rater}", prompts_of[rater])
+            pages.append(_Page(rater, prompt, kind, tuple(by_id[name] for name in order)))
+    return _in_order(pages, people, seed), repeated
+
+
+def _in_order(pages: Sequence[_Page], people: Sequence[str], seed: int) -> list[_Page]:
+    """Pages person by person, in the order drawn for each."""
+    mine: dict[str, dict[str, _Page]] = {person: {} for person in people}
+    for page in pages:
+        mine[page.rater][page.prompt] = page
+    return [
+        mine[person][prompt]
+        for person in people
+        for prompt in drawn_order(seed, f"order\x1f{person}", mine[person])
     ]
-    return ordered, repeated
 
 
 def _chosen(
-    material: StudyMaterial,
+    given: StudyResponses,
     prompt: str,
     kind: str,
     raters: Sequence[str],
@@ -207,127 +313,126 @@ def _chosen(
 ) -> tuple[list[list[StudyResponse]], tuple[int, int] | None]:
     """The responses each rater sees of a prompt; and (possible, repeated) where sets repeat."""
     n_humans = 0 if kind == ALL_MODELS else settings.humans
-    weak = material.of(prompt, "weak")[:1] if kind == FLOOR else []
+    weak = given.of(prompt, "weak")[:1] if kind == FLOOR else []
     n_models = settings.per_packet - n_humans - len(weak)
     picked: list[list[StudyResponse]] = [list(weak) for _ in raters]
     short: tuple[int, int] | None = None
     # Which rater gets which set is drawn too: the first set is not the first rater's.
     places = drawn_order(seed, f"sets\x1f{prompt}", [str(place) for place in range(len(raters))])
-    humans, models = material.of(prompt, "human"), material.of(prompt, "model")
+    humans, models = given.of(prompt, "human"), given.of(prompt, "model")
     for pool, size, word in ((humans, n_humans, "human"), (models, n_models, "model")):
         by_id = {one.response_id: one for one in pool}
         ids = sorted(by_id)  # the order of the input must not matter
-        if word == "human" and not settings.rotate:
+        rotates = word == "human" and not settings.fixed_humans
+        if word == "human" and not rotates:
             ids = drawn_order(seed, f"fixed\x1f{prompt}", ids)[:size]
         rotation = rotated_sets(ids, size, len(raters), seed=seed, purpose=f"{word}\x1f{prompt}")
-        if word == "human" and size and settings.rotate and rotation.n_repeated:
+        if rotates and size and rotation.n_repeated:
             short = (rotation.n_possible, rotation.n_repeated)
         for place, chosen in zip(places, rotation.sets, strict=True):
             picked[int(place)] += [by_id[name] for name in chosen]
     return picked, short
 
 
-def _write(
-    folder: Path,
+def _written(
+    out: str | Path,
     study: StudyFile,
-    material: StudyMaterial,
-    shown: Sequence[_Shown],
+    settings: StudySettings,
+    pages: Sequence[_Page],
+    given: StudyResponses,
     people: Sequence[str],
-    settings: RatingSettings,
     seed: int,
     notices: tuple[str, ...],
     url: str,
-) -> dict[str, Any]:
-    codes = codes_of(people, letter="r")
+) -> BuiltStudy:
+    """Writes the folder, and returns what it is."""
+    codes = codes_of(people, letter=study.kind[0])
     place: Counter[str] = Counter()
-    lines: list[str] = []
+    packets: list[Packet] = []
     rows: list[dict[str, Any]] = []
     type_of: dict[str, str] = {}
-    for one in shown:
-        number = place[one.rater] + 1
-        place[one.rater] = number
-        session = session_of(number - 1, settings.per_session)
-        letters = labels(len(one.responses))
+    for one in pages:
+        place[one.rater] += 1
         packet = Packet(
             rater=codes[one.rater],
-            number=number,
-            session=session,
-            prompt=material.prompts[one.prompt],
+            number=place[one.rater],
+            session=session_of(place[one.rater] - 1, settings.per_session),
+            prompt=given.prompts[one.prompt],
             responses=tuple(
                 Blinded(label=label, text=response.plain.text)
-                for label, response in zip(letters, one.responses, strict=True)
+                for label, response in zip(labels(len(one.responses)), one.responses, strict=True)
             ),
         )
-        lines.append(packet.model_dump_json())
-        for label, response in zip(letters, one.responses, strict=True):
+        packets.append(packet)
+        page = dict(
+            zip(
+                (*_PAGE_COLUMNS, "prompt_text", "item_type"),
+                (one.rater, packet.rater, packet.number, packet.session, one.prompt,
+                 packet.prompt, one.item_type),
+                strict=True,
+            )
+        )  # fmt: skip
+        for label, response in zip(packet.labels, one.responses, strict=True):
             type_of[response.response_id] = one.item_type
-            rows.append(
-                {
-                    "rater_id": one.rater,
-                    "rater_code": codes[one.rater],
-                    "packet": number,
-                    "session": session,
-                    "prompt_id": one.prompt,
-                    "blinded_label": label,
-                    "response_id": response.response_id,
-                    "respondent_id": response.respondent_id,
-                    "source": response.said_source,
-                    "model": response.said_model,
-                    "domain": response.domain,
-                    "item_type": one.item_type,
-                }
-            )
-    used = [one for one in material.responses if one.response_id in type_of]
-    changes: Counter[str] = Counter(kind for one in used for kind in one.plain.changes)
-    packets, organiser = folder / files.PACKETS, folder / files.ORGANISER
-    write_private(packets / files.STUDY_FILE, study.model_dump_json(indent=1) + "\n")
-    write_private(packets / files.PACKETS_FILE, "".join(f"{line}\n" for line in lines))
-    write_access(folder, codes, url=url)
-    write_private(organiser / files.SOURCE_MAP_FILE, csv_text(SOURCE_MAP_COLUMNS, rows))
-    write_private(
-        organiser / files.RESPONSES_FILE,
-        csv_text(RESPONSE_COLUMNS, (_as_row(one, material, type_of) for one in used)),
+            rows.append(page | {"blinded_label": label, **response.columns()})
+        if not one.responses:
+            rows.append(page)
+    used = [one for one in given.responses if one.response_id in type_of]
+    loads = [place[person] for person in people]
+    built = BuiltStudy(
+        folder=Path(out),
+        kind=study.kind,
+        n_raters=len(people),
+        n_prompts=len(given.prompts),
+        n_packets=len(pages),
+        n_responses=len(used),
+        n_calibration=len({one.prompt for one in pages if one.item_type != STANDARD}),
+        per_rater=(min(loads), max(loads)),
+        seed=seed,
+        changes=dict(Counter(kind for one in used for kind in one.plain.changes).most_common()),
+        notices=notices,
     )
-    write_private(
-        organiser / files.NORMALISATION_FILE,
-        "".join(
-            json.dumps(
-                {
-                    "response_id": one.response_id,
-                    "changes": one.plain.changes,
-                    "original_text": one.original,
-                }
-            )
-            + "\n"
-            for one in used
-        ),
-    )
-    counts = {
-        "kind": study.kind,
-        "n_raters": len(people),
-        "n_prompts": len({one.prompt for one in shown}),
-        "n_packets": len(shown),
-        "n_responses": len(used),
-        "n_calibration": len({one.prompt for one in shown if one.item_type != STANDARD}),
-        "per_rater": (min(place[r] for r in people), max(place[r] for r in people)),
-        "seed": seed,
-        "changes": dict(changes.most_common()),
-        "notices": notices,
+    record = {"study_id": study.study_id, "settings": settings.model_dump(), **asdict(built)}
+    del record["folder"]
+    lines = [packet.model_dump_json() for packet in packets]
+    files = {
+        f"{PACKETS}/{STUDY_FILE}": study.model_dump_json(indent=1) + "\n",
+        f"{PACKETS}/{PACKETS_FILE}": "".join(f"{line}\n" for line in lines),
+        f"{ORGANISER}/{SOURCE_MAP_FILE}": csv_text(SOURCE_MAP_COLUMNS[study.kind], rows),
+        f"{ORGANISER}/{BUILD_FILE}": json_text(record),
     }
-    record = {"study_id": study.study_id, "settings": asdict(settings), **counts}
-    write_private(organiser / files.BUILD_FILE, json_text(record))
-    return counts
+    if study.kind == "rating":
+        files |= _responses_as_shown(used, given.prompts, type_of)
+    with new_folder(out) as folder:
+        for name, text in files.items():
+            write_private(folder / name, text)
+        write_access(folder, codes, url=url)
+    return built
 
 
-def _as_row(one: StudyResponse, material: StudyMaterial, type_of: dict[str, str]) -> dict[str, Any]:
+def _responses_as_shown(
+    used: Sequence[StudyResponse], prompts: Mapping[str, str], type_of: Mapping[str, str]
+) -> dict[str, str]:
+    """The responses as `score` reads them, and their texts as they came."""
+    shown = [
+        {
+            **one.columns(),
+            "prompt_id": one.prompt_id,
+            "prompt_text": prompts[one.prompt_id],
+            "response_text": one.plain.text,
+            "item_type": type_of[one.response_id],
+        }
+        for one in used
+    ]
+    came = [
+        {
+            "response_id": one.response_id,
+            "changes": one.plain.changes,
+            "original_text": one.original,
+        }
+        for one in used
+    ]
     return {
-        "response_id": one.response_id,
-        "prompt_id": one.prompt_id,
-        "prompt_text": material.prompts[one.prompt_id],
-        "response_text": one.plain.text,
-        "respondent_id": one.respondent_id,
-        "source": one.said_source,
-        "model": one.said_model,
-        "domain": one.domain,
-        "item_type": type_of[one.response_id],
+        f"{ORGANISER}/{RESPONSES_FILE}": csv_text(RESPONSE_COLUMNS, shown),
+        f"{ORGANISER}/{NORMALISATION_FILE}": "".join(f"{json.dumps(one)}\n" for one in came),
     }

@@ -3,67 +3,168 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..aggregation.estimate import Estimate, undefined
 from ..errors import InputError, InputFault, StoreError
+from ..formats import listed, units
+from ..records.estimates import Estimates, estimate_of, select, write_estimates
 from ..records.humans import HumanColumns
+from ..records.readers.dispatch import read_rows
+from ..records.run_folder import RUN_FILE, RUN_FORMAT
 from ..records.spreadsheets import spreadsheet_safe
-from .checks import RaterCheck, check_raters
-from .files import (
+from ..records.types import OVERALL
+from ..run import JobRun
+from .app import ended
+from .build import ALL_MODELS, FLOOR, STANDARD
+from .folder import (
+    SOURCE_MAP_FILE,
     STORE_FILE,
+    Packet,
     StudyFile,
     csv_text,
     json_text,
+    organiser_file,
+    read_codes,
     read_packets,
     read_study,
     write_private,
 )
-from .raters import read_codes
 from .returned import ReturnedPage, from_file, from_store
-from .store import read_store
-from .unblind import RATING_COLUMNS, StudyMap, read_map, unblinded
-from .written import WRITTEN_COLUMNS, written_rows
+from .store import SavedPage, read_store
 
-RATINGS_FILE, CHECKS_FILE, COMMENTS_FILE, SUMMARY_FILE = (
-    "ratings.csv",
-    "raters.csv",
-    "justifications.csv",
-    "collected.json",
-)
-WRITTEN_FILE = "responses.csv"
+if TYPE_CHECKING:
+    from ..reports.document import Audience, Document
+
+RATINGS_FILE, COMMENTS_FILE, WRITTEN_FILE = "ratings.csv", "justifications.csv", "responses.csv"
+
+RATING_COLUMNS = (
+    "rater_id", "prompt_id", "response_id", "criterion", "kind", "value", "duration_s", "time",
+    "comment", "item_type", "blinded_label", "source", "model", "domain",
+)  # fmt: skip
+"""The long table that `calibrate` reads."""
+
 COMMENT_COLUMNS = ("rater_id", "prompt_id", "comment", "letters")
+WRITTEN_COLUMNS = (
+    "response_id", "prompt_id", "prompt_text", "response_text", "respondent_id", "source",
+    "words", "minutes", "pasted_chars", "is_timed_out",
+)  # fmt: skip
+
+READING_LIMIT = 700
+"""Words a minute that nobody reads with understanding: three times the 238 of adults who read
+silently. Source: Brysbaert (2019), Journal of Memory and Language 109, 104047."""
+
+ALIKE_SHARE = 0.5
+ALIKE_LEAST_PAGES = 2
+SAME_SHARE = 0.9
+SAME_LEAST_RESPONSES = 12
+PASTED_SHARE = 0.5
+
+_FEW_RATERS = 10
+"""Up to so many raters all of them stand in the summary."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """What was brought back.
+class StudyCollection(JobRun):
+    """The folder in which a study was brought home.
 
-    Attributes:
-        kind: "rating" or "writing".
-        folder: where the tables were written; None where nothing was.
-        rows: the ratings as `calibrate` reads them, or the responses as `study build` and `score`
-            do.
-        n_pages, n_pages_done: pages of the study, and those scored whole or handed in.
-        raters: a check of each rater; empty for writing.
-        notices: sentences for the organiser.
+    Beside the files of every result it holds `ratings.csv`, which `calibrate` reads, and
+    `justifications.csv`; of a writing study `responses.csv`, which `study build` and `score` read.
     """
 
-    kind: str
-    folder: Path | None
-    rows: tuple[dict[str, Any], ...]
-    n_pages: int
-    n_pages_done: int
-    raters: tuple[RaterCheck, ...]
-    notices: tuple[str, ...]
+    kind: ClassVar[str] = "study"
+    command: ClassVar[str] = "study collect"
 
     @property
-    def table(self) -> Path | None:
+    def exit_code(self) -> int:
+        """0: what is missing is no fault of the command."""
+        return 0
+
+    @property
+    def is_rating(self) -> bool:
+        """Whether people rated responses, and did not write them."""
+        return bool(self.record["study"]["kind"] == "rating")
+
+    @property
+    def table(self) -> Path:
         """The table that the next command reads."""
-        name = RATINGS_FILE if self.kind == "rating" else WRITTEN_FILE
-        return None if self.folder is None else self.folder / name
+        return self.path / (RATINGS_FILE if self.is_rating else WRITTEN_FILE)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of that table, as texts."""
+        return [dict(row) for _, row in read_rows(self.table)]
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Sentences for the organiser."""
+        return tuple(self.record["result"]["notices"])
+
+    @property
+    def flags(self) -> dict[str, list[str]]:
+        """Rater to what to look at; nobody is left out for it."""
+        return dict(self.record["result"]["flags"])
+
+    def document(self) -> Document:
+        """How far the study is, whom to look at, and a line a rater."""
+        from ..reports.document import Document, Points, Section
+        from ..reports.views import Measure, estimates_table
+
+        frame = self.estimates
+        pages = estimate_of(select(frame, "study").iloc[0].to_dict())
+        word = "scored whole" if self.is_rating else "handed in"
+        headline = [f"{pages.n} of {units(pages.n_planned or 0, 'page')} {word}."]
+        trust = []
+        if self.is_rating:
+            trust.append(("raters", _told_of_flags(self.flags)))
+        table = estimates_table(
+            frame,
+            "raters",
+            keys={"rater": "rater"},
+            measures=[
+                Measure("pages", field="n_of"),
+                Measure("scores", field="n_of"),
+                Measure("minutes", "min a page", "value", digits=1),
+                Measure("weak_last", "weak last", "n_of"),
+                Measure("all_models_gap", "gap", "value", is_signed=True),
+                Measure("alike", "alike", "value", digits=0, is_percent=True),
+            ],
+            caption="weak last: quality-floor pages with the weak response last; gap: models' "
+            "scores where only models stand, less elsewhere; alike: pages with all responses "
+            "equal.",
+            label="Raters",
+        )
+        sections = []
+        if self.flags:
+            look = Points([(f"{rater}:", "; ".join(told)) for rater, told in self.flags.items()])
+            sections.append(Section("flags", "Look at", [look], _audience(len(self.flags))))
+        if table is not None:
+            few = _audience(len(table.rows))
+            sections.append(Section("raters", "Rater by rater", [table], few))
+        following = f"areopagus calibrate RUN {self.table}"
+        return Document(
+            title="What came back of a study",
+            kind=self.kind,
+            headline=headline,
+            trust=trust,
+            notices=self.notices,
+            sections=sections,
+            more=[f"Next: {following}" if self.is_rating else
+                  f"Next: areopagus study build --human {self.table} --model FILE …"],
+        )  # fmt: skip
+
+
+def _audience(n: int) -> Audience:
+    return "summary" if n <= _FEW_RATERS else "detail"
+
+
+def _told_of_flags(flags: Mapping[str, Any]) -> str:
+    if not flags:
+        return "nothing to look at"
+    return f"{len(flags)} flagged, nobody left out: {listed(list(flags))}"
 
 
 def collect_study(
@@ -73,7 +174,7 @@ def collect_study(
     out: str | Path | None = None,
     store: str | Path | None = None,
     columns: str | Path | Mapping[str, Any] | HumanColumns | None = None,
-) -> Collected:
+) -> StudyCollection:
     """Returns what raters have said, unblinded; a server may be running meanwhile.
 
     Args:
@@ -91,7 +192,7 @@ def collect_study(
     folder = Path(folder)
     study = read_study(folder)
     packets = read_packets(folder)
-    study_map, rater_of = read_map(folder), read_codes(folder)
+    source_map, rater_of = read_map(folder), read_codes(folder)
     path = Path(store) if store is not None else folder / STORE_FILE
     has_store = store is not None or path.exists()
     if not has_store and not returned:
@@ -100,99 +201,120 @@ def collect_study(
         )
     saved = read_store(path, study.study_id) if has_store else []
     target = Path(out) if out is not None else folder / "collected"
+    estimates = Estimates()
+    flags: dict[str, list[str]] = {}
     if study.kind == "writing":
         if returned:
             raise InputError("a writing study is collected from its server; no file was expected")
-        rows, notices = written_rows(study, packets, saved, study_map, rater_of, now=time.time())
-        collected = Collected(
-            "writing", target, tuple(rows), len(packets), len(rows), (), tuple(notices)
-        )
-        _write(target, {WRITTEN_FILE: csv_text(WRITTEN_COLUMNS, rows)})
-        return collected
+        written, notices = _written_rows(study, packets, saved, source_map, rater_of)
+        n_done = len(written)
+        tables = {WRITTEN_FILE: csv_text(WRITTEN_COLUMNS, written)}
+    else:
+        dimensions = study.rubric.dimension_ids if study.rubric is not None else ()
+        pages = _pages(study, packets, saved, returned, source_map, rater_of, columns)
+        checked = _Checks(packets, pages, source_map, dimensions)
+        for code, rater in rater_of.items():
+            if told := checked.add(estimates, code, rater):
+                flags[rater] = told
+        n_done = checked.n_done
+        rows = list(_unblinded(pages, source_map, dimensions))
+        estimates.add("study", "ratings", len(rows))
+        tables = {
+            RATINGS_FILE: csv_text(RATING_COLUMNS, map(_safe_comment, rows)),
+            COMMENTS_FILE: csv_text(COMMENT_COLUMNS, _comments(pages, source_map, rater_of)),
+        }
+        notices = _notices(pages, rater_of, len(packets), n_done)
+    figures = Estimates()
+    figures.add("study", "pages", _share_of(n_done, len(packets), "page"))
+    figures.extend(estimates)
+    record = {
+        "kind": StudyCollection.kind,
+        "format": RUN_FORMAT,
+        "state": "complete",
+        "study": {"id": study.study_id, "kind": study.kind, "title": study.title},
+        "result": {"notices": notices, "flags": flags},
+    }
+    try:
+        target.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be made ({error.strerror or error})") from error
+    for name, text in (tables | {RUN_FILE: json_text(record)}).items():
+        write_private(target / name, text)
+    write_estimates(target, figures)
+    found = StudyCollection(target)
+    found.write_report()
+    return found
+
+
+def _share_of(n: int, planned: int, unit: str) -> Estimate:
+    return Estimate(float(n), n=n, n_planned=planned, unit=unit, method="count")
+
+
+# From letters back to responses ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StudyMap:
+    """What stands behind the packets.
+
+    Attributes:
+        labels: (code, page, label) to the row of the source map, of rating studies.
+        prompts: (code, page) to prompt id.
+    """
+
+    labels: Mapping[tuple[str, int, str], Mapping[str, str]]
+    prompts: Mapping[tuple[str, int], str]
+
+
+def read_map(folder: str | Path) -> StudyMap:
+    """Returns the source map of a study.
+
+    Raises:
+        InputError: the organiser's folder is not here, or the map cannot be read.
+    """
+    file = organiser_file(folder, SOURCE_MAP_FILE)
+    labels: dict[tuple[str, int, str], dict[str, str]] = {}
+    prompts: dict[tuple[str, int], str] = {}
+    for line, row in read_rows(file):
+        try:
+            page = (str(row["rater_code"]), int(row["packet"]))
+            prompts[page] = str(row["prompt_id"])
+            if "blinded_label" in row:
+                names = ("rater_id", "prompt_id", "response_id", "source", "model", "domain",
+                         "item_type")  # fmt: skip
+                labels[(*page, str(row["blinded_label"]))] = {n: str(row[n]) for n in names}
+        except (KeyError, ValueError) as error:
+            fault = InputFault(f"{file}:{line}", f"cannot be read: {error}")
+            raise InputError([fault]) from error
+    return StudyMap(labels, prompts)
+
+
+def _pages(
+    study: StudyFile,
+    packets: Sequence[Packet],
+    saved: Sequence[SavedPage],
+    returned: Sequence[str | Path],
+    source_map: StudyMap,
+    rater_of: Mapping[str, str],
+    columns: Any,
+) -> list[ReturnedPage]:
+    """One page a rater and number, of the store and of files; two that differ are a fault."""
     pages = from_store(saved)
     faults: list[InputFault] = []
     for file in returned:
         try:
-            found, wrong = from_file(
-                file, study, packets, rater_of, study_map.prompts, columns=columns
+            read, wrong = from_file(
+                file, study, packets, rater_of, source_map.prompts, columns=columns
             )
         except InputError as error:
             faults += error.faults
             continue
-        pages += found
+        pages += read
         faults += wrong
-    merged = _merged(pages, study_map, faults)
-    if faults:
-        raise InputError(faults)
-    return _rated(study, packets, merged, study_map, rater_of, target)
-
-
-def _rated(
-    study: StudyFile,
-    packets: Sequence[Any],
-    pages: Sequence[ReturnedPage],
-    study_map: StudyMap,
-    rater_of: Mapping[str, str],
-    target: Path,
-) -> Collected:
-    dimensions = study.rubric.dimension_ids if study.rubric is not None else ()
-    rows = tuple(unblinded(pages, study_map, dimensions))
-    checks = check_raters(packets, pages, study_map, rater_of, dimensions)
-    n_done = sum(check.n_done for check in checks)
-    notices = _notices(pages, checks, len(packets), n_done)
-    collected = Collected("rating", target, rows, len(packets), n_done, checks, notices)
-    comments = [
-        {
-            "rater_id": rater_of[page.rater],
-            "prompt_id": study_map.prompts[page.rater, page.number],
-            "comment": page.comment,
-            "letters": "; ".join(
-                f"{label} = {hidden.response_id}"
-                for (code, number, label), hidden in study_map.labels.items()
-                if (code, number) == (page.rater, page.number)
-            ),
-        }
-        for page in pages
-        if page.comment.strip()
-    ]
-    summary = {
-        "study_id": study.study_id,
-        "n_ratings": len(rows),
-        "n_pages": len(packets),
-        "n_pages_done": n_done,
-        "notices": notices,
-        "raters": [asdict(check) for check in checks],
-    }
-    shown = [
-        {name: "; ".join(v) if isinstance(v, tuple) else v for name, v in asdict(check).items()}
-        for check in checks
-    ]
-    names = tuple(RaterCheck.__dataclass_fields__)
-    _write(
-        target,
-        {
-            RATINGS_FILE: csv_text(RATING_COLUMNS, map(_safe_comment, rows)),
-            CHECKS_FILE: csv_text(names, shown),
-            COMMENTS_FILE: csv_text(COMMENT_COLUMNS, map(_safe_comment, comments)),
-            SUMMARY_FILE: json_text(summary),
-        },
-    )
-    return collected
-
-
-def _safe_comment(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Raters' own words may begin like a formula; ids stay as they are, so that they match."""
-    return {**row, "comment": spreadsheet_safe(row["comment"])}
-
-
-def _merged(
-    pages: Sequence[ReturnedPage], study_map: StudyMap, faults: list[InputFault]
-) -> list[ReturnedPage]:
-    """One page a rater and number; two that say different things are a fault."""
     found: dict[tuple[str, int], ReturnedPage] = {}
     for page in pages:
         key = (page.rater, page.number)
-        if key not in study_map.prompts:
+        if key not in source_map.prompts:
             faults.append(InputFault(page.where, f"rater {page.rater} has no page {page.number}"))
             continue
         other = found.get(key)
@@ -201,35 +323,261 @@ def _merged(
             faults.append(InputFault(page.where, f"{rule}: keep one of the two"))
         elif other is None or not other.comment.strip():
             found[key] = page
+    if faults:
+        raise InputError(faults)
     return sorted(found.values(), key=lambda page: (page.rater, page.number))
 
 
+def _sums(page: ReturnedPage, labels: Sequence[str], dimensions: Sequence[str]) -> dict[str, int]:
+    """The sum of each response that has a score on every criterion."""
+    return {
+        label: sum(page.scores[label][name] for name in dimensions)
+        for label in labels
+        if all(name in page.scores.get(label, {}) for name in dimensions)
+    }
+
+
+def _unblinded(
+    pages: Sequence[ReturnedPage], source_map: StudyMap, dimensions: Sequence[str]
+) -> Iterator[dict[str, object]]:
+    """A row for each score, and one for the place of each response on a page scored whole.
+
+    Places come from the sums over all criteria, 1 for the highest; equal sums share the best one.
+    """
+    labels_of: dict[tuple[str, int], list[str]] = {}
+    for code, number, label in source_map.labels:
+        labels_of.setdefault((code, number), []).append(label)
+    for page in pages:
+        labels = sorted(labels_of[page.rater, page.number])
+        summed = _sums(page, labels, dimensions)
+        for label in labels:
+            shared: dict[str, object] = {
+                **source_map.labels[page.rater, page.number, label],
+                "duration_s": "" if page.active_s is None else round(page.active_s, 1),
+                "time": page.time,
+                "blinded_label": label,
+            }
+            if len(summed) == len(labels):
+                place = 1 + sum(other > summed[label] for other in summed.values())
+                ranked = {"criterion": OVERALL, "kind": "rank", "value": place}
+                yield {**shared, **ranked, "comment": page.comment}
+            row = page.scores.get(label, {})
+            for name in dimensions:
+                if name in row:
+                    scored = {"criterion": name, "kind": "score", "value": row[name]}
+                    yield {**shared, **scored, "comment": ""}
+
+
+def _comments(
+    pages: Sequence[ReturnedPage], source_map: StudyMap, rater_of: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    for page in pages:
+        if page.comment.strip():
+            letters = [
+                f"{label} = {hidden['response_id']}"
+                for (code, number, label), hidden in source_map.labels.items()
+                if (code, number) == (page.rater, page.number)
+            ]
+            yield {
+                "rater_id": rater_of[page.rater],
+                "prompt_id": source_map.prompts[page.rater, page.number],
+                "comment": spreadsheet_safe(page.comment),
+                "letters": "; ".join(letters),
+            }
+
+
+def _safe_comment(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Raters' own words may begin like a formula; ids stay as they are, so that they match."""
+    return {**row, "comment": spreadsheet_safe(row["comment"])}
+
+
 def _notices(
-    pages: Sequence[ReturnedPage], checks: Sequence[RaterCheck], n_pages: int, n_done: int
-) -> tuple[str, ...]:
+    pages: Sequence[ReturnedPage], rater_of: Mapping[str, str], n_pages: int, n_done: int
+) -> list[str]:
     notices: list[str] = []
-    idle = [check.rater_id for check in checks if not check.n_scores]
+    scored = {page.rater for page in pages if any(page.scores.values())}
+    idle = [rater for code, rater in rater_of.items() if code not in scored]
     if n_done < n_pages:
         notices.append(f"{n_pages - n_done} of {n_pages} pages are not scored whole")
     if idle:
-        shown = ", ".join(idle[:8]) + (" …" if len(idle) > 8 else "")
-        notices.append(f"{len(idle)} raters have given no score: {shown}")
-    part = sum(1 for page in pages if page.scores) - n_done
-    if part:
+        notices.append(f"{len(idle)} raters have given no score: {listed(idle)}")
+    if part := sum(1 for page in pages if page.scores) - n_done:
         notices.append(f"{part} pages are scored in part: their scores are kept, without a place")
-    unsaid = sum(page.is_done is False for page in pages)
-    if unsaid:
-        notices.append(f"{unsaid} pages were saved and not called done by their rater")
-    flagged = sum(bool(check.flags) for check in checks)
-    if flagged:
-        notices.append(f"{flagged} raters are flagged; nobody was left out")
-    return tuple(notices)
+    if open_ := sum(page.is_done is False for page in pages):
+        notices.append(f"{open_} pages were saved and not called done by their rater")
+    return notices
 
 
-def _write(folder: Path, texts: Mapping[str, str]) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise StoreError(f"{folder}: cannot be made ({error.strerror or error})") from error
-    for name, text in texts.items():
-        write_private(folder / name, text)
+# What to look at before trusting a rater ---------------------------------------------------------
+
+
+class _Checks:
+    """The figures of each rater, and what of them an organiser should look at."""
+
+    def __init__(
+        self,
+        packets: Sequence[Packet],
+        pages: Iterable[ReturnedPage],
+        source_map: StudyMap,
+        dimensions: Sequence[str],
+    ) -> None:
+        self._packets = packets
+        self._pages = {(page.rater, page.number): page for page in pages}
+        self._labels = source_map.labels
+        self._dimensions = dimensions
+        self.n_done = 0
+        """Pages scored whole, of the raters added."""
+
+    def add(self, found: Estimates, code: str, rater: str) -> list[str]:
+        """Adds a rater's figures, and returns the flags.
+
+        pages, scores: pages scored whole, and scores given, of those asked for.
+        minutes: median active minutes of a page.
+        words_per_minute: of the fastest page: words of prompt and responses by active minutes.
+        weak_last: quality-floor items on which the weak response came last, alone or with others.
+        all_models_gap: mean score of models where only models stand, less that of models on
+            standard pages. One page: a description.
+        alike: share of pages on which all responses have one sum.
+        same: share of responses with one score on all criteria (three or more).
+        longest_run: most equal scores in a row, in the order shown.
+        """
+        packets = [packet for packet in self._packets if packet.rater == code]
+        dimensions = self._dimensions
+        n_done = n_scores = n_floor = n_floor_seen = n_alike = longest = 0
+        minutes: list[float] = []
+        speeds: list[float] = []
+        same: list[bool] = []
+        models: dict[str, list[float]] = {STANDARD: [], ALL_MODELS: []}
+        for packet in packets:
+            page = self._pages.get((code, packet.number))
+            if page is None:
+                continue
+            n_scores += sum(len(row) for row in page.scores.values())
+            longest = max(longest, _longest_run(page, packet.labels, dimensions))
+            summed = _sums(page, packet.labels, dimensions)
+            hidden = {label: self._labels[code, packet.number, label] for label in packet.labels}
+            item_type = next(iter(hidden.values()))["item_type"]
+            if len(dimensions) >= 3:
+                same += [len(set(page.scores[label].values())) == 1 for label in summed]
+            if item_type in models:
+                of_models = [label for label in summed if hidden[label]["source"] == "model"]
+                models[item_type] += [summed[label] / len(dimensions) for label in of_models]
+            if len(summed) < len(packet.labels):
+                continue
+            n_done += 1
+            n_alike += len(set(summed.values())) == 1
+            if page.active_s is not None:
+                minutes.append(page.active_s / 60)
+                speeds.append(_words(packet) / max(page.active_s / 60, 1 / 60))
+            if item_type == FLOOR:
+                n_floor += 1
+                weak = [label for label, one in hidden.items() if "weak" in one["source"]]
+                n_floor_seen += bool(weak) and summed[weak[0]] <= min(summed.values())
+        self.n_done += n_done
+        asked = sum(len(packet.labels) for packet in packets) * len(dimensions)
+        found.add("raters", "pages", _share_of(n_done, len(packets), "page"), rater=rater)
+        found.add("raters", "scores", _share_of(n_scores, asked, "score"), rater=rater)
+        if n_floor:
+            seen = _share_of(n_floor_seen, n_floor, "page")
+            found.add("raters", "weak_last", seen, rater=rater)
+        gap = None
+        if models[STANDARD] and models[ALL_MODELS]:
+            gap = fmean(models[ALL_MODELS]) - fmean(models[STANDARD])
+        for name, value, n, unit in (
+            ("minutes", median(minutes) if minutes else None, len(minutes), "page"),
+            ("words_per_minute", max(speeds) if speeds else None, len(speeds), "page"),
+            ("all_models_gap", gap, len(models[ALL_MODELS]), "response"),
+            ("alike", n_alike / n_done if n_done else None, n_done, "page"),
+            ("same", fmean(same) if same else None, len(same), "response"),
+            ("longest_run", longest, n_scores, "score"),
+        ):
+            figure = undefined("nothing of this was saved", unit=unit)
+            if value is not None:
+                figure = Estimate(float(value), n=n, unit=unit, method="description")
+            found.add("raters", name, figure, rater=rater)
+        flags: list[str] = []
+        if n_done < len(packets):
+            flags.append(f"incomplete: {n_done} of {len(packets)} pages")
+        if n_floor_seen < n_floor:
+            flags.append(f"put the weak response last on {n_floor_seen} of {n_floor} pages")
+        if fast := sum(speed > READING_LIMIT for speed in speeds):
+            flags.append(f"faster than can be read on {fast} of {len(speeds)} pages")
+        if n_done >= ALIKE_LEAST_PAGES and n_alike / n_done >= ALIKE_SHARE:
+            flags.append(f"all responses alike on {n_alike} of {n_done} pages")
+        if len(same) >= SAME_LEAST_RESPONSES and fmean(same) >= SAME_SHARE:
+            flags.append(f"one score on all criteria for {fmean(same):.0%} of responses")
+        return flags
+
+
+def _words(packet: Packet) -> int:
+    return len(packet.prompt.split()) + sum(len(one.text.split()) for one in packet.responses)
+
+
+def _longest_run(page: ReturnedPage, labels: Sequence[str], dimensions: Sequence[str]) -> int:
+    longest = run = 0
+    last: int | None = None
+    for label in labels:
+        for name in dimensions:
+            score = page.scores.get(label, {}).get(name)
+            run = run + 1 if score is not None and score == last else int(score is not None)
+            last = score
+            longest = max(longest, run)
+    return longest
+
+
+# What people have written ------------------------------------------------------------------------
+
+
+def _written_rows(
+    study: StudyFile,
+    packets: Sequence[Packet],
+    saved: Sequence[SavedPage],
+    source_map: StudyMap,
+    rater_of: Mapping[str, str],
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """A row for each response that was handed in or whose time is over, and notices.
+
+    `minutes` runs from the start of the page to its end; `pasted_chars` counts what was pasted into
+    it, which is no proof of anything.
+    """
+    now = time.time()
+    by_page = {(page.rater, page.number): page for page in saved}
+    rows: list[dict[str, Any]] = []
+    n_open = n_empty = 0
+    for packet in packets:
+        page = by_page.get((packet.rater, packet.number))
+        end = None if page is None else ended(study, page, now)
+        if page is None or end is None:
+            n_open += 1
+        elif not page.text.strip():
+            n_empty += 1
+        else:
+            prompt = source_map.prompts[packet.rater, packet.number]
+            opened = page.opened_at if page.opened_at is not None else end
+            rows.append(
+                {
+                    "response_id": f"{prompt}-{packet.rater}",
+                    "prompt_id": prompt,
+                    "prompt_text": packet.prompt,
+                    "response_text": page.text,
+                    "respondent_id": rater_of[packet.rater],
+                    "source": "human",
+                    "words": len(page.text.split()),
+                    "minutes": round((end - opened) / 60, 1),
+                    "pasted_chars": page.pasted_chars,
+                    "is_timed_out": page.done_at is None,
+                }
+            )
+    pasted = [
+        row["response_id"]
+        for row in rows
+        if row["pasted_chars"] > PASTED_SHARE * len(row["response_text"])
+    ]
+    notices = []
+    if n_open:
+        notices.append(f"{n_open} of {len(packets)} pages are not written yet")
+    if n_empty:
+        notices.append(f"{n_empty} pages ran out of time with nothing on them")
+    if pasted:
+        notices.append(f"more than half was pasted in: {listed(pasted)}")
+    return rows, notices

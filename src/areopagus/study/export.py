@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import html
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, get_args
+from xml.sax.saxutils import escape, quoteattr
 
 from ..errors import InputError, InputFault, StoreError, visible_text
 from ..records.run_folder import replaced
@@ -17,10 +20,148 @@ from ..records.spreadsheets import (
     write_text,
 )
 from ..rubrics import Rubric
-from .export_label_studio import label_studio_config, label_studio_tasks
-from .export_page import printable_page
-from .export_qualtrics import qualtrics_survey
-from .files import Packet, StudyFile, csv_text, json_text, read_packets, read_study, write_private
+from .design import labels
+from .folder import Packet, StudyFile, csv_text, json_text, read_packets, read_study, write_private
+
+
+def label_studio_tasks(packets: Sequence[Packet]) -> list[dict[str, Any]]:
+    """Returns the tasks of one rater, to be imported as JSON."""
+    return [
+        {
+            "data": {
+                "rater": packet.rater,
+                "packet": str(packet.number),
+                "question": packet.prompt,
+                **{f"response_{one.label}": one.text for one in packet.responses},
+            }
+        }
+        for packet in packets
+    ]
+
+
+def label_studio_config(study: StudyFile, rubric: Rubric, n_responses: int) -> str:
+    """Returns the labelling interface: a number for each response and criterion.
+
+    Controls are called LABEL__criterion, which become the columns of Label Studio's exports.
+    `Number` and not `Rating`, because stars begin at 1 whatever the scale.
+    """
+    low, high = rubric.scale.low, rubric.scale.high
+    lines = [
+        "<View>",
+        "  <Style>.htx-text{ white-space: pre-wrap; }</Style>",
+        f'  <Header value={quoteattr(_one_line(study.title))} size="3"/>',
+        f'  <Header value={quoteattr(_one_line(study.instructions))} size="5"/>',
+    ]
+    for one in rubric.dimensions:
+        told = f"{one.label}: {one.question}"
+        lines.append(f'  <Header value={quoteattr(_one_line(told))} size="5"/>')
+    lines.append('  <Header value="Question"/>')
+    lines.append('  <Text name="question" value="$question"/>')
+    for label in labels(n_responses):
+        name = f"response_{label}"
+        lines.append(f'  <Header value="Response {label}"/>')
+        lines.append(f'  <Text name="{name}" value="${name}"/>')
+        for one in rubric.dimensions:
+            lines.append(f'  <Header value={quoteattr(_one_line(one.label))} size="6"/>')
+            lines.append(
+                f'  <Number name="{label}__{escape(one.id)}" toName="{name}" min="{low}" '
+                f'max="{high}" step="1" required="true"/>'
+            )
+    lines.append('  <Header value="Why this order? (optional)"/>')
+    lines.append('  <TextArea name="justification" toName="question" rows="4" maxSubmissions="1"/>')
+    return "\n".join([*lines, "</View>", ""])
+
+
+def _one_line(text: str) -> str:
+    """A value that begins with a dollar sign would be taken for a field of the task."""
+    plain = " ".join(text.split())
+    return plain.replace("$", "＄")
+
+
+_TEMPLATE = "printable.html.j2"
+
+
+def printable_page(study: StudyFile, rubric: Rubric, packets: Sequence[Packet]) -> str:
+    """Returns the page; every text is escaped, and characters that act are made visible."""
+    import jinja2
+
+    source = (
+        resources.files(__name__.rpartition(".")[0]).joinpath(_TEMPLATE).read_text(encoding="utf-8")
+    )
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        # Of every text that the page shows, so that none is forgotten.
+        finalize=lambda value: visible_text(value, keep="\n") if isinstance(value, str) else value,
+    )
+    environment.filters["lines"] = _paragraphs
+    return environment.from_string(source).render(study=study, rubric=rubric, packets=packets)
+
+
+def _paragraphs(text: str) -> list[list[str]]:
+    """Paragraphs, each as its lines."""
+    plain = visible_text(text, keep="\n")
+    return [block.split("\n") for block in plain.split("\n\n") if block.strip()]
+
+
+def qualtrics_survey(study: StudyFile, rubric: Rubric, packets: Sequence[Packet]) -> str:
+    """Returns the survey of one rater."""
+    return "\n".join(_lines(study, rubric, packets)) + "\n"
+
+
+def _lines(study: StudyFile, rubric: Rubric, packets: Sequence[Packet]) -> Iterator[str]:
+    yield "[[AdvancedFormat]]"
+    yield ""
+    # Embedded data: the export gets a column "rater" with the code.
+    yield f"[[ED:rater:{packets[0].rater}]]"
+    yield ""
+    yield "[[Block:Criteria]]"
+    yield "[[Question:DB]]"
+    yield "[[ID:CRITERIA]]"
+    told = [f"<b>{markup(study.title)}</b>", markup(study.instructions), markup(rubric.purpose)]
+    told += [
+        f"<b>{markup(one.label)}</b>: {markup(one.definition)} <i>{markup(one.question)}</i>"
+        for one in rubric.dimensions
+    ]
+    yield "<br><br>".join(told)
+    for packet in packets:
+        yield ""
+        yield f"[[Block:Page {packet.number}]]"
+        yield "[[Question:DB]]"
+        yield f"[[ID:P{packet.number}]]"
+        yield f"<b>Question {packet.number}</b><br>{markup(packet.prompt)}"
+        for one in packet.responses:
+            yield ""
+            yield "[[Question:Matrix]]"
+            yield f"[[ID:P{packet.number}{one.label}]]"
+            yield f"<b>Response {one.label}</b><br>{markup(one.text)}"
+            yield "[[AdvancedChoices]]"
+            for place, dimension in enumerate(rubric.dimensions, start=1):
+                yield f"[[Choice:{place}]]"
+                yield markup(dimension.label)
+            yield "[[AdvancedAnswers]]"
+            for score in rubric.scale.values:
+                yield f"[[Answer:{score}]]"
+                yield str(score)
+        yield ""
+        yield "[[Question:TE:Essay]]"
+        yield f"[[ID:P{packet.number}WHY]]"
+        yield "Why this order? (optional)"
+
+
+def markup(text: str) -> str:
+    """Returns a text as one line of markup in which nothing is a tag, a command or a piped field.
+
+    Qualtrics takes question texts for HTML, `${…}` for a field to be filled in, and a line that
+    begins with two brackets for a command of the format.
+    """
+    plain = html.escape(text, quote=True)
+    for sign in "$[]{}":
+        plain = plain.replace(sign, f"&#{ord(sign)};")
+    return "<br>".join(" ".join(line.split()) for line in plain.split("\n"))
+
 
 PacketKind = Literal["csv", "xlsx", "label-studio", "qualtrics", "html"]
 PACKET_KINDS: tuple[PacketKind, ...] = get_args(PacketKind)

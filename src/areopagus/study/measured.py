@@ -1,4 +1,4 @@
-"""What an earlier calibration, or its raters' own scores, say of the figures a plan rests on."""
+"""What a plan rests on: what is stated, what was measured before, or defaults that are named."""
 
 from __future__ import annotations
 
@@ -80,10 +80,10 @@ def of_ratings(path: Path) -> dict[str, Measured]:
     Raises:
         InputError: the file cannot be read, or nobody scored.
     """
+    from ..aggregation.study_design import rater_spread
     from ..calibration.material import composite_of
     from ..calibration.sources import material_of_people
     from ..records.types import OVERALL
-    from .people_components import people_components
 
     material, _ = material_of_people(path)
     scored = [one for one in material.ratings if one.kind == "score"]
@@ -91,7 +91,10 @@ def of_ratings(path: Path) -> dict[str, Measured]:
     ratings = whole if whole is not None else scored[0] if scored else None
     if ratings is None:
         raise InputError([InputFault(str(path), "holds no scores, and ranks have no SD")])
-    found = people_components(ratings, material.responses.source)
+    found = rater_spread(
+        ratings.value, prompt=ratings.prompt, response=ratings.response, rater=ratings.rater,
+        side=material.responses.source[ratings.response],
+    )  # fmt: skip
     what = f"people's {ratings.criterion} scores"
     if found.reason is not None:
         nothing = Measured(math.nan, f"{what}: {found.reason}")
@@ -220,3 +223,93 @@ def _name(criterion: Mapping[str, Any]) -> str:
 def _correlation(tau: float) -> float:
     """Of two normal scores with this tau (Kendall & Gibbons 1990)."""
     return math.sin(math.pi * float(tau) / 2)
+
+
+DEFAULTS: Final = {"sd": 1.0, "icc": 0.4, "panel_r": 0.8, "between_sd": 0.0}
+MEANINGS: Final = {
+    "sd": "SD of one rating within a prompt",
+    "icc": "correlation of two raters in a prompt",
+    "panel_r": "correlation of panel and truth in a prompt",
+    "between_sd": "SD over prompts of the true difference",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed:
+    """One figure that a plan rests on, and where it comes from."""
+
+    name: str
+    value: float
+    meaning: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assumptions:
+    """What is taken for true.
+
+    Attributes:
+        sd: standard deviation of one rating of the responses to a prompt; 1 where not known, so
+            that differences come out in its units.
+        icc: share of that variance in which raters agree: the correlation of two raters within a
+            prompt.
+        panel_r: correlation of the panel's scores, within a prompt, with what infinitely many
+            raters would say.
+        between_sd: standard deviation over prompts of the true difference of two sides.
+        listed: each of them, for the reader.
+    """
+
+    sd: float
+    icc: float
+    panel_r: float
+    between_sd: float
+    listed: tuple[Assumed, ...]
+
+
+def assumptions_from(
+    calibration: str | Path | None = None,
+    *,
+    ratings: str | Path | None = None,
+    **stated: float | None,
+) -> Assumptions:
+    """Returns the assumptions of a plan: what is stated, else what was measured, else a default.
+
+    Raters' own scores come before a calibration's numbers, since those hold the spread of the
+    panel's judges and not that of people.
+
+    Args:
+        calibration: the folder of a calibration, its numbers.json or calibration.json, or a file
+            of `calibrate --json` or `agreement --json`.
+        ratings: people's ratings as `calibrate` reads them.
+        stated: sd, icc, panel_r, between_sd.
+
+    Raises:
+        InputError: with every fault of the files.
+    """
+    faults: list[InputFault] = []
+    hint: str | None = None
+    measured: list[dict[str, Measured]] = []
+    for read, path in ((of_ratings, ratings), (of_calibration, calibration)):
+        if path is None:
+            continue
+        try:
+            measured.append(read(Path(path)))
+        except InputError as error:
+            faults += error.faults
+            hint = hint or error.hint
+    if faults:
+        raise InputError(faults, hint=hint)
+    listed: list[Assumed] = []
+    for name, default in DEFAULTS.items():
+        found = [one[name] for one in measured if name in one]
+        there = next((one for one in found if one.is_there), None)
+        given = stated.get(name)
+        if given is not None:
+            value, origin = given, "stated"
+        elif there is not None:
+            value, origin = there.value, f"measured: {there.source}"
+        else:
+            value, origin = default, "; ".join(["assumed", *(one.source for one in found)])
+        listed.append(Assumed(name, value, MEANINGS[name], origin))
+    values = {one.name: one.value for one in listed}
+    return Assumptions(**values, listed=tuple(listed))

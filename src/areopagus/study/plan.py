@@ -3,46 +3,113 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ..aggregation.estimate import Estimate
 from ..errors import InputError, InputFault
-from .assumptions import Assumed, Assumptions, assumptions_from
+from ..experiment.config import Option, faults_of
+from ..formats import number
+from ..records.estimates import Estimates
+from .measured import Assumed, Assumptions, assumptions_from
+
+if TYPE_CHECKING:
+    from ..reports.document import Document
 
 Goal = Literal["difference", "agreement", "alt-test"]
-GOALS: tuple[Goal, ...] = get_args(Goal)
 
-PROMPTS = (9, 15, 20, 30, 45, 60, 90, 120)
-PER_PROMPT = (3, 5, 8, 10)
-FEWEST_PROMPTS = 6
-"""With fewer prompts the project gives no interval."""
-
-MOST_PROMPTS = 100_000
 TAU_WORLDS = 20_000
-POWER_WORLDS = 400
+
+_MEASURES: dict[Goal, tuple[str, str]] = {
+    "difference": ("half_width", "half-width of the mean difference of two sides"),
+    "agreement": ("half_width", "half-width of the panel's mean tau with people"),
+    "alt-test": ("power", "power of the alt-test"),
+}
+
+
+class PlanConfig(BaseModel):
+    """What a plan is for, and what it rests on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    goal: Goal = "difference"
+    wanted: float = Field(gt=0, allow_inf_nan=False)
+    ratings: Annotated[str | Path | None, Option("FILE")] = Field(
+        default=None,
+        description="People's ratings of an earlier study, for sd, icc, between-sd.",
+    )
+    sd: float | None = Field(
+        default=None, gt=0, le=1e6, description="SD of one rating within a prompt, in points."
+    )
+    icc: float | None = Field(
+        default=None, gt=0, le=0.999, description="Correlation of two raters within a prompt."
+    )
+    panel_r: float | None = Field(
+        default=None, gt=0, le=1, description="Correlation of panel and truth in a prompt."
+    )
+    between_sd: float | None = Field(
+        default=None, ge=0, le=1e6, description="SD over prompts of the true difference."
+    )
+    responses: int = Field(default=6, ge=2, le=26, description="Responses a page.")
+    per_side: int = Field(default=1, ge=1, description="Of each side a page.")
+    prompts: Annotated[tuple[Annotated[int, Field(ge=6, le=100_000)], ...], Field(min_length=1)] = (
+        9,
+        15,
+        20,
+        30,
+        45,
+        60,
+        90,
+        120,
+    )
+    per_prompt: Annotated[
+        tuple[Annotated[int, Field(ge=1, le=1000)], ...], Field(min_length=1)
+    ] = (3, 5, 8, 10)  # fmt: skip
+    raters: int | None = Field(
+        default=None, ge=2, le=2000, description="Raters in all, for the alt-test."
+    )
+    epsilon: float = Field(default=0.2, ge=0, lt=1, description="Of the alt-test.")
+    level: float = Field(default=0.95, ge=0.5, lt=1, description="Of the interval.")
+    worlds: int = Field(default=400, ge=50, le=1_000_000, description="Simulated studies.")
+    seed: int = Field(default=0, description="Of everything drawn.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.per_side > self.responses // 2:
+            raise ValueError(f"per_side must be at most half a page, got {self.per_side}")
+        if self.goal == "alt-test" and self.wanted >= 1:
+            raise ValueError(f"a power must be below 1, got {self.wanted}")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
-class PlanCell:
+class Design:
     """One design and what it brings.
 
     Attributes:
         prompts: of the study.
         per_prompt: raters of a prompt.
-        ratings: pages that are rated: prompts x raters.
-        value: expected half-width of the interval, or power; nan where undefined.
-        mc_error: Monte Carlo standard error of the value; 0 for a closed form.
-        meets: whether the wanted value is reached.
+        found: expected half-width of the interval, or power; `se` is its Monte Carlo error, 0 for
+            a closed form; `verdict` says whether it "does" or "falls short".
     """
 
     prompts: int
     per_prompt: int
-    ratings: int
-    value: float
-    mc_error: float
-    meets: bool
+    found: Estimate
+
+    @property
+    def pages(self) -> int:
+        """Pages that are rated: prompts x raters."""
+        return self.prompts * self.per_prompt
+
+    @property
+    def does(self) -> bool:
+        """Whether what is wanted is reached."""
+        return self.found.verdict == "does"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,56 +117,89 @@ class StudyPlan:
     """The designs compared, and the cheapest that does.
 
     Attributes:
-        goal: what is wanted: "difference", "agreement" or "alt-test".
-        wanted: half-width, or power.
-        level: of the interval.
-        cells: all designs, by prompts, then raters.
+        config: what is wanted.
+        designs: all designs, by prompts, then raters.
         cheapest: of those that do the one with the fewest rated pages, then the fewest prompts; for
             the two intervals with the exact number of prompts. None where none does.
         assumptions: what it rests on.
-        method: how the values were got.
-        seed: of everything drawn.
         notes: sentences for the reader.
     """
 
-    goal: Goal
-    wanted: float
-    level: float
-    cells: tuple[PlanCell, ...]
-    cheapest: PlanCell | None
+    config: PlanConfig
+    designs: tuple[Design, ...]
+    cheapest: Design | None
     assumptions: tuple[Assumed, ...]
-    method: str
-    seed: int
     notes: tuple[str, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns the fields as JSON-like values, null for what is undefined."""
-        content = asdict(self)
-        for cell in (*content["cells"], *([content["cheapest"]] if self.cheapest else [])):
-            if not math.isfinite(cell["value"]):
-                cell["value"] = None
-        return content
+    @property
+    def estimates(self) -> Estimates:
+        """Every figure: tables `designs`, `cheapest` and `assumptions`."""
+        found = Estimates()
+        measure = _MEASURES[self.config.goal][0]
+        best = [self.cheapest] if self.cheapest is not None else []
+        for table, designs in (("designs", self.designs), ("cheapest", best)):
+            for one in designs:
+                keys = {"group": f"{one.prompts} prompts", "detail": f"{one.per_prompt} raters"}
+                found.add(table, measure, one.found, **keys)
+                found.add(table, "prompts", one.prompts, **keys)
+                found.add(table, "per_prompt", one.per_prompt, **keys)
+                found.add(table, "pages", one.pages, **keys)
+        for known in self.assumptions:
+            value = Estimate(known.value, method=known.origin, unit="")
+            found.add("assumptions", known.name, value, detail=known.meaning)
+        found.add("wanted", measure, self.config.wanted)
+        return found
+
+    def document(self) -> Document:
+        """The answer, what it rests on, and all designs."""
+        from ..reports.document import Column, Document, Section, Table
+
+        config = self.config
+        what = _MEASURES[config.goal][1]
+        is_power = config.goal == "alt-test"
+        wish = f"{'at least' if is_power else 'at most'} {config.wanted:g}"
+        best = self.cheapest
+        headline = (
+            f"None of these designs does: a {what} of {wish} was wanted."
+            if best is None
+            else f"Fewest rated pages: {best.prompts} prompts x {best.per_prompt} raters = "
+            f"{best.pages} pages, for a {what} of {number(best.found.value, 3)}; {wish} was wanted."
+        )
+        raters = sorted({one.per_prompt for one in self.designs})
+        cells = {(one.prompts, one.per_prompt): one for one in self.designs}
+        error = max((one.found.se for one in self.designs if one.found.se > 0), default=0.0)
+        drawn = f"; Monte Carlo error at most {number(error, 3)}, seed {config.seed}"
+        method = self.designs[0].found.method + (drawn if error else "")
+        method = method[0].upper() + method[1:]
+        level = "" if is_power else f", {config.level:.0%} interval"
+        table = Table(
+            caption=f"Expected {what}{level}, by prompts and raters a prompt. * does. {method}.",
+            label="Designs",
+            columns=[Column("prompts", "count"), *(Column(f"{one} raters") for one in raters)],
+            rows=[
+                [prompts, *(_cell(cells[prompts, one]) for one in raters)]
+                for prompts in sorted({one.prompts for one in self.designs})
+            ],
+        )
+        return Document(
+            title="Plan of a human study",
+            kind="study plan",
+            headline=[headline],
+            trust=[
+                (one.name, f"{one.value:.3g}: {one.meaning} ({one.origin})")
+                for one in self.assumptions
+            ],
+            notices=self.notes,
+            sections=[Section("designs", "Designs", [table], audience="summary")],
+        )
+
+
+def _cell(design: Design) -> str:
+    return f"{number(design.found.value, 3)}{' *' if design.does else ''}"
 
 
 def plan_study(
-    goal: str,
-    wanted: float,
-    *,
-    calibration: str | Path | None = None,
-    ratings: str | Path | None = None,
-    sd: float | None = None,
-    icc: float | None = None,
-    panel_r: float | None = None,
-    between_sd: float | None = None,
-    responses: int = 6,
-    per_side: int = 1,
-    prompts: Sequence[int] = PROMPTS,
-    per_prompt: Sequence[int] = PER_PROMPT,
-    raters: int | None = None,
-    epsilon: float = 0.2,
-    level: float = 0.95,
-    worlds: int = POWER_WORLDS,
-    seed: int = 0,
+    goal: str, wanted: float, *, calibration: str | Path | None = None, **options: Any
 ) -> StudyPlan:
     """Returns how many prompts and raters reach what is wanted.
 
@@ -114,218 +214,123 @@ def plan_study(
     "alt-test": probability that the panel passes the rank alt-test; simulated.
 
     Args:
-        goal: one of `GOALS`.
+        goal: "difference", "agreement" or "alt-test".
         wanted: half-width, in points of the scale (SDs where `sd` is neither stated nor measured)
             or in tau; power for the alt-test.
         calibration: the folder of an earlier calibration, or a file of its numbers.
-        ratings: people's ratings of an earlier study, as `calibrate` reads them.
-        sd, icc, panel_r, between_sd: see `assumptions_from`.
-        responses: of a page.
-        per_side: responses of each side on a page.
-        prompts, per_prompt: the designs to compare.
-        raters: in all, for the alt-test; by default each design's raters rate every prompt.
-        epsilon: of the alt-test.
-        level: of the interval.
-        worlds: simulated studies for a power.
-        seed: of everything drawn.
+        options: further fields of `PlanConfig`, such as sd, icc, prompts or seed.
 
     Raises:
         InputError: with every fault.
     """
-    faults = _faults(goal, wanted, responses, per_side, prompts, per_prompt, raters, epsilon,
-                     level, worlds)  # fmt: skip
+    faults: list[InputFault] = []
     try:
-        known = assumptions_from(
-            calibration, ratings=ratings, sd=sd, icc=icc, panel_r=panel_r, between_sd=between_sd
-        )
+        config = PlanConfig(goal=goal, wanted=wanted, **options)
+    except ValidationError as error:
+        faults += faults_of(error, "plan")
+    stated = {name: options.get(name) for name in ("sd", "icc", "panel_r", "between_sd")}
+    try:
+        known = assumptions_from(calibration, ratings=options.get("ratings"), **stated)
     except InputError as error:
         raise InputError([*faults, *error.faults], hint=error.hint) from error
     if faults:
         raise InputError(faults)
-    chosen: Goal = next(one for one in GOALS if one == goal)
-    if chosen == "alt-test":
-        cells = _power_cells(known, wanted, responses, prompts, per_prompt, raters, epsilon,
-                             worlds, seed)  # fmt: skip
-        doing = [cell for cell in cells if cell.meets]
-        method = f"{worlds} simulated studies a design"
+    if config.goal == "alt-test":
+        designs = list(_power_designs(config, known))
+        enough = [one for one in designs if one.does]
     else:
-        cells, exact = _interval_cells(chosen, known, wanted, responses, per_side, prompts,
-                                       per_prompt, level, seed)  # fmt: skip
-        doing = exact
-        method = "closed form"
-        if chosen == "agreement":
-            method = f"closed form around an SD from {TAU_WORLDS:,} simulated prompts"
-    cheapest = min(doing, key=lambda cell: (cell.ratings, cell.prompts), default=None)
-    names = {"difference": ("sd", "icc", "between_sd")}.get(chosen, ("icc", "panel_r"))
+        designs, enough = _interval_designs(config, known)
+    names = {"difference": ("sd", "icc", "between_sd")}.get(config.goal, ("icc", "panel_r"))
     return StudyPlan(
-        goal=chosen,
-        wanted=wanted,
-        level=level,
-        cells=tuple(cells),
-        cheapest=cheapest,
+        config=config,
+        designs=tuple(sorted(designs, key=lambda one: (one.prompts, one.per_prompt))),
+        cheapest=min(enough, key=lambda one: (one.pages, one.prompts), default=None),
         assumptions=tuple(one for one in known.listed if one.name in names),
-        method=method,
-        seed=seed,
-        notes=_notes(chosen, known, epsilon, raters),
+        notes=tuple(_notes(config, known)),
     )
 
 
-def half_width(prompts: int, spread: float, *, level: float) -> float:
-    """Returns t(Q - 1) x SD / sqrt(Q): the half-width of a mean over prompts.
-
-    Args:
-        prompts: Q, 2 or more.
-        spread: SD over prompts of what is averaged.
-        level: of the interval.
-    """
-    from scipy import stats
-
-    return float(stats.t.ppf((1 + level) / 2, prompts - 1)) * spread / math.sqrt(prompts)
-
-
-def difference_spread(known: Assumptions, *, per_prompt: int, per_side: int) -> float:
-    """Returns the SD over prompts of the difference of two sides; see `plan_study`."""
-    rated = 2 * known.sd**2 * (known.icc + (1 - known.icc) / per_prompt) / per_side
-    return math.sqrt(rated + known.between_sd**2)
-
-
-def _interval_cells(
-    goal: Goal,
-    known: Assumptions,
-    wanted: float,
-    responses: int,
-    per_side: int,
-    prompts: Sequence[int],
-    per_prompt: Sequence[int],
-    level: float,
-    seed: int,
-) -> tuple[list[PlanCell], list[PlanCell]]:
+def _interval_designs(config: PlanConfig, known: Assumptions) -> tuple[list[Design], list[Design]]:
     """The grid, and for each number of raters the design that just does."""
-    from .simulated import tau_spread
+    from ..aggregation.study_design import (
+        difference_spread,
+        fewest_prompts,
+        half_width,
+        tau_spread,
+    )
 
-    cells: list[PlanCell] = []
-    exact: list[PlanCell] = []
-    for raters in per_prompt:
-        if goal == "agreement":
+    method = "closed form"
+    if config.goal == "agreement":
+        method = f"closed form around an SD from {TAU_WORLDS:,} simulated prompts"
+    designs: list[Design] = []
+    exact: list[Design] = []
+    for raters in config.per_prompt:
+        if config.goal == "agreement":
             _, spread, error = tau_spread(
-                responses, raters, icc=known.icc, panel_r=known.panel_r, worlds=TAU_WORLDS,
-                seed=seed,
+                config.responses, raters, icc=known.icc, panel_r=known.panel_r, worlds=TAU_WORLDS,
+                seed=config.seed,
             )  # fmt: skip
         else:
-            spread = difference_spread(known, per_prompt=raters, per_side=per_side)
             error = 0.0
+            spread = difference_spread(
+                known.sd, known.icc, known.between_sd, raters=raters, per_side=config.per_side
+            )
 
-        def cell(
-            count: int, raters: int = raters, spread: float = spread, error: float = error
-        ) -> PlanCell:
-            value = half_width(count, spread, level=level)
-            scaled = half_width(count, error, level=level)
-            return PlanCell(count, raters, count * raters, value, scaled, value <= wanted)
-
-        cells += [cell(count) for count in prompts]
-        enough = _fewest(spread, wanted, level)
-        if enough is not None:
-            exact.append(cell(enough))
-    cells.sort(key=lambda one: (one.prompts, one.per_prompt))
-    return cells, exact
-
-
-def _fewest(spread: float, wanted: float, level: float) -> int | None:
-    """The fewest prompts whose half-width is at most what is wanted; None beyond `MOST_PROMPTS`."""
-    low, high = FEWEST_PROMPTS, FEWEST_PROMPTS
-    while half_width(high, spread, level=level) > wanted:
-        low, high = high, 2 * high
-        if high > MOST_PROMPTS:
-            return None
-    while low < high:
-        middle = (low + high) // 2
-        if half_width(middle, spread, level=level) <= wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return high
+        fewest = fewest_prompts(spread, config.wanted, level=config.level)
+        for prompts in (*config.prompts, fewest):
+            if prompts is None:
+                continue
+            value = half_width(prompts, spread, level=config.level)
+            found = Estimate(
+                value, n=prompts, level=config.level, method=method,
+                se=half_width(prompts, error, level=config.level),
+                verdict="does" if value <= config.wanted else "falls short",
+            )  # fmt: skip
+            designs.append(Design(prompts, raters, found))
+        if fewest is not None:
+            exact.append(designs.pop())
+    return designs, exact
 
 
-def _power_cells(
-    known: Assumptions,
-    wanted: float,
-    responses: int,
-    prompts: Sequence[int],
-    per_prompt: Sequence[int],
-    raters: int | None,
-    epsilon: float,
-    worlds: int,
-    seed: int,
-) -> list[PlanCell]:
-    from .simulated import alt_test_power
+def _power_designs(config: PlanConfig, known: Assumptions) -> Iterator[Design]:
+    from ..aggregation.study_design import alt_test_power
 
-    cells: list[PlanCell] = []
-    for count in sorted(prompts):
-        for mine in sorted(per_prompt):
+    for prompts in config.prompts:
+        for mine in config.per_prompt:
+            found = Estimate(
+                math.nan, n=prompts, method=f"{config.worlds} simulated studies a design",
+                verdict="falls short", reason="no rater has six prompts, or a prompt one rater",
+            )  # fmt: skip
             power = math.nan
-            if raters is None or raters >= mine:
+            if config.raters is None or config.raters >= mine:
                 power = alt_test_power(
-                    count, responses, raters or mine, mine, icc=known.icc, panel_r=known.panel_r,
-                    epsilon=epsilon, worlds=worlds, seed=seed,
+                    prompts, config.responses, config.raters or mine, mine, icc=known.icc,
+                    panel_r=known.panel_r, epsilon=config.epsilon, worlds=config.worlds,
+                    seed=config.seed,
                 )  # fmt: skip
-            error = math.sqrt(power * (1 - power) / worlds)
-            cells.append(PlanCell(count, mine, count * mine, power, error, power >= wanted))
-    return cells
+            if not math.isnan(power):
+                error = math.sqrt(power * (1 - power) / config.worlds)
+                verdict = "does" if power >= config.wanted else "falls short"
+                found = replace(found, value=power, se=error, verdict=verdict, reason=None)
+            yield Design(prompts, mine, found)
 
 
-def _notes(goal: Goal, known: Assumptions, epsilon: float, raters: int | None) -> tuple[str, ...]:
-    notes = ["calibration items come on top: nothing of this is estimated from them"]
+def _notes(config: PlanConfig, known: Assumptions) -> Iterator[str]:
+    yield "calibration items come on top: nothing of this is estimated from them"
     origins = {one.name: one.origin for one in known.listed}
-    if goal == "difference" and origins["sd"].startswith("assumed"):
-        notes.append("no --sd: half-widths are in SDs of one rating within a prompt")
-    if goal == "difference" and "panel's judges" in origins["sd"]:
-        notes.append(
-            "sd is that of the panel's judges, and people may spread more or less: --ratings FILE "
-            "measures people's own"
-        )
-    if goal == "difference" and origins["between_sd"].startswith("assumed"):
-        notes.append("the true difference is taken to be the same on all prompts (--between-sd)")
-    if goal != "difference":
-        notes.append("normal scores without ties; real scores tie, which costs some precision")
-    if goal == "alt-test":
-        notes.append(f"epsilon {epsilon:g}: what a person's work costs; .2 is for experts")
-        if raters is None:
-            notes.append("every rater rates every prompt (--raters for more people)")
-    return tuple(notes)
-
-
-def _faults(
-    goal: str,
-    wanted: float,
-    responses: int,
-    per_side: int,
-    prompts: Sequence[int],
-    per_prompt: Sequence[int],
-    raters: int | None,
-    epsilon: float,
-    level: float,
-    worlds: int,
-) -> list[InputFault]:
-    faults: list[InputFault] = []
-
-    def fault(name: str, is_wrong: bool, rule: str, value: object) -> None:
-        if is_wrong:
-            faults.append(InputFault(name, f"must be {rule}, got {value}"))
-
-    fault("goal", goal not in GOALS, f"one of {', '.join(GOALS)}", repr(goal))
-    if goal == "alt-test":
-        fault("--power", not 0 < wanted < 1, "above 0 and below 1", wanted)
-    else:
-        fault("--half-width", not 0 < wanted < math.inf, "above 0", wanted)
-    fault("--responses", not 2 <= responses <= 26, "from 2 to 26", responses)
-    fault("--per-side", not 1 <= per_side <= responses // 2, "from 1 to half a page", per_side)
-    most = MOST_PROMPTS
-    wrong = [count for count in prompts if not FEWEST_PROMPTS <= count <= most]
-    fault("--prompts", bool(wrong) or not prompts, f"from {FEWEST_PROMPTS} to {most:,}", wrong)
-    wrong = [count for count in per_prompt if not 1 <= count <= 1000]
-    fault("--per-prompt", bool(wrong) or not per_prompt, "from 1 to 1,000", wrong)
-    fault("--raters", raters is not None and not 2 <= raters <= 2000, "from 2 to 2,000", raters)
-    fault("--epsilon", not 0 <= epsilon < 1, "from 0 to below 1", epsilon)
-    fault("--level", not 0.5 <= level < 1, "from .5 to below 1", level)
-    fault("--worlds", not 50 <= worlds <= 1_000_000, "from 50 to 1,000,000", worlds)
-    return faults
+    if config.goal == "difference":
+        if origins["sd"].startswith("assumed"):
+            yield "no --sd: half-widths are in SDs of one rating within a prompt"
+        if "panel's judges" in origins["sd"]:
+            yield (
+                "sd is that of the panel's judges, and people may spread more or less: --ratings "
+                "FILE measures people's own"
+            )
+        if origins["between_sd"].startswith("assumed"):
+            yield "the true difference is taken to be the same on all prompts (--between-sd)"
+        return
+    yield "normal scores without ties; real scores tie, which costs some precision"
+    if config.goal == "alt-test":
+        yield f"epsilon {config.epsilon:g}: what a person's work costs; .2 is for experts"
+        if config.raters is None:
+            yield "every rater rates every prompt (--raters for more people)"

@@ -13,7 +13,7 @@ from ..errors import InputError, InputFault
 from ..records.humans import HumanColumns, HumanTable, SourceMap, read_column_map, read_humans
 from ..records.humans.layouts import open_human_file
 from ..records.readers.cells import is_missing
-from .files import Packet, StudyFile
+from .folder import Packet, StudyFile
 from .store import SavedPage
 
 PACKET_COLUMNS = ("rater", "packet", "label")

@@ -1,95 +1,95 @@
-"""What an organiser can set of a study, and what of it cannot be."""
+"""What an organiser can set of a study, once: for the command, the Python call and build.json."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ..errors import InputFault
+from ..experiment.config import Option, faults_of
 
 MOST_LABELS = 26
 MOST_RATERS = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class RatingSettings:
-    """The design of a rating study (task 2).
+class StudySettings(BaseModel):
+    """What rating and writing studies share."""
 
-    Attributes:
-        per_packet: responses a rater sees of a prompt, k.
-        humans: how many of them people wrote.
-        per_prompt: raters of each prompt; None for ten, or all where there are fewer.
-        per_session: most prompts a sitting.
-        pause_minutes: minutes between two sittings; 0 for none.
-        rotate: whether each rater of a prompt sees other human responses.
-        normal: whether texts are brought into the plain form.
-        title: shown to raters.
-        instructions: shown to raters above the rubric; "" for the built-in ones.
-    """
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    per_packet: int = 6
-    humans: int = 3
-    per_prompt: int | None = None
-    per_session: int = 5
-    pause_minutes: int = 30
-    rotate: bool = True
-    normal: bool = True
-    title: str = "Rating responses"
-    instructions: str = ""
+    per_prompt: int | None = Field(
+        default=None, ge=1, le=MOST_RATERS,
+        description="People a prompt. Default: 10, or all if fewer.",
+    )  # fmt: skip
+    per_session: int = Field(default=5, ge=1, le=1000, description="Most prompts a sitting.")
+    pause_minutes: Annotated[int, Option("MINUTES", "--pause")] = Field(
+        default=30, ge=0, le=30 * 24 * 60, description="Between two sittings."
+    )
+    title: str = Field(default="", max_length=200, description="Shown to raters.")
+    instructions: Annotated[str, Option("FILE")] = Field(
+        default="", description="What raters are told; on the command line a text file."
+    )
+
+    @classmethod
+    def checked(cls, given: Self | Mapping[str, Any] | None, faults: list[InputFault]) -> Self:
+        """The settings; what is wrong in a mapping is added to the faults."""
+        try:
+            return given if isinstance(given, cls) else cls(**dict(given or {}))
+        except ValidationError as error:
+            faults += faults_of(error, "settings")
+            return cls()
+
+
+class RatingSettings(StudySettings):
+    """The design of a rating study (task 2)."""
+
+    per_packet: int = Field(default=6, ge=2, le=MOST_LABELS, description="Responses a page.")
+    humans: int = Field(default=3, ge=0, description="Of them by people.")
+    fixed_humans: Annotated[bool, Option(flag="--fixed-humans")] = Field(
+        default=False, description="Show all raters the same human responses."
+    )
+    keep_form: Annotated[bool, Option(flag="--keep-form")] = Field(
+        default=False, description="Leave the form of texts as it is: it may tell."
+    )
+
+    @model_validator(mode="after")
+    def _humans_fit(self) -> Self:
+        if self.humans > self.per_packet:
+            raise ValueError(f"humans must be at most per_packet, got {self.humans}")
+        return self
 
     @property
     def models(self) -> int:
         """Responses of models in a packet."""
         return self.per_packet - self.humans
 
-    def faults(self) -> Iterator[InputFault]:
-        """Everything that cannot be."""
-        yield from _whole("per_packet", self.per_packet, 2, MOST_LABELS)
-        yield from _whole("humans", self.humans, 0, max(self.per_packet, 0))
-        if self.per_prompt is not None:
-            yield from _whole("per_prompt", self.per_prompt, 1, MOST_RATERS)
-        yield from _shared(self.title, self.per_session, self.pause_minutes)
+
+class WritingSettings(StudySettings):
+    """The design of a writing study (task 1)."""
+
+    minutes: int = Field(
+        default=30, ge=0, le=24 * 60, description="To write a response in; 0: no limit."
+    )
+    words: int = Field(default=400, ge=1, le=20_000, description="Words to aim at when writing.")
 
 
-@dataclass(frozen=True, slots=True)
-class WritingSettings:
-    """The design of a writing study (task 1).
+RATING_TITLE, WRITING_TITLE = "Rating responses", "Writing responses"
 
-    Attributes:
-        per_prompt: writers of each prompt; None for ten, or all where there are fewer.
-        minutes: time for a prompt; 0 for no limit.
-        words: words aimed at.
-        per_session: most prompts a sitting.
-        pause_minutes: minutes between two sittings; 0 for none.
-        title: shown to writers.
-        instructions: shown to writers; "" for the built-in ones.
-    """
+RATING = """\
+Each page shows one question and several responses to it, called A, B, C and so on. The letters \
+are dealt anew on every page and mean nothing.
 
-    per_prompt: int | None = None
-    minutes: int = 30
-    words: int = 400
-    per_session: int = 5
-    pause_minutes: int = 30
-    title: str = "Writing responses"
-    instructions: str = ""
+Read all the responses before you score the first. Then give each of them a score on every \
+criterion below. Responses may share a score, and may share a rank. What counts is the thinking on \
+the page: not whether you agree with its conclusion, how long it is, or who may have written it.
 
-    def faults(self) -> Iterator[InputFault]:
-        """Everything that cannot be."""
-        if self.per_prompt is not None:
-            yield from _whole("per_prompt", self.per_prompt, 1, MOST_RATERS)
-        yield from _whole("minutes", self.minutes, 0, 24 * 60)
-        yield from _whole("words", self.words, 1, 20_000)
-        yield from _shared(self.title, self.per_session, self.pause_minutes)
+Please work alone, without other people and without AI tools."""
 
+WRITING = """\
+Each page shows one question. Write a response of your own, in running text, as you would for an \
+attentive reader who is no specialist.
 
-def _shared(title: str, per_session: int, pause_minutes: int) -> Iterator[InputFault]:
-    yield from _whole("per_session", per_session, 1, 1000)
-    yield from _whole("pause_minutes", pause_minutes, 0, 30 * 24 * 60)
-    if not title.strip() or len(title) > 200:
-        yield InputFault("settings", "must have 1 to 200 characters", "title")
-
-
-def _whole(name: str, value: int, low: int, high: int) -> Iterator[InputFault]:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        yield InputFault("settings", f"must be a whole number from {low} to {high}, got {value!r}",
-                         name)  # fmt: skip
+Please work alone and without AI tools. Other sources are welcome as far as they are in your \
+head."""
