@@ -72,7 +72,7 @@ def rate(
 
 def pages_of(found: StudyCollection) -> tuple[int, int | None]:
     """Pages scored whole or handed in, and pages planned."""
-    (row,) = select(found.estimates, "study").to_dict("records")
+    row = select(found.estimates, "study").iloc[0].to_dict()
     return estimate_of(row).n, estimate_of(row).n_planned
 
 
