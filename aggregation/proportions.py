@@ -32,7 +32,7 @@ def wilson(successes: int, trials: int, *, level: float = 0.95, unit: str = "ite
     if trials == 0:
         nan = math.nan
         return Estimate(nan, nan, nan, 0, unit, "wilson", level, f"no {unit}s")
-    low, high = _wilson_limits(successes / trials, trials, level)
+    low, high = _wilson_limits(successes, trials, level)
     return Estimate(successes / trials, low, high, trials, unit, "wilson", level)
 
 
@@ -62,8 +62,8 @@ def newcombe(
         nan = math.nan
         return Estimate(nan, nan, nan, n, unit, "newcombe", level, f"a sample without {unit}s")
     a, b = successes_a / trials_a, successes_b / trials_b
-    low_a, high_a = _wilson_limits(a, trials_a, level)
-    low_b, high_b = _wilson_limits(b, trials_b, level)
+    low_a, high_a = _wilson_limits(successes_a, trials_a, level)
+    low_b, high_b = _wilson_limits(successes_b, trials_b, level)
     low = a - b - math.hypot(a - low_a, high_b - b)
     high = a - b + math.hypot(high_a - a, b - low_b)
     return Estimate(a - b, low, high, n, unit, "newcombe", level)
@@ -82,8 +82,6 @@ def mcnemar_midp(only_a: int, only_b: int) -> float:
 
     Source: Fagerland, Lydersen & Laake (2013), BMC Medical Research Methodology 13:91.
     """
-    from scipy import stats
-
     if only_a < 0 or only_b < 0:
         raise ValueError(f"counts must be at least 0, got {only_a} and {only_b}")
     n, least = only_a + only_b, min(only_a, only_b)
@@ -93,15 +91,9 @@ def mcnemar_midp(only_a: int, only_b: int) -> float:
     return min(2 * float(stats.binom.cdf(least, n, 0.5)) - at_least, 1.0)
 
 
-def _wilson_limits(p: float, n: int, level: float) -> tuple[float, float]:
-    z = float(ndtri((1 + level) / 2))
-    centre = p + z * z / (2 * n)
-    reach = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    scale = 1 + z * z / n
-    # At 0 and 1 the limit is exactly there; rounding must not push it outside.
-    low = 0.0 if p == 0 else (centre - reach) / scale
-    high = 1.0 if p == 1 else (centre + reach) / scale
-    return low, high
+def _wilson_limits(successes: int, trials: int, level: float) -> tuple[float, float]:
+    found = stats.binomtest(successes, trials).proportion_ci(level, method="wilson")
+    return float(found.low), float(found.high)
 
 
 def _check(successes: int, trials: int, level: float) -> None:
@@ -341,7 +333,7 @@ def mcnemar_of_counts(only_a: int, only_b: int, *, both: int = 0, neither: int =
         nan = math.nan
         return McNemar(only_a, only_b, both, neither, nan, nan, nan, nan)
     statistic = (only_a - only_b) ** 2 / n
-    exact = min(1.0, 2 * float(stats.binom.cdf(min(only_a, only_b), n, 0.5)))
+    exact = float(stats.binomtest(only_a, n).pvalue)
     p_chi2 = float(stats.chi2.sf(statistic, 1))
     return McNemar(only_a, only_b, both, neither, statistic, p_chi2, exact, p_mid)
 
@@ -371,7 +363,7 @@ def paired_difference(
         nan = math.nan
         return Estimate(nan, nan, nan, 0, unit, "bonett-price", level, f"no {unit}s")
     a, b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     reach = z * math.sqrt((a + b - (a - b) ** 2) / (n + 2))
     low, high = max(a - b - reach, -1.0), min(a - b + reach, 1.0)
     return Estimate((only_a - only_b) / n, low, high, n, unit, "bonett-price", level)
@@ -474,17 +466,17 @@ def chi_square_test(
         nan = math.nan
         reason = f"{rows} rows and {columns} columns have observations"
         return ChiSquare(nan, 0, nan, nan, n, nan, nan, "chi-square", 0, reason)
-    row, column = whole.sum(axis=1), whole.sum(axis=0)
-    expected = np.outer(row, column) / n
-    statistic = float(((whole - expected) ** 2 / expected).sum())
-    df = (rows - 1) * (columns - 1)
-    p_chi2 = float(stats.chi2.sf(statistic, df))
+    test = stats.chi2_contingency(whole, correction=False)
+    expected, df = test.expected_freq, int(test.dof)
+    statistic, p_chi2 = float(test.statistic), float(test.pvalue)
     v = math.sqrt(statistic / (n * (min(rows, columns) - 1)))
     least = float(expected.min())
     if least >= SMALL_EXPECTED or not resamples:
         return ChiSquare(statistic, df, p_chi2, p_chi2, n, least, v, "chi-square")
     generator = np.random.default_rng(rng)
-    drawn = stats.random_table(row, column).rvs(size=resamples, random_state=generator)
+    drawn = stats.random_table(whole.sum(axis=1), whole.sum(axis=0)).rvs(
+        size=resamples, random_state=generator
+    )
     found = ((drawn - expected) ** 2 / expected).sum(axis=(1, 2))
     reached = int((found >= statistic * (1 - 1e-9)).sum())
     p = (1 + reached) / (resamples + 1)
@@ -541,7 +533,7 @@ def rogan_gladen(
     if not 0 < level < 1:
         raise ValueError(f"level must lie in (0, 1), got {level}")
     method = "Rogan-Gladen, adjusted Wald"
-    z = float(stats.norm.ppf((1 + level) / 2))
+    z = float(ndtri((1 + level) / 2))
     p, q0, q1 = (
         (n * share + z * z / 2) / (n + z * z),
         (n_negative * specificity + 1) / (n_negative + 2),
