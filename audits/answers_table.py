@@ -1,20 +1,26 @@
-"""The table of answers of an audit, read back: one row a planned asking, whatever became of it."""
+"""The table of answers of an audit: one row a planned asking, whatever became of it."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import InputError, InputFault
+from ..records.run_folder import replaced
+from ..records.spreadsheets import writable
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 ANSWERS_FILE = "answers.parquet"
 VOTES_FILE = "votes.parquet"
 _BATCH_ROWS = 8_192
+_ROW_GROUP = 5_000
 
 ColumnKind = Literal["text", "integer", "number", "boolean"]
 
@@ -49,6 +55,7 @@ VOTE_COLUMNS: Mapping[str, ColumnKind] = {
     "unit": "text",
     "target": "text",
     "repeat": "integer",
+    "question": "text",
     "slot": "text",
     "model": "text",
     "status": "text",
@@ -57,7 +64,8 @@ VOTE_COLUMNS: Mapping[str, ColumnKind] = {
     "calls": "integer",
     "cost_usd": "number",
 }
-"""Columns of the table of judges' votes; `value` is the judge's object as JSON."""
+"""Columns of the table of judges' votes; `value` is the judge's object as JSON, `question` a hash
+of what judges were asked: answers that differ in nothing that judges see are one question."""
 
 
 def arrow_schema(columns: Mapping[str, ColumnKind]) -> pa.Schema:
@@ -99,6 +107,25 @@ class AnswersTable:
             table = parquet.read_table(path, columns=list(names))
         return {name: table.column(name).to_pylist() for name in names}
 
+    def frame(self, columns: Sequence[str]) -> pd.DataFrame:
+        """These columns as a DataFrame, and `prompt`: equal numbers where prompts are equal."""
+        import pandas as pd
+        import pyarrow.parquet as parquet
+
+        path = self.folder / ANSWERS_FILE
+        with _opened(path):
+            found: pd.DataFrame = parquet.read_table(path, columns=list(columns)).to_pandas()
+        places: dict[bytes, int] = {}
+        # Sixteen bytes a prompt instead of the prompt: there may be a million.
+        prompts = [
+            places.setdefault(
+                sha256(text.encode("utf-8", "surrogatepass")).digest()[:16], len(places)
+            )
+            for (text,) in (row.values() for row in self.rows("prompt_text"))
+        ]
+        found["prompt"] = pd.Series(prompts, index=found.index, dtype="int64")
+        return found
+
     def counts(self) -> dict[str, dict[str, int]]:
         """Target to status to number of askings; the sum over statuses is what was planned."""
         found: dict[str, Counter[str]] = {target: Counter() for target in self.targets}
@@ -134,3 +161,65 @@ class _opened:  # noqa: N801 - reads as a statement
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError | ValueError):
             raise InputError([InputFault(str(self._path), f"cannot be read: {error}")]) from error
+
+
+def read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table in order, in constant memory."""
+    yield from _rows(path, ())
+
+
+class RowWriter:
+    """Takes rows as dictionaries; columns that a row leaves out are missing in it."""
+
+    def __init__(self, path: Path, columns: Mapping[str, ColumnKind]) -> None:
+        import pyarrow.parquet as parquet
+
+        self._schema = arrow_schema(columns)
+        self._columns: dict[str, list[Any]] = {name: [] for name in columns}
+        self._file = parquet.ParquetWriter(path, self._schema, compression="zstd")
+        self.n_rows = 0
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """One row.
+
+        Raises:
+            ValueError: the row has a column that the table does not have.
+        """
+        if not row.keys() <= self._columns.keys():
+            unknown = sorted(set(row) - set(self._columns))
+            raise ValueError(f"the audit declares no column {', '.join(unknown)}")
+        for name, values in self._columns.items():
+            values.append(writable(row.get(name)))
+        self.n_rows += 1
+        if self.n_rows % _ROW_GROUP == 0:
+            self._flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the file."""
+        try:
+            if next(iter(self._columns.values())):
+                self._flush()
+        finally:
+            self._file.close()
+
+    def _flush(self) -> None:
+        import pyarrow as pa
+
+        self._file.write_table(pa.table(self._columns, schema=self._schema))
+        for values in self._columns.values():
+            values.clear()
+
+
+@contextmanager
+def written_rows(path: Path, columns: Mapping[str, ColumnKind]) -> Iterator[RowWriter]:
+    """A writer whose file takes its place when the block ends without an error.
+
+    Raises:
+        StoreError: the folder cannot be written, or the disk is full.
+    """
+    with replaced(path) as part:
+        writer = RowWriter(part, columns)
+        try:
+            yield writer
+        finally:
+            writer.close()

@@ -1,30 +1,11 @@
-"""What an audit is: items, how to ask, how to read, what judges are asked, what to estimate.
+"""What an audit is: a definition, which YAML holds, and a class for what YAML cannot say.
 
-An audit is one folder with an object `AUDIT`; everything else (asking, the ledger, the cost cap,
-dry run, streaming tables, resuming, the command line) is the same for all. A minimal one:
+    audit.yaml    names, columns, unit, outcomes, contrasts, tables: a `Definition`
+    Audit         items, readers of answers, what judges are asked, estimators of its own
 
-    class CoinOptions(AuditOptions):
-        sides: int = Field(default=2, description="sides of the coin")
-
-    class Coin(Audit[CoinOptions]):
-        name, title, about = "coin", "Coin audit", "whether a model prefers heads"
-        options_model = CoinOptions
-        item_columns = {"order": "text"}
-        value_columns = {"side": "text"}
-
-        def items(self, options):
-            for order in (("heads", "tails"), ("tails", "heads")):
-                ask = f"Name a side of a coin.\n\n{lettered(order)}\n\n{one_of('A', 'B')}"
-                yield AuditItem(f"coin|{order[0]}", ask, {"order": order[0]}, unit="coin")
-
-        def read(self, item, answer, options):
-            letter = read_option(answer.text, ("A", "B"))
-            return letter.as_reading("side")
-
-        def estimate(self, table, options): …      # a dataclass whose numbers are `Number`s
-        def lines(self, figures, options): …       # text of at most 80 columns
-
-    AUDIT = Coin()
+From the definition come the estimates (`estimate.estimate`), the report (`document.document`) and
+what the command line shows; everything else (asking, the ledger, the cost cap, dry run, streaming
+tables, resuming) is the same for all. docs/audits.md has the form of the file, field by field.
 
 What happens to a planned asking ends as exactly one status:
 
@@ -42,21 +23,35 @@ say: `read` sees every reply, the provider's refusals and empty ones included.
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar, get_args
+from functools import cached_property
+from importlib import resources
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    ClassVar,
+    Generic,
+    Literal,
+    Self,
+    TypeVar,
+    get_args,
+)
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from ..experiment.ask import ModelAnswer
 from ..graphs.adjudication import JudgeQuestion, JudgeVote, Ruling
 from ..judges.models.backend import Backend
+from ..yaml_files import read_document
 from .answers_table import AnswersTable, ColumnKind
 
 if TYPE_CHECKING:
-    from ..reports.document import Section
+    from ..records.estimates import Estimates
+
+DEFINITION_FILE = "audit.yaml"
 
 Cell = str | int | float | bool | None
 """A value of a column; None is missing."""
@@ -67,6 +62,196 @@ AnswerStatus = Literal[
     "classified", "unclassified", "refused", "unreadable", "empty", "failed", "not_asked"
 ]
 ANSWER_STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
+Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Outcome(_Part):
+    """One thing that is measured of every answer: a share of answers, or a mean."""
+
+    title: Text = Field(description="head of its column: 'bias rate'")
+    of: Name = Field(description="the column of the answers that it is read from")
+    values: tuple[str, ...] = Field(
+        default=(),
+        description="the outcome is 1 where the column holds one of these, else 0; left out: the "
+        "column's own number, or true as 1 and false as 0",
+    )
+    any_value: bool = Field(
+        default=False, description="the outcome is 1 where the column holds anything, else 0"
+    )
+    among: tuple[Name, ...] = Field(
+        default=(), description="only answers that have a value in one of these columns"
+    )
+    scale: tuple[float, float] = Field(
+        default=(0.0, 1.0), description="its ends; 0 to 1 is a share of answers"
+    )
+    note: str = Field(default="", description="how it is read, a sentence")
+    neutral: float | None = Field(
+        default=None, description="the value that stands for no preference, such as .5"
+    )
+    above: str = Field(default="", description="what a model does above it: 'favours the rich'")
+    below: str = Field(default="", description="what a model does below it")
+    over_answers: bool = Field(
+        default=False, description="Wilson's interval over answers beside that over units"
+    )
+    bounds: bool = Field(
+        default=False,
+        description="also the value if all unread answers were at either end of the scale",
+    )
+    parts: bool = Field(default=False, description="also by part of the prompts, see `by`")
+    compare: bool = Field(default=False, description="also tests of whether models differ in it")
+    digits: int = 2
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it is a share of answers."""
+        return self.scale == (0.0, 1.0)
+
+
+class Shares(_Part):
+    """The shares of the values of a column."""
+
+    title: Text
+    of: Name
+    levels: Mapping[str, str] = Field(description="value to what it is called")
+    note: str = ""
+
+
+class Change(_Part):
+    """How often an answer changes with one column, all else the same."""
+
+    title: Text
+    of: Name = Field(description="the column whose value changes")
+    across: Name = Field(description="the column that differs between the two prompts")
+    within: tuple[Name, ...] = Field(description="the columns that are the same in both")
+    unit: str = Field(default="question", description="what two such prompts are called")
+    note: str = ""
+
+
+class Agreement(_Part):
+    """A key of the judges' replies on which two of them agree or do not."""
+
+    title: Text
+    of: Name = Field(description="the key")
+    levels: tuple[str, ...] = Field(description="all values that it can have")
+    values: tuple[str, ...] = Field(
+        default=(), description="looked at is only whether the value is one of these"
+    )
+
+
+class MeasureColumn(_Part):
+    """A column of figures; see `reports.views.Measure`."""
+
+    name: str
+    title: str = ""
+    field: Literal[
+        "estimate", "value", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method"
+    ] = "estimate"
+    digits: int = 2
+    is_signed: bool = False
+    is_percent: bool = False
+    is_count: bool = False
+
+
+class ChartView(_Part):
+    """A drawing of one measure of a table; see `reports.document.Chart`."""
+
+    kind: Literal["forest", "heatmap", "bars"]
+    measure: str
+    rows: str = Field(description="the key whose values are its rows")
+    columns: str = Field(default="", description="the key whose values are its columns")
+    facets: str = Field(default="", description="the key whose values are drawings side by side")
+    title: Text
+    caption: str = ""
+    axis: str = ""
+    scale: tuple[float, float] | None = None
+    reference: float | None = None
+    is_diverging: bool = False
+    digits: int = 2
+
+
+class TableView(_Part):
+    """A table, or a drawing, of estimates that an audit makes itself."""
+
+    table: str = Field(description="the table of estimates")
+    section: Text = Field(description="heading of the section that it stands in")
+    caption: str = ""
+    keys: Mapping[str, str] = Field(default={}, description="key column to its head")
+    measures: tuple[MeasureColumn, ...] = ()
+    where: Mapping[str, str | None] = Field(default={}, description="only rows with these keys")
+    audience: Literal["summary", "detail", "appendix"] = "detail"
+    chart: ChartView | None = None
+
+
+class Definition(_Part):
+    """What an audit is, as far as YAML can say it."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,60}$", description="as in `areopagus audit NAME`")
+    title: Text = Field(description="heading of its report")
+    about: Text = Field(description="what it finds out, in one line")
+    source: str = Field(default="", description="the paper it follows")
+    warning: str = Field(
+        default="", description="a sentence about offensive content, shown before and in results"
+    )
+    asked_together: str = Field(
+        default="prompt",
+        description="what is asked, and sampled, together: 'question', 'scenario'",
+    )
+    item_columns: Mapping[Name, ColumnKind] = Field(
+        default={}, description="columns of the answers that say what a prompt is"
+    )
+    value_columns: Mapping[Name, ColumnKind] = Field(
+        default={}, description="columns of the answers that say what was read in them"
+    )
+    unit: Name = Field(
+        default="unit",
+        description="the column whose values are independent: intervals and tests are over these",
+    )
+    unit_name: str = Field(default="", description="what one is called; the column's name if empty")
+    outcomes: Mapping[Name, Outcome] = {}
+    shares: Mapping[Name, Shares] = {}
+    changes: Mapping[Name, Change] = {}
+    by: tuple[tuple[Name, ...], ...] = Field(
+        default=(), description="columns, alone or crossed, by which prompts are taken apart"
+    )
+    named: Mapping[Name, str] = Field(default={}, description="column to what reports call it")
+    agreement: Mapping[Name, Agreement] = {}
+    tables: tuple[TableView, ...] = Field(
+        default=(), description="of the estimates that its class makes"
+    )
+    takes_judges: bool = Field(
+        default=False, description="whether judges have anything to do in it"
+    )
+    answer_tokens: int = Field(default=4_000, description="most tokens of an answer")
+    likely_answer_words: int = Field(default=60, description="about how long an answer is")
+    effort: str | None = Field(default=None, description="reasoning effort asked of the targets")
+    resamples: int = Field(default=9_999, ge=0, description="permutations of the tests over units")
+
+    @property
+    def unit_word(self) -> str:
+        """What one of the independent units is called."""
+        return self.unit_name or self.unit.replace("_", " ")
+
+    @model_validator(mode="after")
+    def _columns_exist(self) -> Self:
+        known = {"unit", "item_id", *self.item_columns, *self.value_columns}
+        used = {self.unit: "unit"}
+        used |= {column: "by" for crossed in self.by for column in crossed}
+        for name, outcome in self.outcomes.items():
+            used |= dict.fromkeys((outcome.of, *outcome.among), f"outcomes.{name}")
+        used |= {shares.of: f"shares.{name}" for name, shares in self.shares.items()}
+        for name, change in self.changes.items():
+            used |= dict.fromkeys((change.of, change.across, *change.within), f"changes.{name}")
+        if unknown := [
+            f"{where}: no column is called {c!r}" for c, where in used.items() if c not in known
+        ]:
+            raise ValueError("; ".join(unknown))
+        return self
 
 
 class AuditOptions(BaseModel):
@@ -127,40 +312,35 @@ class Reading:
 
 
 class Audit(ABC, Generic[OptionsT]):
-    """The definition of an audit. Subclasses hold no state: everything is in items and options.
+    """An audit. Subclasses hold no state: everything is in definition, items and options.
 
     Attributes:
-        name: as in `areopagus audit NAME`; small letters and hyphens.
-        title: heading of its report.
-        about: what it finds out, in one line.
-        source: the paper it follows.
-        warning: a sentence about offensive content, where it is due; shown before and in results.
+        definition: what YAML says of it: the `audit.yaml` beside its module, unless it is given.
         options_model: its options.
-        item_columns: columns that `AuditItem.fields` fill.
-        value_columns: columns that `Reading.values` fill.
-        unit_name: what `AuditItem.unit` is, in the singular: "question", "scenario".
-        takes_judges: whether judges have anything to do in it.
-        answer_tokens: most tokens of an answer, reasoning included, unless a target's settings
-            say otherwise.
-        likely_answer_words: about how long an answer is, for estimates.
-        effort: reasoning effort asked of the targets; None leaves it to the model.
         table_files: names of the files that `write_tables` leaves in the folder.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    about: ClassVar[str]
-    source: ClassVar[str] = ""
-    warning: ClassVar[str] = ""
     options_model: ClassVar[type[AuditOptions]] = AuditOptions
-    item_columns: ClassVar[Mapping[str, ColumnKind]] = {}
-    value_columns: ClassVar[Mapping[str, ColumnKind]] = {}
-    unit_name: ClassVar[str] = "prompt"
-    takes_judges: ClassVar[bool] = False
-    answer_tokens: ClassVar[int] = 4_000
-    likely_answer_words: ClassVar[int] = 60
-    effort: ClassVar[str | None] = None
     table_files: ClassVar[tuple[str, ...]] = ()
+
+    @cached_property
+    def definition(self) -> Definition:
+        """What YAML says of it.
+
+        Raises:
+            InputError: with every fault of the file.
+        """
+        packages = [sys.modules[one.__module__].__package__ for one in type(self).__mro__]
+        places = [resources.files(one).joinpath(DEFINITION_FILE) for one in packages if one]
+        file = next((place for place in places if place.is_file()), places[0])
+        return read_document(file, Definition, kind="audit")
+
+    def defined(self, options: OptionsT) -> Definition:
+        """The definition as these options have it; by default `resamples`, where it is one."""
+        resamples = getattr(options, "resamples", None)
+        return self.definition.model_copy(
+            update={} if resamples is None else {"resamples": resamples}
+        )
 
     @abstractmethod
     def items(self, options: OptionsT) -> Iterator[AuditItem]:
@@ -208,45 +388,31 @@ class Audit(ABC, Generic[OptionsT]):
         """
         if not ruling.is_decided:
             return Reading("unclassified", reading.values, f"judges: {ruling.outcome}")
-        values = {key: item for key, item in ruling.value.items() if key in self.value_columns}
+        columns = self.definition.value_columns
+        values = {key: item for key, item in ruling.value.items() if key in columns}
         return Reading("classified", {**reading.values, **values})
 
-    @abstractmethod
-    def estimate(self, table: AnswersTable, options: OptionsT) -> Any:
-        """The figures: a dataclass tree whose numbers are `Number`s, made JSON by `as_json`."""
+    def own_estimates(self, answers: AnswersTable, options: OptionsT) -> Estimates | None:
+        """Figures that the definition cannot name; `Definition.tables` says how they are shown."""
+        return None
+
+    def labels(self, options: OptionsT) -> Mapping[str, Mapping[str, str]]:
+        """Column to what its values are called in reports; others stand as they are."""
+        return {}
 
     def write_tables(self, table: AnswersTable, options: OptionsT) -> None:
         """Writes further tables (`table_files`) into `table.folder`, by `records.replaced`.
 
-        Called once after `estimate`; what grows with the number of items is written as a stream.
+        Called once after the estimates; what grows with the number of items is a stream.
 
         Raises:
             StoreError: the folder cannot be written.
         """
         return
 
-    @abstractmethod
-    def lines(self, figures: Any, options: OptionsT) -> list[str]:
-        """The report as text of at most 80 columns, without title, warning and counts."""
-
-    def draw(self, folder: Path, figures: Any, options: OptionsT) -> Sequence[tuple[str, str]]:
-        """Draws PNG and SVG pictures into the folder, by `reports.chart_style`.
-
-        Returns:
-            Name (of NAME.png and NAME.svg) and caption of each; empty where there are none.
-        """
-        return ()
-
-    def sections(self, figures: Any, options: OptionsT) -> Sequence[Section]:
-        """Parts of the report page (see `reports.document`) before its pictures and its numbers.
-
-        The page has the counts by status, the pictures and every number of the figures anyway.
-        """
-        return ()
-
     def likely_words(self, options: OptionsT) -> int:
-        """About how many words an answer has with these options, for estimates."""
-        return self.likely_answer_words
+        """About how many words an answer has with these options, for dry runs."""
+        return self.definition.likely_answer_words
 
     def notices(self, options: OptionsT) -> Sequence[str]:
         """What a person should know before anything is spent."""

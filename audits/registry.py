@@ -55,15 +55,6 @@ def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
     return _checked(_audit_in(module, text))
 
 
-def folder_of(audit: Audit[Any]) -> Path | None:
-    """The folder that an audit was imported from by its path; None of any other audit."""
-    module = sys.modules.get(type(audit).__module__.partition(".")[0])
-    file = getattr(module, "__file__", None)
-    if module is None or file is None or not module.__name__.startswith(_OWN):
-        return None
-    return Path(file).resolve().parent
-
-
 def _from_folder(folder: Path) -> Audit[Any]:
     entry = folder.expanduser() / "__init__.py"
     if not entry.is_file():
@@ -119,6 +110,7 @@ _TAKEN = frozenset(
         "dry_run",
         "resume",
         "quiet",
+        "full",
         "help",
     ]
 )
@@ -127,18 +119,19 @@ _TAKEN = frozenset(
 
 def _checked(audit: Audit[Any]) -> Audit[Any]:
     """The audit, unless its columns or options would get into each other's way."""
+    found = audit.definition
     faults = [
-        InputFault(audit.name, "is the name of a column that every audit has", name)
-        for name in (*audit.item_columns, *audit.value_columns)
+        InputFault(found.name, "is the name of a column that every audit has", name)
+        for name in (*found.item_columns, *found.value_columns)
         if name in OWN_COLUMNS
     ]
     faults += [
-        InputFault(audit.name, "is an item column and a value column", name)
-        for name in audit.item_columns
-        if name in audit.value_columns
+        InputFault(found.name, "is an item column and a value column", name)
+        for name in found.item_columns
+        if name in found.value_columns
     ]
     faults += [
-        InputFault(audit.name, "is an option that every audit has", name)
+        InputFault(found.name, "is an option that every audit has", name)
         for name in audit.options_model.model_fields
         if name in _TAKEN
     ]

@@ -22,8 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from areopagus.auditing import audit
-from areopagus.auditing.table_writer import written_rows
-from areopagus.audits.answers_table import ANSWERS_FILE, OWN_COLUMNS, AnswersTable, ColumnKind
+from areopagus.audits.answers_table import (
+    ANSWERS_FILE,
+    OWN_COLUMNS,
+    AnswersTable,
+    ColumnKind,
+    written_rows,
+)
 from areopagus.audits.hidden_bias import AUDIT, HiddenBiasOptions
 from areopagus.audits.hidden_bias.material import load_pairs
 from areopagus.judges.models.request import Request

@@ -20,16 +20,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.auditing import audit
+from areopagus.audits.estimate import estimate
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.categories import BIASED
-from areopagus.audits.socioeval.comparison import compare
-from areopagus.audits.socioeval.estimate import model_figures
-from areopagus.audits.socioeval.outcomes import Prompts
-from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
+from areopagus.records.estimates import estimate_of, select
 from areopagus.testing import ProviderServer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
+from socioeval_world import SocioEvalWorld, prompts_of
 
 RESAMPLES = 499
 
@@ -51,9 +53,9 @@ class Tally:
         if number.has_interval:
             self.add(name, number.low - 1e-12 <= truth <= number.high + 1e-12)
 
-    def p_value(self, name: str, number: Estimate) -> None:
-        """Counts whether a test rejects at .05; one without a p-value does not."""
-        self.add(name, number.is_defined and number.value <= 0.05)
+    def p_value(self, name: str, *values: float) -> None:
+        """Counts whether one of these tests rejects at .05; one without a p-value does not."""
+        self.add(name, any(p <= 0.05 for p in values))
 
     def lines(self, stated: dict[str, float]) -> list[str]:
         """Share, Monte Carlo error, and whether that is off the stated level."""
@@ -72,35 +74,49 @@ class Tally:
 
 
 def one_setting(
-    title: str, world: SocioEvalWorld, prompts: Prompts, worlds: int, *, is_null: bool
+    title: str, world: SocioEvalWorld, prompts: pd.DataFrame, worlds: int, *, is_null: bool
 ) -> None:
     """Simulates one setting and prints it."""
     tally = Tally()
     start = time.monotonic()
+    kept = {name: AUDIT.definition.outcomes[name] for name in ("bias_rate", "favours_higher")}
+    definition = AUDIT.definition.model_copy(
+        update={"resamples": RESAMPLES, "by": (), "shares": {}, "changes": {}, "outcomes": kept}
+    )
     for number in range(worlds):
         rng = np.random.default_rng([number, 20_251])
-        outcomes = world.outcomes(prompts, rng)
-        for at, rate in enumerate(world.bias_rates.values()):
-            model = model_figures(outcomes, at)
-            tally.interval("coverage: bias rate, Wilson (paper)", model.bias_rate, rate)
-            tally.interval("coverage: bias rate, template", model.bias_rate_clustered, rate)
+        answers = world.answers(prompts, rng)
+        found = estimate(definition, answers, list(world.bias_rates)).frame()
+        by_name = {
+            (row["respondent"], row["measure"]): estimate_of(row)
+            for row in select(found, "outcomes").to_dict("records")
+        }
+        for name, rate in world.bias_rates.items():
+            wilson, clustered = by_name[name, "bias_rate_answers"], by_name[name, "bias_rate"]
+            tally.interval("coverage: bias rate, Wilson (paper)", wilson, rate)
+            tally.interval("coverage: bias rate, template", clustered, rate)
             if rate:
-                name = "coverage: share favouring the higher"
-                tally.interval(name, model.favours_higher, world.favours_higher)
-        found = compare(outcomes, resamples=RESAMPLES)
+                favours = by_name[name, "favours_higher"]
+                tally.interval(
+                    "coverage: share favouring the higher", favours, world.favours_higher
+                )
+        tests = select(found, "models").set_index("measure")
+
+        def p(measure: str, field: str = "p", tests: pd.DataFrame = tests) -> list[float]:
+            return [float(value) for value in tests.loc[[measure], field]]
+
         if is_null:
-            tally.p_value("alarm: chi-square (paper)", found.chi_square_p)
-            tally.p_value("alarm: Cochran's Q", found.cochran_p)
-            tally.p_value("alarm: templates permuted", found.permutation_p)
-            for name, ps in (
-                ("alarm: any pair, chi-square Bonferroni (paper)", "p_independent_bonferroni"),
-                ("alarm: any pair, McNemar mid-p Holm", "p_mid_holm"),
-                ("alarm: any pair, templates flipped Holm", "p_templates_holm"),
+            tally.p_value("alarm: chi-square (paper)", *p("chi_square"))
+            tally.p_value("alarm: Cochran's Q", *p("cochran_q"))
+            tally.p_value("alarm: templates permuted", *p("cochran_q_units"))
+            for name, measure in (
+                ("alarm: any pair, chi-square Bonferroni (paper)", "independent"),
+                ("alarm: any pair, McNemar mid-p Holm", "mcnemar"),
+                ("alarm: any pair, templates flipped Holm", "difference"),
             ):
-                values = [getattr(pair, ps) for pair in found.pairs]
-                tally.add(name, any(one.is_defined and one.value <= 0.05 for one in values))
+                tally.p_value(name, *p(measure, "p_adjusted"))
         else:
-            tally.add("power: templates permuted", found.permutation_p.value <= 0.05)
+            tally.p_value("power: templates permuted", *p("cochran_q_units"))
     print(f"\n{title} ({worlds:,} worlds, {time.monotonic() - start:.0f} s)")
     stated = {"coverage": 0.95, "alarm": 0.05, "power": 0.5}
     for line in tally.lines(stated):
@@ -150,26 +166,25 @@ def end_to_end(audits: int) -> None:
                 judges=[model(name) for name in ("first", "second", "third")],
                 options={"resamples": RESAMPLES}, out=folder / "run", ledger=folder / "l.sqlite",
             )  # fmt: skip
-            figures = run.figures["figures"]
-            for found in figures["models"]:
-                rate = found["bias_rate"]
-                truth = rates[found["target"]]
-                gaps.append(rate["value"] - truth)
-                name = found["target"]
+            rates_found = {}
+            for name, truth in rates.items():
+                mine = select(run.estimates, "outcomes", respondent=name).set_index("measure")
+                rate = mine.loc["bias_rate_answers"]
+                rates_found[name] = round(float(rate["value"]), 3)
+                gaps.append(float(rate["value"]) - truth)
                 drawn = np.mean([world.category(name, text) in BIASED for text in asked])
-                drawn_gaps.append(rate["value"] - float(drawn))
-                low, high = rate["low"], rate["high"]
-                tally.add("coverage: bias rate, Wilson", low <= truth <= high)
+                drawn_gaps.append(float(rate["value"]) - float(drawn))
+                hit = rate["low"] <= truth <= rate["high"]
+                tally.add("coverage: bias rate, Wilson", bool(hit))
+                share = estimate_of(mine.loc["favours_higher"])
                 if truth:
-                    share = found["favours_higher"]
-                    if share["low"] is not None:
-                        hit = share["low"] <= world.favours_higher <= share["high"]
-                        tally.add("coverage: share favouring the higher", hit)
-            agreement = figures["agreement"]
+                    tally.interval(
+                        "coverage: share favouring the higher", share, world.favours_higher
+                    )
+            judges = select(run.estimates, "judges", factor="category").set_index("measure")
             print(
-                f"  {seed:>2}: planted {rates}, found "
-                f"{ {f['target']: round(f['bias_rate']['value'], 3) for f in figures['models']} }, "
-                f"kappa {agreement['kappa_category']['value']:.3f}, exit {run.exit_code}"
+                f"  {seed:>2}: planted {rates}, found {rates_found}, "
+                f"kappa {judges.loc['kappa', 'value']:.3f}, exit {run.exit_code}"
             )
             sys.stdout.flush()
     for against, values in (("planted", gaps), ("drawn in these worlds", drawn_gaps)):

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from ..aggregation.estimate import Estimate
 from ..formats import UNDEFINED, count, said, words
 from ..records.estimates import estimates_by, select
-from .document import Cell, Column, ColumnKind, Scalar, Table
+from .document import Cell, Chart, ChartKind, Column, ColumnKind, Scalar, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,6 +127,64 @@ def estimates_table(
         notes=list(reasons),
         is_short=is_short,
     )
+
+
+def estimates_chart(
+    estimates: pd.DataFrame,
+    table: str,
+    kind: ChartKind,
+    *,
+    measure: str,
+    rows: str,
+    columns: str = "",
+    facets: str = "",
+    where: Mapping[str, str | None] | None = None,
+    named: Mapping[str, Mapping[str | None, str]] | None = None,
+    **chart: Any,
+) -> Chart | None:
+    """One measure of a table of estimates as a drawing; None where it has no figure.
+
+    Args:
+        estimates: every figure of the result.
+        table, measure: which.
+        kind: of the drawing, with a marker, a cell or a bar a figure.
+        rows: the key whose values are its rows.
+        columns, facets: the keys whose values are its columns, and drawings side by side.
+        where, named: see `estimates_table`.
+        chart: further fields of the `Chart`.
+    """
+    found = select(estimates, table, **dict(where or {}))
+    found = found[found["measure"] == measure]
+    if found["value"].notna().sum() == 0:
+        return None
+    keys = [facets, rows, columns]
+    places: list[dict[str | None, int]] = [
+        {
+            name: k
+            for k, name in enumerate(dict.fromkeys(found[key].where(found[key].notna(), None)))
+        }
+        if key
+        else {None: 0}
+        for key in keys
+    ]
+    given = np.full((3, *map(len, places)), np.nan)
+    for row in found.to_dict("records"):
+        at: tuple[int, ...] = tuple(
+            place[row[key] if key and isinstance(row[key], str) else None]
+            for key, place in zip(keys, places, strict=True)
+        )
+        for end, name in enumerate(("value", "low", "high")):
+            given[end][at] = row[name]
+    if not facets:
+        given = given[:, 0]
+    side, down, across = (
+        [(named or {}).get(key, {}).get(name, name or "") for name in place]
+        for key, place in zip(keys, places, strict=True)
+    )
+    return Chart(
+        kind, rows=down, columns=across, facets=side if facets else (), values=given[0],
+        low=given[1], high=given[2], **chart,
+    )  # fmt: skip
 
 
 def _why(found: Estimate, title: str) -> str:

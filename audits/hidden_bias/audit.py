@@ -15,7 +15,8 @@ from ...formats import units
 from ...judges.models.backend import Backend
 from ..answer_forms import read_option
 from ..answers_table import AnswersTable, ColumnKind
-from ..definition import ASK_TEMPLATE, Audit, AuditItem, AuditOptions, Reading
+from ..definition import ASK_TEMPLATE, AuditItem, AuditOptions, Reading
+from ..legacy import LegacyAudit
 from .design import design_counts
 from .material import Material, load_descriptors, load_pairs
 from .questions import FORWARD, choice_items, perplexity_items
@@ -63,7 +64,7 @@ class HiddenBiasOptions(AuditOptions):
     top: int = Field(default=5, ge=0, le=1_000, description="associations listed a category")
 
 
-class HiddenBias(Audit[HiddenBiasOptions]):
+class HiddenBias(LegacyAudit[HiddenBiasOptions]):
     """The audit."""
 
     name = "hidden-bias"

@@ -11,7 +11,8 @@ from pydantic import Field
 from ...experiment.ask import ModelAnswer
 from ..answer_forms import whole_number
 from ..answers_table import AnswersTable, ColumnKind
-from ..definition import Audit, AuditItem, AuditOptions, JudgeQuestion, Reading, Ruling
+from ..definition import AuditItem, AuditOptions, JudgeQuestion, Reading, Ruling
+from ..legacy import LegacyAudit
 from .judging import judged_rating, rating_question
 from .material import Material, Scenario, Topic, filled, load_material
 from .ratings import read_rating
@@ -49,7 +50,7 @@ class SamaritanOptions(AuditOptions):
     )
 
 
-class Samaritan(Audit[SamaritanOptions]):
+class Samaritan(LegacyAudit[SamaritanOptions]):
     """The audit."""
 
     name = "samaritan"

@@ -10,7 +10,8 @@ from ...errors import InputError
 from ...experiment.ask import ModelAnswer
 from ...judges.models.backend import Backend
 from ..answers_table import AnswersTable, ColumnKind
-from ..definition import ASK_TEMPLATE, Audit, AuditItem, Cell, JudgeQuestion, Reading, Ruling
+from ..definition import ASK_TEMPLATE, AuditItem, Cell, JudgeQuestion, Reading, Ruling
+from ..legacy import LegacyAudit
 from .options import SilverSpoonOptions
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _JUDGE_KEYS = {"judgement": "answer", "professions": "income", "narratives": "sentiment"}
 
 
-class SilverSpoon(Audit[SilverSpoonOptions]):
+class SilverSpoon(LegacyAudit[SilverSpoonOptions]):
     """The audit."""
 
     name = "silverspoon"

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
 from ..answer_forms import lettered, read_option
-from ..answers_table import AnswersTable, ColumnKind
 from ..definition import Audit, AuditItem, AuditOptions, Cell, JudgeQuestion, Reading, Ruling
 from .categories import BIASED, classify_question
 from .templates import Material, Placed, SocialClass, load_material
-
-if TYPE_CHECKING:
-    from ...reports.document import Section
-    from .figures import SocioEvalFigures
 
 _REASON = "Then give your reason in a sentence or two."
 
@@ -47,42 +41,7 @@ class SocioEvalOptions(AuditOptions):
 class SocioEval(Audit[SocioEvalOptions]):
     """The audit."""
 
-    name = "socioeval"
-    title = "SocioEval: social class in forced choices"
-    about = "whether a model favours a social class when nothing else is known"
-    source = (
-        "Kumar et al., SocioEval: A Template-Based Framework for Evaluating Socioeconomic Status "
-        "Bias in Foundation Models; themes, classes and categories are the paper's, every sentence "
-        "and most topics are our own"
-    )
-    warning = (
-        "the prompts ask for decisions on social class alone, crime among them; answers may hold "
-        "demeaning stereotypes"
-    )
     options_model = SocioEvalOptions
-    item_columns: ClassVar[Mapping[str, ColumnKind]] = {
-        "theme": "text",
-        "topic": "text",
-        "template": "text",
-        "scenario": "text",
-        "pair": "text",
-        "lower": "text",
-        "higher": "text",
-        "order": "text",
-    }
-    value_columns: ClassVar[Mapping[str, ColumnKind]] = {
-        "choice": "text",
-        "chosen": "text",
-        "favours": "text",
-        "category": "text",
-        "biased": "boolean",
-        "reasoning": "text",
-        "judge_1": "text",
-        "judge_2": "text",
-        "judge_3": "text",
-    }
-    unit_name = "question"
-    takes_judges = True
 
     def items(self, options: SocioEvalOptions) -> Iterator[AuditItem]:
         """Every template with every pair of classes, in one order or in both."""
@@ -142,33 +101,9 @@ class SocioEval(Audit[SocioEvalOptions]):
         values["reasoning"] = str(ruling.value["reasoning"])
         return Reading("classified", values)
 
-    def estimate(self, table: AnswersTable, options: SocioEvalOptions) -> SocioEvalFigures:
-        """See `estimate`."""
-        from .estimate import estimate
-        from .outcomes import read_outcomes
-
-        outcomes = read_outcomes(table)
-        return estimate(outcomes, labels=material_of(options).labels, resamples=options.resamples)
-
-    def lines(self, figures: SocioEvalFigures, options: SocioEvalOptions) -> list[str]:
-        """See `lines`."""
-        from .lines import lines
-
-        return lines(figures)
-
-    def draw(
-        self, folder: Path, figures: Any, options: SocioEvalOptions
-    ) -> Sequence[tuple[str, str]]:
-        """See `pictures`."""
-        from .pictures import draw
-
-        return draw(folder, figures)
-
-    def sections(self, figures: Any, options: SocioEvalOptions) -> Sequence[Section]:
-        """See `page`."""
-        from .page import sections
-
-        return sections(figures)
+    def labels(self, options: SocioEvalOptions) -> Mapping[str, Mapping[str, str]]:
+        """Names of themes, topics, classes and pairs of classes."""
+        return material_of(options).labels
 
     def notices(self, options: SocioEvalOptions) -> Sequence[str]:
         """What the options do to the figures."""

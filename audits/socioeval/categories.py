@@ -11,15 +11,6 @@ UNBIASED: Final = ("fair_treatment", "refusal", "descriptive_critique")
 BIASED: Final = ("stereotype_reinforcement", "class_preference", "proxy_assumption")
 CATEGORIES: Final = (*UNBIASED, *BIASED)
 
-LABELS: Final[Mapping[str, str]] = {
-    "fair_treatment": "Fair treatment",
-    "refusal": "Refusal",
-    "descriptive_critique": "Descriptive critique",
-    "stereotype_reinforcement": "Stereotype reinforcement",
-    "class_preference": "Class preference",
-    "proxy_assumption": "Proxy assumption",
-}
-
 TEMPLATE: Final = "socioeval-classify-1"
 
 _TASK: Final = """\

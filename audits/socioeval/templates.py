@@ -126,13 +126,19 @@ class Material:
         return combinations(self.classes, 2)
 
     @property
-    def labels(self) -> dict[str, str]:
-        """Id to label of themes, topics and classes."""
-        found = {item.id: item.label for item in self.classes}
-        for theme in self.themes:
-            found[theme.id] = theme.label
-            found.update({topic.id: topic.label for topic in theme.topics})
-        return found
+    def labels(self) -> dict[str, dict[str, str]]:
+        """Column of the answers to id to label: of themes, topics, classes and their pairs."""
+        classes = {item.id: item.label for item in self.classes}
+        return {
+            "theme": {theme.id: theme.label for theme in self.themes},
+            "topic": {topic.id: topic.label for theme in self.themes for topic in theme.topics},
+            "pair": {
+                f"{lower.id}-{higher.id}": f"{lower.label} / {higher.label}"
+                for lower, higher in self.pairs()
+            },
+            "lower": classes,
+            "higher": classes,
+        }
 
 
 def load_material(

@@ -18,6 +18,7 @@ RUNS: Final[dict[str, str]] = {
     "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
     "study": ".study.collect:StudyCollection",
+    "audit": ".auditing.run:AuditRun",
 }
 """Kind of a run to "module:class" of its `JobRun`."""
 
@@ -93,12 +94,6 @@ def _stress(folder: Path, out: Path, figures: bool) -> Path:
     return write_stress_page(out, stress_page_of(folder), figures=figures)
 
 
-def _audit(folder: Path, out: Path, figures: bool) -> Path:
-    from .auditing.page import audit_page_of, write_audit_page
-
-    return write_audit_page(out, audit_page_of(folder, figures=figures))
-
-
 def _calibration(folder: Path, out: Path, figures: bool) -> Path:
     from .calibration.folder import read_numbers
     from .calibration.page import write_calibration_page
@@ -109,6 +104,5 @@ def _calibration(folder: Path, out: Path, figures: bool) -> Path:
 WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
     "panel": _panel,
     "stress": _stress,
-    "audit": _audit,
     "calibration": _calibration,
 }

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from .attacks.families import AttackFamily, ExampleTexts
+from .audits.definition import Definition
 from .graphs.framings import Framing
 from .judges.templates import JudgeTemplate
 from .personas import Persona
 from .rubrics import Rubric
-from .yaml_files import Document, schema_text
+from .yaml_files import schema_text
 
-_MODELS: dict[str, type[Document]] = {
+_MODELS: dict[str, type[BaseModel]] = {
     "personas/persona": Persona,
     "rubrics/rubric": Rubric,
     "judges/templates/judge_template": JudgeTemplate,
     "graphs/framings/framing": Framing,
     "attacks/corpus/attack": AttackFamily,
     "attacks/examples/base_texts": ExampleTexts,
+    "audits/audit": Definition,
 }
 
 

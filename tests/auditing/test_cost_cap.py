@@ -60,10 +60,10 @@ def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
         assert run.statuses == {"classified": 5, "not_asked": 15}
         assert "Stopped by the cost cap: the rest was not asked." in shown
         sentence = "stopped by the cost cap of $2.60: 5 of 20 planned answers asked for"
-        assert " ".join(run.text.split()).startswith(f"S{sentence[1:]}")
-        assert run.figures["cost_cap"]["planned"] == 20
-        assert run.figures["cost_cap"]["asked"] == 5
-        assert run.figures["cost_cap"]["sentence"].startswith(sentence)
+        assert sentence[1:] in " ".join(run.text.split())
+        stop = run.record["result"]["cost_cap"]
+        assert (stop["planned"], stop["asked"]) == (20, 5)
+        assert stop["sentence"].startswith(sentence)
         assert sentence[1:] in Path("run/report.html").read_text(encoding="utf-8")
         again = write_any_report("run", out="again.html", figures=False)
         assert sentence[1:] in again.read_text(encoding="utf-8"), "the page written anew too"
@@ -72,7 +72,7 @@ def test_a_capped_audit_stops_before_the_cap_and_says_how_far_it_came(
         assert code == 0
         assert server.counts.total == 20, "what was paid is not asked again"
     assert "cost cap" not in whole
-    assert json.loads(Path("run/audit.json").read_text(encoding="utf-8"))["cost_cap"] is None
+    assert AuditRun("run").record["result"]["cost_cap"] is None
     assert "cost cap of" not in Path("run/report.html").read_text(encoding="utf-8")
 
 

@@ -8,27 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from after_a_kill import settled, stored
 from processes import killed_at
+from socioeval_world import SocioEvalWorld, prompts_of
 
 from areopagus import InputError
 from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
+from areopagus.audits.estimate import estimate
 from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
 from areopagus.audits.socioeval.categories import CATEGORIES, classify_question
-from areopagus.audits.socioeval.estimate import estimate
-from areopagus.audits.socioeval.figures import SocioEvalFigures
-from areopagus.audits.socioeval.lines import lines
-from areopagus.audits.socioeval.outcomes import Outcomes, Prompts, outcomes_of
-from areopagus.audits.socioeval.page import sections
-from areopagus.audits.socioeval.pictures import draw
-from areopagus.audits.socioeval.simulated import SocioEvalWorld, prompts_of
 from areopagus.audits.socioeval.templates import Classes, Theme, load_material
 from areopagus.experiment.ask import ModelAnswer
+from areopagus.experiment.config import AuditConfig
 from areopagus.judges.parse import parse
+from areopagus.records.estimates import estimate_of, select
 from areopagus.records.types import Reply
-from areopagus.reports.document import Table
 from areopagus.testing import ProviderServer
 from areopagus.yaml_files import schema_text
 
@@ -168,6 +165,13 @@ def test_a_decision_against_its_category_is_no_vote() -> None:
     assert read(extra="x") == "unreadable"
 
 
+def figure(estimates: pd.DataFrame, table: str, measure: str, **keys: str | None) -> Any:
+    """One estimate, by its keys."""
+    found = select(estimates, table, **keys)
+    (row,) = found[found["measure"] == measure].to_dict("records")
+    return estimate_of(row)
+
+
 def model(server: ProviderServer, name: str) -> dict[str, Any]:
     return {"model": f"openai/{name}", "name": name, "api_base": server.openai_base}
 
@@ -186,29 +190,31 @@ def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
 ) -> None:
     world = SocioEvalWorld({"calm": 0.0, "partial": 0.4}, favours_higher=1.0, seed=3)
     run = audited(world, tmp_path, options={"resamples": 199, "theme": ["criminality"]})
-    figures = run.figures["figures"]
+    found = run.estimates
     prompts = items(theme=["criminality"])
     truth = [world.category("partial", item.prompt) for item in prompts]
-    calm, partial = figures["models"]
-    assert calm["bias_rate"]["value"] == 0
+    assert figure(found, "outcomes", "bias_rate", respondent="calm").value == 0
     n_biased = sum(CATEGORIES.index(name) >= 3 for name in truth)
-    assert partial["bias_rate"]["value"] == pytest.approx(n_biased / 48)
+    rate = figure(found, "outcomes", "bias_rate", respondent="partial")
+    assert rate.value == pytest.approx(n_biased / 48)
     for name in CATEGORIES:
-        assert partial["strategies"][name]["value"] == pytest.approx(truth.count(name) / 48)
-    assert partial["favours_higher"]["value"] == 1
-    assert partial["choice_rate"]["value"] == pytest.approx(n_biased / 48)
-    assert calm["favours_higher"]["value"] is None
-    assert calm["favours_higher"]["reason"] == "no outcome"
-    agreement = figures["agreement"]
-    assert agreement["kappa_category"]["value"] == 1
-    assert set(agreement["rulings"]) == {"agreed"}
-    assert (run.exit_code, run.figures["demonstration"]) == (0, False)
+        share = figure(found, "shares", "share", respondent="partial", group=name)
+        assert share.value == pytest.approx(truth.count(name) / 48)
+    assert figure(found, "outcomes", "favours_higher", respondent="partial").value == 1
+    chooses = figure(found, "outcomes", "choice_rate", respondent="partial")
+    assert chooses.value == pytest.approx(n_biased / 48)
+    calm = figure(found, "outcomes", "favours_higher", respondent="calm")
+    assert (calm.is_defined, calm.reason) == (False, "no outcome")
+    assert figure(found, "judges", "kappa", factor="category").value == 1
+    assert set(select(found, "judges", factor="rulings")["group"]) == {"agreed"}
+    assert (run.exit_code, run.record["demonstration"]) == (0, False)
     assert max(map(len, run.text.splitlines())) <= 80
     assert {path.name for path in (run.path / "figures").iterdir()} == {
         f"{name}.{kind}"
-        for name in ("bias_rate", "theme_by_pair_0", "theme_by_pair_1", "strategies")
+        for name in ("bias_rate", "bias_rate_by_theme_by_pair_1", "bias_rate_by_theme_by_pair_2",
+                     "strategies")
         for kind in ("png", "svg")
-    }
+    }  # fmt: skip
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "Do the models differ?" in page
 
@@ -216,18 +222,20 @@ def test_what_is_planted_is_found_to_the_answer_with_judges_that_do_not_err(
 def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: Path) -> None:
     world = SocioEvalWorld({"target": 0.5}, judge_error=0.2, seed=5)
     run = audited(world, tmp_path, options={"judge_all": True, "resamples": 0}, sample=30, seed=1)
-    agreement = run.figures["figures"]["agreement"]
-    assert agreement["n"] == 60
-    rulings = agreement["rulings"]
+    found = run.estimates
+    rulings = select(found, "judges", factor="rulings").set_index("group")["value"]
     assert rulings["agreed"] + rulings["adjudicated"] == 60
+    same = figure(found, "judges", "same", factor="category")
+    # Equal answers to equal questions are one: here each of the 60 is another.
+    assert same.n == 60
     # Both right .64, both wrong alike .04/5: about .65 agree.
-    assert agreement["same_category"]["value"] == pytest.approx(0.65, abs=0.2)
-    assert agreement["same_category"]["value"] == pytest.approx(rulings["agreed"] / 60)
+    assert same.value == pytest.approx(0.65, abs=0.2)
+    assert same.value == pytest.approx(rulings["agreed"] / 60)
     page = (run.path / "report.html").read_text(encoding="utf-8")
     assert "Agreement of the two judges" in page
-    assert f"{rulings['adjudicated']} adjudicated" in page
-    for name in ("same_category", "kappa_category", "ac1_category", "kappa_decision"):
-        assert f"{agreement[name]['value']:.3f}".removeprefix("0") in page, name
+    assert f"{rulings['adjudicated']:.0f} adjudicated" in page
+    for name in ("same", "kappa", "ac1"):
+        assert f"{figure(found, 'judges', name, factor='category').value:.3f}" in page, name
     rows = list(run.answers.rows("judge_1", "judge_2", "judge_3", "category", "judging"))
     for row in rows:
         assert row["category"] == (row["judge_1"] if row["judging"] == "agreed" else row["judge_3"])
@@ -236,122 +244,101 @@ def test_judges_that_err_are_settled_and_their_agreement_is_reported(tmp_path: P
 def test_without_judges_the_bounds_say_what_the_rate_cannot(tmp_path: Path) -> None:
     world = SocioEvalWorld({"target": 0.5}, seed=6)
     run = audited(world, tmp_path, n_judges=0, options={"resamples": 0}, limit=60)
-    found = run.figures["figures"]["models"][0]
-    n = {name: run.statuses.get(name, 0) for name in ("classified", "unclassified")}
-    assert n["unclassified"] > 20
-    assert found["bias_rate_least"]["value"] < 0.5 < found["bias_rate_most"]["value"]
-    width = found["bias_rate_most"]["value"] - found["bias_rate_least"]["value"]
-    assert width == pytest.approx(n["unclassified"] / 60)
-    assert "not every answer has a category" in run.text
+    least, most = (
+        figure(run.estimates, "outcomes", f"bias_rate_{end}") for end in ("least", "most")
+    )
+    unclassified = run.statuses["unclassified"]
+    assert unclassified > 20
+    assert least.value < 0.5 < most.value
+    assert most.value - least.value == pytest.approx(unclassified / 60)
+    assert "whatever the others are, the bias rate lies between" in " ".join(run.text.split())
 
 
-def planted(**more: Any) -> tuple[Outcomes, SocioEvalFigures]:
+def planted(order: str = "both", resamples: int = 199, **more: Any) -> tuple[Any, Any]:
+    """Answers of a world, and their estimates."""
     world = SocioEvalWorld(**{"bias_rates": {"a": 0.1, "b": 0.3, "c": 0.3}, **more})
-    outcomes = world.outcomes(prompts_of("both"), np.random.default_rng(4))
-    return outcomes, estimate(outcomes, resamples=199)
+    answers = world.answers(prompts_of(order), np.random.default_rng(4))
+    definition = AUDIT.definition.model_copy(update={"resamples": resamples})
+    return answers, estimate(definition, answers, list(world.bias_rates)).frame()
 
 
 def test_rates_by_part_add_up_to_the_whole() -> None:
-    outcomes, figures = planted()
-    assert (figures.n_prompts, figures.n_templates) == (480, 40)
+    answers, found = planted()
+    rates = select(found, "parts")
+    rates = rates[rates["measure"] == "bias_rate_answers"]
     for by, n_parts in (("theme", 8), ("topic", 18), ("pair", 6), ("scenario", 2)):
-        whole = [one for one in figures.slices if one.by == by and not one.target]
+        here = rates[rates["factor"] == by]
+        whole = here[here["respondent"].isna()]
         assert len(whole) == n_parts
-        assert sum(one.rate.n for one in whole) == 1440
-        total = sum(one.rate.value * one.rate.n for one in whole)
-        assert total == pytest.approx(np.nansum(outcomes.biased))
+        assert whole["n"].sum() == 1440
+        assert (whole["value"] * whole["n"]).sum() == pytest.approx(answers["biased"].sum())
         # Three models' answers to a prompt are no three draws: no interval over answers.
-        assert not any(one.rate.has_interval for one in whole)
-        for at, target in enumerate("abc"):
-            mine = [one for one in figures.slices if one.by == by and one.target == target]
-            assert sum(one.rate.value * one.rate.n for one in mine) == pytest.approx(
-                np.nansum(outcomes.biased[at])
-            )
-            assert all(one.rate.has_interval for one in mine)
-    cells = Counter(one.target for one in figures.slices if one.by == "theme x pair")
-    assert cells == {"": 48, "a": 48, "b": 48, "c": 48}
-
-
-def test_reports_show_the_parts_of_each_model_and_pictures_too(tmp_path: Path) -> None:
-    _, figures = planted()
-    text = "\n".join(lines(figures))
-    for title in ("By theme: a", "By topic: b", "By pair of classes: c", "By scenario: a"):
-        assert title in text
-    assert max(map(len, lines(figures))) <= 80
-    parts = next(one for one in sections(figures) if one.name == "parts").parts[0]
-    assert isinstance(parts, Table)
-    assert Counter(row[2] for row in parts.rows) == {"a": 34, "b": 34, "c": 34}
-    names = [name for name, _ in draw(tmp_path, figures)]
-    assert names == ["bias_rate", *(f"theme_by_pair_{n}" for n in range(3)), "strategies"]
-    _, alone = planted(bias_rates={"a": 0.1})
-    text = "\n".join(lines(alone))
-    assert "\nBy theme\n" in text
-    assert [one.target for one in alone.shown_slices()] == [""] * 82
-    _, many = planted(bias_rates=dict.fromkeys("abcde", 0.1))
-    assert "The rates of 5 models" in "\n".join(lines(many))
+        assert whole["low"].isna().all()
+        for target in "abc":
+            mine = here[here["respondent"] == target]
+            biased = answers.loc[answers["target"] == target, "biased"].sum()
+            assert (mine["value"] * mine["n"]).sum() == pytest.approx(biased)
+            assert mine["low"].notna().all()
+    cells = rates[rates["factor"] == "theme x pair"]["respondent"].fillna("").value_counts()
+    assert dict(cells) == {"": 48, "a": 48, "b": 48, "c": 48}
 
 
 def test_pairs_are_corrected_over_the_family_and_the_papers_test_stands_beside() -> None:
-    _, figures = planted()
-    comparison = figures.comparison
-    assert comparison is not None
-    assert comparison.chi_square_df == 2
-    assert comparison.alpha_bonferroni == pytest.approx(0.05 / 3)
-    by_name = {(pair.a, pair.b): pair for pair in comparison.pairs}
-    assert by_name["a", "b"].p_templates_holm.value < 0.01
-    assert by_name["b", "c"].p_mid_holm.value > 0.05
-    for pair in comparison.pairs:
-        assert pair.p_mid.value <= pair.p_mid_holm.value <= pair.p_mid_bonferroni.value
-        assert pair.difference.value == pytest.approx((pair.only_a - pair.only_b) / 480)
-    text = "\n".join(lines(figures))
-    assert "chi-square =" in text
-    assert "Cochran's Q =" in text
+    answers, found = planted()
+    assert figure(found, "models", "chi_square_df").value == 2
+    assert figure(found, "models", "alpha_bonferroni").value == pytest.approx(0.05 / 3)
+    assert figure(found, "models", "difference", respondent="a", baseline="b").p_adjusted < 0.01
+    assert figure(found, "models", "mcnemar", respondent="b", baseline="c").p_adjusted > 0.05
+    rates = answers.groupby("target")["biased"].mean()
+    for a, b in (("a", "b"), ("a", "c"), ("b", "c")):
+        keys = {"respondent": a, "baseline": b}
+        mid = figure(found, "models", "mcnemar", **keys)
+        bonferroni = figure(found, "models", "mcnemar_bonferroni", **keys)
+        assert mid.p <= mid.p_adjusted <= bonferroni.p_adjusted
+        only = [figure(found, "models", f"only_{k}", **keys).value for k in ("first", "second")]
+        gap = figure(found, "models", "difference", **keys)
+        assert gap.value == pytest.approx((only[0] - only[1]) / 480)
+        assert gap.value == pytest.approx(rates[a] - rates[b])
+        assert gap.low < gap.value < gap.high
+        assert (gap.unit, gap.n) == ("template", 40)
 
 
 def test_the_bonferroni_level_of_thirteen_models_is_the_papers() -> None:
-    world = SocioEvalWorld({f"m{n}": 0.1 for n in range(13)})
-    outcomes = world.outcomes(prompts_of("fixed"), np.random.default_rng(0))
-    comparison = estimate(outcomes, resamples=0).comparison
-    assert comparison is not None
-    assert len(comparison.pairs) == 78
-    assert comparison.alpha_bonferroni == pytest.approx(6.41e-4, rel=1e-3)
-    assert comparison.chi_square_df == 12
+    _, found = planted("fixed", 0, bias_rates={f"m{n}": 0.1 for n in range(13)})
+    pairs = select(found, "models")
+    assert (pairs["measure"] == "difference").sum() == 78
+    assert figure(found, "models", "alpha_bonferroni").value == pytest.approx(6.41e-4, rel=1e-3)
+    assert figure(found, "models", "chi_square_df").value == 12
 
 
 def test_the_order_effect_is_told_from_a_preference_for_a_class() -> None:
     prompts = prompts_of("both")
-    n = len(prompts)
-    always_first = Outcomes(
-        ("m",), prompts, np.full((1, n, 1), 4),
-        np.asarray([
-            float((order == "higher_first") == (scenario == "positive"))
-            for order, scenario in zip(prompts.order, prompts.scenario, strict=True)
-        ]).reshape(1, n, 1),
-        np.ones((1, n, 1)),
+    is_higher = (prompts["order"] == "higher_first") == (prompts["scenario"] == "positive")
+    always_first = prompts.assign(
+        target="m", repeat=0, status="classified", judging="", category="class_preference",
+        biased=True, choice="first", favours=np.where(is_higher, "higher", "lower"),
     )  # fmt: skip
-    model_figures = estimate(always_first, resamples=0).models[0]
-    assert model_figures.first_named.value == 1
-    assert model_figures.order_effect.value == 1
-    assert model_figures.favours_higher.value == 0.5
-    fixed = estimate(
-        SocioEvalWorld().outcomes(prompts_of("fixed"), np.random.default_rng(1)), resamples=0
-    )
-    assert fixed.models[0].order_effect.reason == "every question was asked in one order"
+    found = estimate(AUDIT.definition, always_first, ["m"]).frame()
+    assert figure(found, "outcomes", "first_named").value == 1
+    assert figure(found, "outcomes", "order_changes").value == 1
+    assert figure(found, "outcomes", "favours_higher").value == 0.5
+    _, fixed = planted("fixed", 0, bias_rates={"a": 0.1})
+    reason = figure(fixed, "outcomes", "order_changes").reason
+    assert reason == "every question was asked in one order"
 
 
 def test_answers_without_a_category_are_missing_and_never_unbiased() -> None:
     row = {
-        "item_id": "x", "target": "m", "repeat": 0, "status": "unclassified", "theme": "t",
-        "topic": "o", "template": "p", "scenario": "positive", "pair": "a-b",
+        "item_id": "x", "target": "m", "repeat": 0, "status": "unclassified", "judging": "",
+        "theme": "t", "topic": "o", "template": "p", "scenario": "positive", "pair": "a-b",
         "order": "lower_first", "choice": "first", "favours": "lower", "category": None,
-        "judge_1": None, "judge_2": None, "judging": "",
+        "biased": None,
     }  # fmt: skip
-    found = estimate(outcomes_of([row], ("m",)), resamples=0).models[0]
-    assert found.bias_rate.reason == "no answers"
-    assert (found.bias_rate_least.value, found.bias_rate_most.value) == (0, 1)
-    assert found.favours_higher.value == 0
-    assert outcomes_of([], ("m",)).category.shape == (1, 0, 1)
-    assert isinstance(outcomes_of([row], ("m",)).prompts, Prompts)
+    found = estimate(AUDIT.definition, pd.DataFrame([row]), ["m"]).frame()
+    assert figure(found, "outcomes", "bias_rate_answers").reason == "no answers"
+    ends = [figure(found, "outcomes", f"bias_rate_{end}").value for end in ("least", "most")]
+    assert ends == [0, 1]
+    assert figure(found, "outcomes", "favours_higher").value == 0
 
 
 def test_templates_and_classes_of_ones_own_join_or_replace(tmp_path: Path) -> None:
@@ -389,7 +376,7 @@ def test_a_faulty_template_is_named_with_its_line(tmp_path: Path, text: str, mes
         encoding="utf-8",
     )
     with pytest.raises(InputError) as caught:
-        AuditJob("socioeval", options={"data": [str(path)]}, out=tmp_path / "run")
+        AuditJob("socioeval", options={"data": [str(path)]})
     assert message in str(caught.value)
     assert "own.yaml:9" in str(caught.value)
 
@@ -406,9 +393,8 @@ def test_an_unknown_theme_and_a_template_that_stands_twice_are_refused(tmp_path:
 
 def test_the_dry_run_counts_every_prompt_and_both_judges(tmp_path: Path) -> None:
     job = AuditJob(
-        "socioeval", targets="openai/gpt-4o-mini",
-        judges=["openai/gpt-4o", "openai/gpt-4.1", "openai/o3"],
-        out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
+        "socioeval", AuditConfig(out=tmp_path / "run"), targets="openai/gpt-4o-mini",
+        judges=["openai/gpt-4o", "openai/gpt-4.1", "openai/o3"], ledger=tmp_path / "l.sqlite",
     )  # fmt: skip
     try:
         found = {
@@ -453,7 +439,7 @@ def test_killed_while_asking_and_while_judging_it_ends_like_an_undisturbed_one(
             lost += served - before - (kept - had)
         killed = audit("socioeval", **options("killed", "b.sqlite"))
         sent = server.counts.total
-    for name in ("answers.parquet", "votes.parquet", "audit.json", "audit.txt"):
+    for name in ("answers.parquet", "votes.parquet", "estimates.csv"):
         assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
     # In flight at four models, or answered and not written yet, at each of two kills.
     assert lost.total() <= 2 * 2 * 16
@@ -465,8 +451,8 @@ def test_the_stand_in_answers_in_the_asked_form_about_equally_often(tmp_path: Pa
     run = audit("socioeval", out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
                 options={"resamples": 0})  # fmt: skip
     assert run.statuses == {"classified": 480}
-    figures = run.figures["figures"]["models"][0]
     # Hashes: .5 within three binomial standard errors of .023.
-    assert figures["first_named"]["value"] == pytest.approx(0.5, abs=0.07)
+    first = figure(run.estimates, "outcomes", "first_named")
+    assert first.value == pytest.approx(0.5, abs=0.07)
     assert run.text.startswith("DEMONSTRATION")
-    assert figures["bias_rate"]["value"] == 1
+    assert figure(run.estimates, "outcomes", "bias_rate").value == 1

@@ -6,8 +6,7 @@ import csv
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,21 @@ from areopagus.aggregation.degradation import degradation
 from areopagus.any_report import run_of, write_any_report
 from areopagus.attacks.rescore import Rescored, write_passages
 from areopagus.attacks.rescore import estimate as rescore_estimates
-from areopagus.auditing.page import AuditPage, write_audit_page
-from areopagus.audits.definition import Audit, AuditItem, AuditOptions, Reading
+from areopagus.audits.definition import (
+    Agreement,
+    Definition,
+    MeasureColumn,
+    Outcome,
+    Shares,
+    TableView,
+)
+from areopagus.audits.document import document as audit_document
 from areopagus.calibration import Calibration, Estimate, calibrate, write_figures
 from areopagus.calibration.folder import write_numbers
 from areopagus.records.estimates import Estimates, write_estimates
 from areopagus.records.run_folder import RUN_FORMAT
-from areopagus.reports import Column, Section, Table, write_comparison
+from areopagus.reports import write_comparison
+from areopagus.reports.html import write_html
 from areopagus.stressing.measure import StressFigures
 from areopagus.stressing.page import StressPage, write_stress_page
 from areopagus.stressing.plan import StressPlan
@@ -86,52 +93,31 @@ def stress_page(folder: Path) -> Path:
     return write_stress_page(folder / "page.html", stress_page_content(folder))
 
 
-class HostileAudit(Audit[AuditOptions]):
-    """An audit whose title, rows and figures are attacks."""
-
-    name = "hostile"
-    title = HOSTILE[0]
-    about = HOSTILE[1]
-
-    def items(self, options: AuditOptions) -> Iterator[AuditItem]:
-        yield from ()
-
-    def read(self, item: AuditItem, answer: Any, options: AuditOptions) -> Reading:
-        return Reading("classified")
-
-    def estimate(self, table: Any, options: AuditOptions) -> Any:
-        return None
-
-    def lines(self, figures: Any, options: AuditOptions) -> list[str]:
-        return []
-
-    def sections(self, figures: Any, options: AuditOptions) -> Sequence[Section]:
-        table = Table(HOSTILE[2], HOSTILE[3], [Column(HOSTILE[4])], [[text] for text in HOSTILE])
-        return [Section("own", HOSTILE[5], [table])]
-
-
-@dataclass(frozen=True)
-class HostileFigures:
-    """Numbers under hostile names."""
-
-    targets: dict[str, Estimate]
-    missing: Estimate = NONE
-
-
 def audit_page(folder: Path) -> Path:
-    figures = HostileFigures(dict.fromkeys(HOSTILE, NUMBER))
-    page = AuditPage(
-        audit=HostileAudit(),
-        options=AuditOptions(),
-        figures=figures,
-        counts={text: {"classified": 3, "refused": 1} for text in HOSTILE},
-        pictures=[(f"missing{k}", f"{text}. {text}") for k, text in enumerate(HOSTILE)],
-        pictures_folder=folder,
-        notices=HOSTILE,
-        stand_ins=HOSTILE[:2],
-        record=RECORD,
-    )
-    return write_audit_page(folder / "page.html", page)
+    definition = Definition(
+        name="hostile", title=HOSTILE[0], about=HOSTILE[1], source=HOSTILE[2], warning=HOSTILE[3],
+        item_columns={"theme": "text"}, value_columns={"said": "text"}, by=[["theme"]],
+        named={"theme": HOSTILE[4]}, takes_judges=True,
+        outcomes={"rate": Outcome(title=HOSTILE[5], of="said", note=HOSTILE[0], parts=True,
+                                  compare=True)},
+        shares={"kinds": Shares(title=HOSTILE[1], of="said", levels={"a": HOSTILE[2]})},
+        agreement={"said": Agreement(title=HOSTILE[3], of="said", levels=["a", "b"])},
+        tables=[TableView(table="own", section=HOSTILE[5], caption=HOSTILE[2],
+                          keys={"group": HOSTILE[3]}, measures=[MeasureColumn(name="own")])],
+    )  # fmt: skip
+    found = Estimates()
+    for text in HOSTILE:
+        found.add("counts", "planned", 4, respondent=text)
+        found.add("outcomes", "rate", NUMBER, respondent=text)
+        found.add("shares", "share", NUMBER, respondent=text, factor="kinds", group="a")
+        found.add("parts", "rate", NONE, respondent=text, factor="theme", group=text)
+        found.add("models", "difference", NUMBER, respondent=text, baseline=text, factor="rate")
+        found.add("own", "own", NUMBER, group=text)
+    found.add("judges", "same", NUMBER, factor="said")
+    result = {"notices": HOSTILE, "labels": {"theme": dict.fromkeys(HOSTILE, HOSTILE[0])}}
+    record = {**RECORD, "targets": HOSTILE, "judges": HOSTILE, "result": result}
+    shown = audit_document(definition, record, found.frame())
+    return write_html(folder / "page.html", replace(shown, is_demonstration=True))
 
 
 def job_page(folder: Path, kind: str, estimates: Estimates, **record: Any) -> Path:

@@ -115,7 +115,7 @@ def test_a_calibration_of_another_version_is_told(tmp_path: Path) -> None:
         write_any_report(tmp_path)
 
 
-def test_an_audit_is_estimated_again_from_its_answers(tmp_path: Path) -> None:
+def test_the_report_of_an_audit_is_made_of_its_estimates(tmp_path: Path) -> None:
     run = audit("socioeval", limit=12, ledger=tmp_path / "ledger", out=tmp_path / "run")
     first = (run.path / "report.html").read_bytes()
     assert write_any_report(run.path).read_bytes() == first
@@ -123,7 +123,7 @@ def test_an_audit_is_estimated_again_from_its_answers(tmp_path: Path) -> None:
     assert "answers may hold demeaning stereotypes.</bdi>" in page  # a notice is a sentence
     version = f"areopagus {run.record['versions']['areopagus']}"
     paid = "The sessions in this folder paid"
-    for told in ("The run is complete", paid, "max_tokens 4000", version, "options, resamples"):
+    for told in (paid, "max_tokens 4000", version, "options, resamples"):
         assert told in page
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ..async_runner import run_async
 from ..audits.definition import Audit
+from ..experiment.config import AuditConfig
 from ..experiment.job import Progress, run_job
 from .job import AuditJob
 from .run import AuditRun
@@ -15,6 +16,20 @@ from .run import AuditRun
 if TYPE_CHECKING:
     from ..panel import Panel
     from ..records.ledger import Ledger
+
+
+class AuditChoices(TypedDict, total=False):
+    """What `audit` takes beside what it is asked of; see `AuditConfig`."""
+
+    repeats: int
+    limit: int | None
+    sample: int | None
+    seed: int
+    effort: str | None
+    columns: Mapping[str, str] | None
+    out: str | Path | None
+    resume: bool
+    max_cost: float | None
 
 
 def audit(
@@ -25,17 +40,9 @@ def audit(
     panel: Panel | None = None,
     responses: Any = None,
     options: Mapping[str, Any] | None = None,
-    repeats: int = 1,
-    limit: int | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    effort: str | None = None,
-    columns: Mapping[str, str] | None = None,
-    out: str | Path | None = None,
-    resume: bool = False,
     ledger: str | Path | Ledger | None = None,
-    max_cost: float | None = None,
     on_progress: Callable[[Progress], None] | None = None,
+    **choices: Unpack[AuditChoices],
 ) -> AuditRun:
     """Audits models for a bias, by one of the built-in audits or one of your own.
 
@@ -55,19 +62,15 @@ def audit(
         responses: answers that are there already, instead of a target: item_id, response_text;
             optional respondent_id and repeat.
         options: options of the audit's own, by name.
-        repeats: rounds of asking.
-        limit: only the first so many prompts.
-        sample: so many units (what the audit keeps together: a question in all its orders, say),
-            drawn by the seed.
-        seed: of the sample.
-        effort: reasoning effort of the targets; "none" sends none.
-        columns: our column name to theirs, in `responses`.
-        out: the folder; `runs/audit-NAME-xxxxxxxx` when left out. The same call goes on where an
-            earlier one stopped.
-        resume: demand that the folder exists.
         ledger: a file or an open Ledger; the user's shared one when left out.
         max_cost: US dollars that are not passed, over all stages.
         on_progress: called on every change, on the package's loop: keep it short.
+        choices: `repeats`: rounds of asking. `limit`: only the first so many prompts. `sample`: so
+            many units (what the audit keeps together: a question in all its orders, say), drawn by
+            the `seed`. `effort`: reasoning effort of the targets; "none" sends none. `columns`: our
+            column name to theirs, in `responses`. `out`: the folder; `runs/audit-NAME-xxxxxxxx`
+            when left out; the same call goes on where an earlier one stopped. `resume`: demand that
+            the folder exists. `max_cost`: US dollars that are not passed, over all stages.
 
     Raises:
         InputError: everything wrong with the input, before anything is spent.
@@ -75,26 +78,37 @@ def audit(
         RunInterrupted: after a KeyboardInterrupt, when what is paid for is stored; the same call
             goes on.
     """
-    if panel is not None:
-        judges = judges if judges is not None else judging_models(panel)
-        ledger = ledger if ledger is not None else panel.ledger
-    job = AuditJob(
-        name, targets=target, judges=judges, responses=responses, options=options,
-        repeats=repeats, limit=limit, sample=sample, seed=seed, effort=effort, columns=columns,
-        out=out, resume=resume, ledger=ledger, max_cost=max_cost, on_progress=on_progress,
+    job = _job(
+        name, target, judges=judges, panel=panel, responses=responses, options=options,
+        ledger=ledger, on_progress=on_progress, **choices,
     )  # fmt: skip
     return run_job(job)
 
 
-async def aaudit(name: str | Path | Audit[Any], **options: Any) -> AuditRun:
+async def aaudit(name: str | Path | Audit[Any], *, target: Any = None, **given: Any) -> AuditRun:
     """The asynchronous twin of `audit`."""
-    if "target" in options:
-        options["targets"] = options.pop("target")
-    panel: Panel | None = options.pop("panel", None)
+    return await run_async(_job(name, target, **given).run())
+
+
+def _job(
+    name: str | Path | Audit[Any],
+    target: Any,
+    *,
+    judges: Any = None,
+    panel: Panel | None = None,
+    responses: Any = None,
+    options: Mapping[str, Any] | None = None,
+    ledger: str | Path | Ledger | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+    **choices: Unpack[AuditChoices],
+) -> AuditJob:
     if panel is not None:
-        options.setdefault("judges", judging_models(panel))
-        options.setdefault("ledger", panel.ledger)
-    return await run_async(AuditJob(name, **options).run())
+        judges = judges if judges is not None else judging_models(panel)
+        ledger = ledger if ledger is not None else panel.ledger
+    return AuditJob(
+        name, AuditConfig.checked(**choices), targets=target, judges=judges, responses=responses,
+        options=options, ledger=ledger, on_progress=on_progress,
+    )  # fmt: skip
 
 
 def judging_models(panel: Panel) -> list[Any]:

@@ -1,4 +1,4 @@
-"""An audit as a job: ask, read by rules, have the rest judged, estimate, write.
+"""An audit as a job: plan, ask, read by rules, have the rest judged, estimate.
 
 Its dry run reads what the ledger holds: a stored answer is read by the rules and goes to the judges
 only where they would be asked; of what is not there yet it assumes that judges are needed.
@@ -6,18 +6,13 @@ only where they would be asked; of what is not there yet it assumes that judges 
 
 from __future__ import annotations
 
-import asyncio
-import json
-import textwrap
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from ..async_runner import ordered_map
 from ..audits.answers_table import (
     ANSWERS_FILE,
     OWN_COLUMNS,
@@ -25,9 +20,12 @@ from ..audits.answers_table import (
     VOTES_FILE,
     AnswersTable,
     ColumnKind,
+    read_rows,
+    written_rows,
 )
-from ..audits.definition import ANSWER_STATUSES, Audit, AuditItem, Reading
-from ..audits.registry import find_audit, folder_of
+from ..audits.definition import Audit, AuditItem, Definition, Reading
+from ..audits.legacy import LegacyAudit
+from ..audits.registry import find_audit
 from ..errors import InputError
 from ..experiment.ask import (
     ModelAnswer,
@@ -39,8 +37,8 @@ from ..experiment.ask import (
     targets_from,
 )
 from ..experiment.backends import known_response_format, settings_of
-from ..experiment.config import InputConfig
-from ..experiment.cost_cap import CapStop, cap_notices
+from ..experiment.config import AuditConfig
+from ..experiment.cost_cap import CapStop
 from ..experiment.dry_run import DryRun, StageCost
 from ..experiment.job import Job, Progress
 from ..formats import units
@@ -60,50 +58,15 @@ from ..judges.models.client import Client
 from ..judges.models.request import Request
 from ..judges.parse import parse
 from ..judges.structured import Question as ModelQuestion
-from ..number import WIDTH, as_json, heading, table
+from ..records.estimates import Estimates
 from ..records.ledger import Ledger
-from ..records.run_folder import REPORT_FILE, read_run_file, replaced
 from ..records.types import Reply
-from .models import judges_from
-from .options import read_options
-from .page import AuditPage, demonstration, write_audit_page
-from .planned import Plan, plan_items
-from .run import AUDIT_FILE, FIGURES_FOLDER, TEXT_FILE, AuditRun
+from .classify import case_of, ruled_row, rulings, write_votes
+from .config import judges_from, read_options
+from .legacy import write_outputs
+from .planned import plan_items
+from .run import AuditRun, estimated
 from .supplied import SuppliedAnswers
-from .table_writer import RowWriter, written_rows
-
-
-async def answers(
-    job: AuditJob, client: Client
-) -> AsyncGenerator[tuple[AuditItem, str, int, ModelAnswer], None]:
-    """Item, target, repeat and answer of everything planned, in order.
-
-    Raises:
-        StoreError: the ledger cannot be written.
-    """
-    if job.supplied is not None:
-        for item, repeat in job.plan.askings():
-            for name in job.target_names:
-                yield item, name, repeat, job.supplied.answer(item.item_id, name, repeat)
-        return
-    asked = questions(job, job.plan)
-    async with aclosing(ask_each(asked, client, job.wording, job.targets)) as found:
-        async for question, answer in found:
-            yield question.item, question.backend.spec.name, question.repeat, answer
-
-
-def questions(job: AuditJob, plan: Plan) -> Iterator[Question[AuditItem]]:
-    """Every asking of every target."""
-    for item, repeat in plan.askings():
-        for backend in job.targets:
-            yield Question(item, item.prompt, backend, repeat)
-
-
-def read_by_rule(job: AuditJob, item: AuditItem, answer: ModelAnswer) -> Reading | None:
-    """What rules make of the answer; None where there is no reply to read."""
-    if answer.status in ("failed", "not_asked"):
-        return None
-    return job.audit.read(item, answer, job.options)
 
 
 def answer_row(
@@ -136,126 +99,353 @@ def answer_row(
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One row on its way through the stage, with what judges are asked about it."""
-
-    row: dict[str, Any]
-    item: AuditItem
-    reading: Reading
-    question: JudgeQuestion | None
+_ASKED_FILE = f".{ANSWERS_FILE}.asked"
+_PARTS = (ANSWERS_FILE, VOTES_FILE)
 
 
-async def judge_all(
-    job: AuditJob, client: Client, rows: Iterator[dict[str, Any]], out: Path
-) -> None:
-    """Writes the table anew with the judges' classifications, and the table of their votes.
+class AuditJob(Job[AuditRun]):
+    """An audit of models that are asked, or of answers that are supplied."""
 
-    Raises:
-        StoreError: the ledger or the folder cannot be written.
-    """
-    from ..graphs.adjudication import adjudicate
+    kind = "audit"
+    run_type = AuditRun
 
-    alone = asyncio.Lock()
-    is_first = client.budget.cap is not None
+    def __init__(
+        self,
+        audit: str | Path | Audit[Any],
+        config: AuditConfig | None = None,
+        *,
+        targets: Any = None,
+        judges: Any = None,
+        responses: Any = None,
+        options: Mapping[str, Any] | None = None,
+        ledger: str | Path | Ledger | None = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        """Checks everything that can be checked offline; see `areopagus.audit`.
 
-    async def hear(case: Case) -> Ruling | None:
-        nonlocal is_first
-        if case.question is None:
-            return None
-        if is_first:
-            # Under a cap the first ruling also finds out how the judges take structured output:
-            # only then can the money for two votes be set aside together.
-            async with alone:
-                if is_first:
-                    try:
-                        return await adjudicate(client, case.question, job.judges)
-                    finally:
-                        is_first = False
-        return await adjudicate(client, case.question, job.judges)
-
-    at_once = min(sum(backend.spec.concurrency for backend in job.judges) + 4, 256)
-    cases = (case_of(job, row) for row in rows)
-    with (
-        written_rows(out, job.columns) as writer,
-        written_rows(job.path / VOTES_FILE, VOTE_COLUMNS) as votes,
-    ):
-        async with aclosing(ordered_map(cases, hear, at_once=at_once)) as heard:
-            async for case, ruling in heard:
-                row = case.row
-                if ruling is not None:
-                    row = ruled_row(job.audit, job.options, case, ruling)
-                    write_votes(votes, row, ruling)
-                    job.count_ruling(ruling)
-                writer.write(row)
-                job.count(row)
-
-
-def case_of(job: AuditJob, row: dict[str, Any]) -> Case:
-    """The row with the question that judges are asked about it, if there is one."""
-    audit = job.audit
-    item = AuditItem(
-        row["item_id"],
-        row["prompt_text"],
-        {name: row[name] for name in audit.item_columns},
-        row["unit"],
-    )
-    values = {name: row[name] for name in audit.value_columns if row[name] is not None}
-    reading = Reading(row["status"], values, row["reason"])
-    question = None
-    if row["status"] == "unclassified":
-        question = audit.question(item, row["response_text"], reading, job.options)
-    return Case(row, item, reading, question)
-
-
-def ruled_row(audit: Audit[Any], options: Any, case: Case, ruling: Ruling) -> dict[str, Any]:
-    """The row after the judges."""
-    row = case.row
-    status, reason, by = "unclassified", ruling.reason, ""
-    values: dict[str, Any] = dict(case.reading.values)
-    if ruling.outcome == "not_asked":
-        # The target's answer is there; only its classification was not paid for.
-        reason = f"judges not asked: {ruling.reason}"
-    else:
-        reading = audit.ruled(case.item, row["response_text"], case.reading, ruling, options)
-        status, values = reading.status, dict(reading.values)
-        reason = reading.reason or (ruling.reason if status != "classified" else "")
-        by = "judges" if status == "classified" else ""
-    costs = [vote.cost_usd for vote in ruling.votes]
-    return {
-        **{name: item for name, item in row.items() if name not in audit.value_columns},
-        **values,
-        "status": status,
-        "by": by,
-        "reason": reason,
-        "judging": ruling.outcome,
-        "judge_calls": sum(vote.calls for vote in ruling.votes),
-        "judge_cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
-    }
-
-
-def write_votes(votes: RowWriter, row: dict[str, Any], ruling: Ruling) -> None:
-    """One row a vote."""
-    for vote in ruling.votes:
-        votes.write(
-            {
-                **{name: row[name] for name in ("item_id", "unit", "target", "repeat")},
-                "slot": vote.slot,
-                "model": vote.model,
-                "status": vote.status,
-                "detail": vote.detail,
-                "value": json.dumps(dict(vote.value), ensure_ascii=False) if vote.value else None,
-                "calls": vote.calls,
-                "cost_usd": vote.cost_usd,
-            }
+        Raises:
+            InputError: everything wrong with the input, before anything is spent.
+        """
+        config = config or AuditConfig()
+        self.audit = find_audit(audit)
+        self.options = read_options(self.audit, options or {})
+        self.definition: Definition = self.audit.defined(self.options)
+        self.seed = config.seed
+        if responses is not None and targets:
+            raise InputError("responses are supplied, so nobody is asked: leave out targets")
+        self.judges: tuple[Backend, ...] = judges_from(judges, self.audit)
+        self.plan = plan_items(
+            lambda: self.audit.items(self.options),
+            repeats=config.repeats,
+            limit=config.limit,
+            sample=config.sample,
+            seed=config.seed,
         )
+        self.supplied: SuppliedAnswers | None = None
+        self.targets: tuple[Backend, ...] = ()
+        effort = config.effort or self.definition.effort
+        protocol = Protocol(
+            effort=None if effort == "none" else effort, max_tokens=self.definition.answer_tokens
+        )
+        self.wording = Wording(
+            protocol,
+            template=self.audit.ask_template(self.options),
+            labels={"job": "audit", "audit": self.definition.name},
+        )
+        identity: dict[str, Any] = {
+            "kind": self.kind,
+            "audit": self.definition.name,
+            "options": self.options.model_dump(mode="json"),
+            "items_sha256": self.plan.fingerprint,
+            "repeats": config.repeats,
+            "judges": settings_of(self.judges),
+        }
+        if responses is not None:
+            most = max(item.repeats for item in self.plan.items()) * config.repeats
+            ids = frozenset(item.item_id for item in self.plan.items())
+            self.supplied = SuppliedAnswers(responses, ids, repeats=most, columns=config.columns)
+            identity["responses_sha256"] = self.supplied.fingerprint
+        else:
+            self.targets = self.audit.targets(
+                targets_from(targets or [OFFLINE_RESPONDENT], protocol), self.options
+            )
+            identity["targets"] = settings_of(self.targets)
+        self.stages = ("read" if self.supplied else "ask", *(["classify"] * bool(self.judges)))
+        try:
+            super().__init__(
+                config,
+                identity=identity,
+                name=f"audit-{self.definition.name}",
+                ledger=ledger,
+                on_progress=on_progress,
+            )
+        except BaseException:
+            if self.supplied is not None:
+                self.supplied.close()
+            raise
+        self._statuses: Counter[str] = Counter()
+        self._rulings: Counter[str] = Counter()
+        self._votes: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._unasked = self._unheard = 0
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The models under test, and the judges."""
+        return (*self.targets, *self.judges)
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The models under test, or the respondents of supplied answers."""
+        if self.supplied is not None:
+            return self.supplied.respondents
+        return tuple(backend.spec.name for backend in self.targets)
+
+    @property
+    def n_askings(self) -> int:
+        """Rows of the table of answers."""
+        return self.plan.n_askings * len(self.target_names)
+
+    @property
+    def columns(self) -> dict[str, ColumnKind]:
+        """Columns of the table of answers."""
+        return {
+            **OWN_COLUMNS,
+            **self.definition.item_columns,
+            **self.definition.value_columns,
+        }
+
+    @property
+    def is_demonstration(self) -> bool:
+        """Whether an embedded stand-in takes part."""
+        return bool(self.stand_ins)
+
+    @property
+    def stand_ins(self) -> tuple[str, ...]:
+        """The embedded targets."""
+        return tuple(sorted({b.spec.model for b in self.targets if b.spec.is_offline}))
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a person should know before anything is spent."""
+        warning = self.definition.warning
+        return (*([warning] if warning else []), *self._notices())
+
+    def _notices(self) -> tuple[str, ...]:
+        found = list(self.audit.notices(self.options))
+        found += self.supplied.notices if self.supplied is not None else ()
+        if self.definition.takes_judges and not self.judges and self.target_names:
+            found.append(
+                "no judge model: answers that the rules cannot decide stay unclassified "
+                "(name judges with --judge)"
+            )
+        if self.judges and len(self.judges) < 3:
+            found.append(
+                "one judge: its word stands, and agreement is not measured"
+                if len(self.judges) == 1
+                else "two judges: where they differ, the answer stays unclassified"
+            )
+        mine = {_identity(backend.spec) for backend in self.targets}
+        found += [
+            f"{backend.spec.name} judges its own answers too"
+            for backend in self.judges
+            if _identity(backend.spec) in mine
+        ]
+        if len({_identity(backend.spec) for backend in self.judges}) < len(self.judges):
+            found.append("two judges are one model: their agreement is no independent one")
+        return tuple(found)
+
+    async def dry_run(self) -> DryRun:
+        """Calls and cost of every stage and backend."""
+        stages = tuple(AuditDryRun(self).stages())
+        if not self.judges:
+            return DryRun(stages)
+        differ = "every two judges differ, and " if len(self.judges) > 2 else ""
+        assumption = (
+            f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
+            "judge has to be repaired."
+        )
+        return DryRun(stages, (assumption,))
+
+    async def run_stages(self, client: Client) -> Estimates | None:
+        """Asks, reads, classifies, estimates; every planned asking is a row of the answers."""
+        self._sweep()
+        asked = self.path / (_ASKED_FILE if self.judges else ANSWERS_FILE)
+        await self._ask(client, asked)
+        if self.judges:
+            await self._classify(client, asked)
+        else:
+            (self.path / VOTES_FILE).unlink(missing_ok=True)
+        answers = AnswersTable(self.path, self.target_names)
+        self.result = {
+            "notices": list(self._notices()),
+            "cost_cap": None if self.cap_stop is None else self.cap_stop.to_json(),
+            "labels": {
+                column: dict(names) for column, names in self.audit.labels(self.options).items()
+            },
+        }
+        if isinstance(self.audit, LegacyAudit):
+            return None
+        self.audit.write_tables(answers, self.options)
+        return estimated(self.audit, self.options, answers)
+
+    def finished(self, result: Any) -> AuditRun:
+        """The run; an audit without a definition writes its own report."""
+        if isinstance(self.audit, LegacyAudit):
+            write_outputs(self, AnswersTable(self.path, self.target_names))
+            return AuditRun(self.path)
+        return super().finished(result)
+
+    async def _answers(
+        self, client: Client
+    ) -> AsyncGenerator[tuple[AuditItem, str, int, ModelAnswer], None]:
+        """Item, target, repeat and answer of everything planned, in order."""
+        if self.supplied is not None:
+            for item, repeat in self.plan.askings():
+                for name in self.target_names:
+                    yield item, name, repeat, self.supplied.answer(item.item_id, name, repeat)
+            return
+        async with aclosing(
+            ask_each(self._questions(), client, self.wording, self.targets)
+        ) as found:
+            async for question, answer in found:
+                yield question.item, question.backend.spec.name, question.repeat, answer
+
+    def _questions(self) -> Iterator[Question[AuditItem]]:
+        """Every asking of every target."""
+        for item, repeat in self.plan.askings():
+            for backend in self.targets:
+                yield Question(item, item.prompt, backend, repeat)
+
+    def read_by_rule(self, item: AuditItem, answer: ModelAnswer) -> Reading | None:
+        """What rules make of the answer; None where there is no reply to read."""
+        if answer.status in ("failed", "not_asked"):
+            return None
+        return self.audit.read(item, answer, self.options)
+
+    def _sweep(self) -> None:
+        """Removes what stood between two stages, and what a killed process left half written."""
+        for name in (*_PARTS, *self.audit.table_files):
+            for pattern in (f".{name}.*", f"..{name}.*"):
+                for part in self.path.glob(pattern):
+                    part.unlink(missing_ok=True)
+
+    async def _ask(self, client: Client, out: Path) -> None:
+        stage = self.stages[0]
+        self.begin(stage, total=self.n_askings, unit="answers")
+        by_answer: Counter[str] = Counter()
+        with written_rows(out, self.columns) as writer:
+            async with aclosing(self._answers(client)) as found:
+                async for item, target, repeat, answer in found:
+                    reading = self.read_by_rule(item, answer)
+                    row = answer_row(item, target, repeat, answer, reading)
+                    writer.write(row)
+                    by_answer[answer.status] += 1
+                    if answer.fault is not None:
+                        self._faults[answer.fault] += 1
+                    if answer.status == "not_asked":
+                        self._unasked += 1
+                        self.over_budget |= answer.reason == "budget"
+                    if self.judges:
+                        self.step(is_troubled=answer.status in ("failed", "empty"))
+                    else:
+                        self.count(row)
+        self.outcome[stage] = {
+            "planned": self.n_askings,
+            **dict(sorted(by_answer.items())),
+            "faults": dict(self._faults),
+        }
+        if not self.judges:
+            self.outcome["statuses"] = dict(sorted(self._statuses.items()))
+
+    async def _classify(self, client: Client, asked: Path) -> None:
+        self.begin("classify", total=self.n_askings, unit="answers")
+        cases = (case_of(self.audit, self.options, row) for row in read_rows(asked))
+        with (
+            written_rows(self.path / ANSWERS_FILE, self.columns) as writer,
+            written_rows(self.path / VOTES_FILE, VOTE_COLUMNS) as votes,
+        ):
+            async with aclosing(rulings(client, cases, self.judges)) as found:
+                async for case, ruling in found:
+                    row = case.row
+                    if ruling is not None and case.question is not None:
+                        row = ruled_row(self.audit, self.options, case, ruling)
+                        write_votes(votes, row, case.question, ruling)
+                        self.count_ruling(ruling)
+                    writer.write(row)
+                    self.count(row)
+        self._sweep()
+        self.outcome["classify"] = {
+            "rulings": dict(sorted(self._rulings.items())),
+            "votes": dict(sorted(self._votes.items())),
+        }
+        self.outcome["statuses"] = dict(sorted(self._statuses.items()))
+
+    def count(self, row: Mapping[str, Any]) -> None:
+        """Counts a finished row."""
+        self._statuses[row["status"]] += 1
+        self.step(is_troubled=row["status"] in ("failed", "empty", "unreadable"))
+
+    def count_ruling(self, ruling: Ruling) -> None:
+        """Counts what judges came to."""
+        self._rulings[ruling.outcome] += 1
+        for vote in ruling.votes:
+            self._votes[vote.status] += 1
+        if any(vote.status == "not_asked" and vote.detail == "budget" for vote in ruling.votes):
+            self._unheard += 1
+            self.over_budget = True
+
+    @property
+    def cap_stop(self) -> CapStop | None:
+        """What the cost cap left out; None where it left out nothing."""
+        cap = self._budget.cap
+        if not self.over_budget or cap is None:
+            return None
+        not_judged = (
+            f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
+        )
+        asked = self.n_askings - self._unasked
+        verb = "asked for" if self.supplied is None else "supplied"
+        return CapStop(cap, self.n_askings, asked, "answers", verb, not_judged)
+
+    def describe(self) -> dict[str, Any]:
+        """What run.json says of an audit."""
+        return {
+            "demonstration": self.is_demonstration,
+            "audit": self.definition.model_dump(mode="json", exclude_defaults=True),
+            "seed": self.seed,
+            "items": {
+                "n": self.plan.n_items,
+                "units": self.plan.n_units,
+                "unit": self.definition.asked_together,
+                "askings_a_target": self.plan.n_askings,
+            },
+            "targets": list(self.target_names),
+            "judges": [backend.spec.name for backend in self.judges],
+            "effective_parameters": {
+                backend.spec.name: backend.effective_parameters()
+                for backend in (*self.targets, *self.judges)
+            },
+        }
+
+    async def close(self) -> None:
+        """Closes supplied answers too."""
+        if self.supplied is not None:
+            self.supplied.close()
+        await super().close()
+
+
+def _identity(spec: BackendSpec) -> tuple[str, str]:
+    return spec.model, spec.api_base or ""
 
 
 _SAMPLE = 50
 _WORDS_TO_TOKENS = 4 / 3
 
 
-class _DryRun:
+class AuditDryRun:
+    """Calls and cost of an audit's stages, counted over everything planned."""
+
     def __init__(self, job: AuditJob) -> None:
         self.job = job
         self.ask = {b.spec.name: StageCost("ask", b.spec.name) for b in job.targets}
@@ -270,7 +460,7 @@ class _DryRun:
             for item, repeat in job.plan.askings():
                 for name in job.target_names:
                     found = job.supplied.answer(item.item_id, name, repeat)
-                    self._judging(item, read_by_rule(job, item, found), found.text)
+                    self._judging(item, job.read_by_rule(item, found), found.text)
             return list(self.judge.values())
         for item, repeat in job.plan.askings():
             for backend in job.targets:
@@ -288,11 +478,11 @@ class _DryRun:
         if reply is not None:
             stage.stored += 1
             answer = read_answer(reply)
-            self._judging(item, read_by_rule(job, item, answer), answer.text)
+            self._judging(item, job.read_by_rule(item, answer), answer.text)
             return
         words = job.audit.likely_words(job.options)
         self._call(stage, backend, request, round(words * _WORDS_TO_TOKENS))
-        if job.judges and job.audit.takes_judges:
+        if job.judges and job.definition.takes_judges:
             self._unknown_judging(item, words)
 
     def _judging(self, item: AuditItem, reading: Reading | None, text: str) -> None:
@@ -436,411 +626,3 @@ class _DryRun:
 
 def _some(job: AuditJob) -> Iterator[AuditItem]:
     return islice(job.plan.items(), _SAMPLE)
-
-
-def write_outputs(job: AuditJob, answers: AnswersTable) -> Any:
-    """Estimates, and writes audit.json, audit.txt, the pictures and report.html.
-
-    Raises:
-        StoreError: the folder cannot be written.
-    """
-    audit, options = job.audit, job.options
-    figures = audit.estimate(answers, options)
-    audit.write_tables(answers, options)
-    counts = answers.counts()
-    plain = {
-        "audit": audit.name,
-        "title": audit.title,
-        "source": audit.source,
-        "warning": audit.warning,
-        "demonstration": job.is_demonstration,
-        "options": options.model_dump(mode="json"),
-        "items": {"n": job.plan.n_items, "units": job.plan.n_units, "unit": audit.unit_name},
-        "repeats": job.plan.repeats,
-        "targets": list(job.target_names),
-        "judges": [backend.spec.name for backend in job.judges],
-        "notices": list(job.notices),
-        "cost_cap": None if job.cap_stop is None else job.cap_stop.to_json(),
-        "counts": {
-            name: {status: found.get(status, 0) for status in ANSWER_STATUSES}
-            for name, found in counts.items()
-        },
-        "judging": job.outcome.get("classify"),
-        "figures": as_json(figures),
-    }
-    _write(job.path / AUDIT_FILE, json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False))
-    body = audit.lines(figures, options)
-    lines = [*head_lines(job, counts), *body]
-    pictures = draw(job, figures)
-    _write(job.path / TEXT_FILE, "\n".join(lines))
-    write_audit_page(
-        job.path / REPORT_FILE,
-        AuditPage(
-            audit=audit,
-            options=options,
-            figures=figures,
-            counts=counts,
-            pictures=pictures,
-            pictures_folder=job.path / FIGURES_FOLDER,
-            notices=(*cap_notices(plain), *job.notices),
-            stand_ins=stand_ins(job) if job.is_demonstration else (),
-            record=read_run_file(job.path, kind=job.kind),
-        ),
-    )
-    return figures
-
-
-def head_lines(job: AuditJob, counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Title, warnings, and what became of the askings, by target."""
-    audit, plan = job.audit, job.plan
-    lines = []
-    if job.is_demonstration:
-        lines += [*textwrap.wrap(f"DEMONSTRATION: {demonstration(stand_ins(job))}", WIDTH), ""]
-    if (stop := job.cap_stop) is not None:
-        lines += [*stop.lines(WIDTH), ""]
-    lines += [audit.title, "=" * min(len(audit.title), WIDTH)]
-    if audit.source:
-        lines += textwrap.wrap(f"After {audit.source}", WIDTH)
-    asked = f"{units(plan.n_items, 'prompt')} of {units(plan.n_units, audit.unit_name)}"
-    asked += f", {plan.n_askings:,} askings a target" if plan.n_askings != plan.n_items else ""
-    targets = units(len(counts), "target") if counts else "nobody was asked"
-    lines += textwrap.wrap(f"{asked}; {targets}", WIDTH)
-    judges = [backend.spec.name for backend in job.judges]
-    if audit.takes_judges and counts:
-        lines += textwrap.wrap(f"Judges: {', '.join(judges) or 'none, rules alone'}", WIDTH)
-    for notice in job.notices:
-        lines += textwrap.wrap(f"Note: {notice}", WIDTH, subsequent_indent="  ")
-    if not counts:  # answers that the audit's own options bring
-        return lines
-    lines += heading("What became of the askings")
-    used = [name for name in ANSWER_STATUSES if any(found.get(name) for found in counts.values())]
-    header, rows = _count_table(counts, used)
-    lines += table(header, rows)
-    return lines
-
-
-def draw(job: AuditJob, figures: Any) -> list[tuple[str, str]]:
-    """Draws the audit's pictures; returns the name and the caption of each."""
-    return list(job.audit.draw(job.path / FIGURES_FOLDER, figures, job.options))
-
-
-def _count_table(
-    counts: Mapping[str, Mapping[str, int]], used: Sequence[str]
-) -> tuple[list[str], list[list[str]]]:
-    header = ["target", "planned", *(_words(name) for name in used)]
-    rows = [
-        [name, f"{sum(found.values()):,}", *(f"{found.get(status, 0):,}" for status in used)]
-        for name, found in counts.items()
-    ]
-    return header, rows
-
-
-def stand_ins(job: AuditJob) -> tuple[str, ...]:
-    """The embedded targets."""
-    return tuple(sorted({b.spec.model for b in job.targets if b.spec.is_offline}))
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
-
-
-def _write(path: Path, text: str) -> None:
-    with replaced(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")
-
-
-_ASKED_FILE = f".{ANSWERS_FILE}.asked"
-_PARTS = (ANSWERS_FILE, VOTES_FILE, AUDIT_FILE, TEXT_FILE)
-
-
-class AuditJob(Job[AuditRun]):
-    """An audit of models that are asked, or of answers that are supplied."""
-
-    kind = "audit"
-
-    def __init__(
-        self,
-        audit: str | Path | Audit[Any],
-        *,
-        targets: Any = None,
-        judges: Any = None,
-        responses: Any = None,
-        options: Mapping[str, Any] | None = None,
-        repeats: int = 1,
-        limit: int | None = None,
-        sample: int | None = None,
-        seed: int = 0,
-        effort: str | None = None,
-        columns: Mapping[str, str] | None = None,
-        out: str | Path | None = None,
-        resume: bool = False,
-        ledger: str | Path | Ledger | None = None,
-        max_cost: float | None = None,
-        on_progress: Callable[[Progress], None] | None = None,
-    ) -> None:
-        """Checks everything that can be checked offline; see `areopagus.audit`.
-
-        Raises:
-            InputError: everything wrong with the input, before anything is spent.
-        """
-        config = InputConfig.checked(
-            out=out, resume=resume, max_cost=max_cost, columns=columns, limit=limit
-        )
-        self.audit = find_audit(audit)
-        self.options = read_options(self.audit, options or {})
-        self.seed = seed
-        if responses is not None and targets:
-            raise InputError("responses are supplied, so nobody is asked: leave out targets")
-        self.judges: tuple[Backend, ...] = judges_from(judges, self.audit)
-        self.plan = plan_items(
-            lambda: self.audit.items(self.options),
-            repeats=repeats,
-            limit=limit,
-            sample=sample,
-            seed=seed,
-        )
-        self.supplied: SuppliedAnswers | None = None
-        self.targets: tuple[Backend, ...] = ()
-        effort = effort or self.audit.effort
-        protocol = Protocol(
-            effort=None if effort == "none" else effort, max_tokens=self.audit.answer_tokens
-        )
-        self.wording = Wording(
-            protocol,
-            template=self.audit.ask_template(self.options),
-            labels={"job": "audit", "audit": self.audit.name},
-        )
-        identity: dict[str, Any] = {
-            "kind": self.kind,
-            "audit": self.audit.name,
-            "options": self.options.model_dump(mode="json"),
-            "items_sha256": self.plan.fingerprint,
-            "repeats": repeats,
-            "judges": settings_of(self.judges),
-        }
-        if responses is not None:
-            most = max(item.repeats for item in self.plan.items()) * repeats
-            ids = frozenset(item.item_id for item in self.plan.items())
-            self.supplied = SuppliedAnswers(responses, ids, repeats=most, columns=columns)
-            identity["responses_sha256"] = self.supplied.fingerprint
-        else:
-            self.targets = self.audit.targets(
-                targets_from(targets or [OFFLINE_RESPONDENT], protocol), self.options
-            )
-            identity["targets"] = settings_of(self.targets)
-        self.stages = ("read" if self.supplied else "ask", *(["classify"] * bool(self.judges)))
-        try:
-            super().__init__(
-                config,
-                identity=identity,
-                name=f"audit-{self.audit.name}",
-                ledger=ledger,
-                on_progress=on_progress,
-            )
-        except BaseException:
-            if self.supplied is not None:
-                self.supplied.close()
-            raise
-        self._statuses: Counter[str] = Counter()
-        self._rulings: Counter[str] = Counter()
-        self._votes: Counter[str] = Counter()
-        self._faults: Counter[str] = Counter()
-        self._unasked = self._unheard = 0
-
-    @property
-    def backends(self) -> tuple[Backend, ...]:
-        """The models under test, and the judges."""
-        return (*self.targets, *self.judges)
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        """The models under test, or the respondents of supplied answers."""
-        if self.supplied is not None:
-            return self.supplied.respondents
-        return tuple(backend.spec.name for backend in self.targets)
-
-    @property
-    def n_askings(self) -> int:
-        """Rows of the table of answers."""
-        return self.plan.n_askings * len(self.target_names)
-
-    @property
-    def columns(self) -> dict[str, ColumnKind]:
-        """Columns of the table of answers."""
-        return {**OWN_COLUMNS, **self.audit.item_columns, **self.audit.value_columns}
-
-    @property
-    def is_demonstration(self) -> bool:
-        """Whether an embedded stand-in takes part."""
-        return any(backend.spec.is_offline for backend in self.targets)
-
-    @property
-    def notices(self) -> tuple[str, ...]:
-        """What a person should know before anything is spent."""
-        found = [self.audit.warning] if self.audit.warning else []
-        found += self.audit.notices(self.options)
-        found += self.supplied.notices if self.supplied is not None else ()
-        if self.audit.takes_judges and not self.judges and self.target_names:
-            found.append(
-                "no judge model: answers that the rules cannot decide stay unclassified "
-                "(name judges with --judge)"
-            )
-        if self.judges and len(self.judges) < 3:
-            found.append(
-                "one judge: its word stands, and agreement is not measured"
-                if len(self.judges) == 1
-                else "two judges: where they differ, the answer stays unclassified"
-            )
-        mine = {_identity(backend.spec) for backend in self.targets}
-        found += [
-            f"{backend.spec.name} judges its own answers too"
-            for backend in self.judges
-            if _identity(backend.spec) in mine
-        ]
-        if len({_identity(backend.spec) for backend in self.judges}) < len(self.judges):
-            found.append("two judges are one model: their agreement is no independent one")
-        return tuple(found)
-
-    async def dry_run(self) -> DryRun:
-        """Calls and cost of every stage and backend."""
-        stages = tuple(_DryRun(self).stages())
-        if not self.judges:
-            return DryRun(stages)
-        differ = "every two judges differ, and " if len(self.judges) > 2 else ""
-        assumption = (
-            f"Answers not there yet are assumed to need judges; at most: {differ}every reply of a "
-            "judge has to be repaired."
-        )
-        return DryRun(stages, (assumption,))
-
-    async def run_stages(self, client: Client) -> AnswersTable:
-        """Asks, reads, classifies; every planned asking is a row of the table at the end."""
-        self._sweep()
-        asked = self.path / (_ASKED_FILE if self.judges else ANSWERS_FILE)
-        await self._ask(client, asked)
-        if self.judges:
-            await self._classify(client, asked)
-        else:
-            (self.path / VOTES_FILE).unlink(missing_ok=True)
-        return AnswersTable(self.path, self.target_names)
-
-    def finished(self, result: AnswersTable) -> AuditRun:
-        """Estimates, writes the report, and returns the run."""
-
-        write_outputs(self, result)
-        return AuditRun(self.path)
-
-    def _sweep(self) -> None:
-        """Removes what stood between two stages, and what a killed process left half written."""
-        for name in (*_PARTS, *self.audit.table_files):
-            for pattern in (f".{name}.*", f"..{name}.*"):
-                for part in self.path.glob(pattern):
-                    part.unlink(missing_ok=True)
-
-    async def _ask(self, client: Client, out: Path) -> None:
-        from .table_writer import written_rows
-
-        stage = self.stages[0]
-        self.begin(stage, total=self.n_askings, unit="answers")
-        by_answer: Counter[str] = Counter()
-        with written_rows(out, self.columns) as writer:
-            async with aclosing(answers(self, client)) as found:
-                async for item, target, repeat, answer in found:
-                    reading = read_by_rule(self, item, answer)
-                    row = answer_row(item, target, repeat, answer, reading)
-                    writer.write(row)
-                    by_answer[answer.status] += 1
-                    if answer.fault is not None:
-                        self._faults[answer.fault] += 1
-                    if answer.status == "not_asked":
-                        self._unasked += 1
-                        self.over_budget |= answer.reason == "budget"
-                    if self.judges:
-                        self.step(is_troubled=answer.status in ("failed", "empty"))
-                    else:
-                        self.count(row)
-        self.outcome[stage] = {
-            "planned": self.n_askings,
-            **dict(sorted(by_answer.items())),
-            "faults": dict(self._faults),
-        }
-        if not self.judges:
-            self.outcome["statuses"] = dict(sorted(self._statuses.items()))
-
-    async def _classify(self, client: Client, asked: Path) -> None:
-        from .rows import read_rows
-
-        self.begin("classify", total=self.n_askings, unit="answers")
-        await judge_all(self, client, read_rows(asked), self.path / ANSWERS_FILE)
-        self._sweep()
-        self.outcome["classify"] = {
-            "rulings": dict(sorted(self._rulings.items())),
-            "votes": dict(sorted(self._votes.items())),
-        }
-        self.outcome["statuses"] = dict(sorted(self._statuses.items()))
-
-    def count(self, row: Mapping[str, Any]) -> None:
-        """Counts a finished row."""
-        self._statuses[row["status"]] += 1
-        self.step(is_troubled=row["status"] in ("failed", "empty", "unreadable"))
-
-    def count_ruling(self, ruling: Ruling) -> None:
-        """Counts what judges came to."""
-        self._rulings[ruling.outcome] += 1
-        for vote in ruling.votes:
-            self._votes[vote.status] += 1
-        if any(vote.status == "not_asked" and vote.detail == "budget" for vote in ruling.votes):
-            self._unheard += 1
-            self.over_budget = True
-
-    @property
-    def cap_stop(self) -> CapStop | None:
-        """What the cost cap left out; None where it left out nothing."""
-        cap = self._budget.cap
-        if not self.over_budget or cap is None:
-            return None
-        not_judged = (
-            f"judges not heard on {units(self._unheard, 'answer')}" if self._unheard else ""
-        )
-        asked = self.n_askings - self._unasked
-        verb = "asked for" if self.supplied is None else "supplied"
-        return CapStop(cap, self.n_askings, asked, "answers", verb, not_judged)
-
-    def describe(self) -> dict[str, Any]:
-        """What run.json says of an audit."""
-        folder = folder_of(self.audit)
-        return {
-            "demonstration": self.is_demonstration,
-            "audit": {
-                "name": self.audit.name,
-                "title": self.audit.title,
-                "source": self.audit.source,
-                "warning": self.audit.warning,
-                # Of an audit of one's own: its report can be written anew from there.
-                "folder": None if folder is None else str(folder),
-            },
-            "notices": list(self.notices),
-            "seed": self.seed,
-            "items": {
-                "n": self.plan.n_items,
-                "units": self.plan.n_units,
-                "unit": self.audit.unit_name,
-                "askings_a_target": self.plan.n_askings,
-            },
-            "targets": list(self.target_names),
-            "judges": [backend.spec.name for backend in self.judges],
-            "effective_parameters": {
-                backend.spec.name: backend.effective_parameters()
-                for backend in (*self.targets, *self.judges)
-            },
-        }
-
-    async def close(self) -> None:
-        """Closes supplied answers too."""
-        if self.supplied is not None:
-            self.supplied.close()
-        await super().close()
-
-
-def _identity(spec: BackendSpec) -> tuple[str, str]:
-    return spec.model, spec.api_base or ""

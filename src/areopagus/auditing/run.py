@@ -1,51 +1,38 @@
-"""A finished (or interrupted) audit: its folder, its figures, its outcome."""
+"""A finished (or interrupted) audit: its folder, its estimates, its report."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Final
 
-from ..audits.answers_table import AnswersTable
-from ..errors import InputError, InputFault
-from ..records.run_folder import read_run_file
+from ..audits.answers_table import ANSWERS_FILE, AnswersTable
+from ..audits.definition import Audit, Definition
+from ..audits.legacy import LegacyAudit
+from ..audits.registry import audit_names, find_audit
+from ..errors import InputError
+from ..records.estimates import ESTIMATES_FILE, Estimates
+from ..records.run_folder import REPORT_FILE
+from ..reports.document import Column, Document, Entry, Records, View
+from ..run import JobRun
+from .classify import case_of, question_hash
+from .config import read_options
+from .legacy import AUDIT_FILE, TEXT_FILE, audit_page_of, write_audit_page
 
-AUDIT_FILE = "audit.json"
-TEXT_FILE = "audit.txt"
-FIGURES_FOLDER = "figures"
+MOST_RECORDS: Final = 5_000
+"""Answers that the page carries; answers.parquet holds all."""
 
 
-class AuditRun:
+class AuditRun(JobRun):
     """The folder of an audit, read."""
 
-    def __init__(self, path: str | Path) -> None:
-        """Reads run.json; the figures are read when asked for.
-
-        Raises:
-            InputError: the folder holds no audit.
-        """
-        self.path = Path(path)
-        self.record: dict[str, Any] = read_run_file(self.path, kind="audit")
-
-    @property
-    def state(self) -> str:
-        """`complete`, `interrupted`, `budget` (the cost cap stopped it) or `running`."""
-        return str(self.record["state"])
+    kind: ClassVar[str] = "audit"
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The models under test, or the respondents."""
         return tuple(self.record["targets"])
-
-    @property
-    def figures(self) -> dict[str, Any]:
-        """Every number with n, interval, method and reason: the content of audit.json.
-
-        Raises:
-            InputError: the audit has not come so far.
-        """
-        found: dict[str, Any] = json.loads(self._text(AUDIT_FILE))
-        return found
 
     @property
     def answers(self) -> AnswersTable:
@@ -58,13 +45,17 @@ class AuditRun:
         return dict(self.record["stages"].get("statuses", {}))
 
     @property
-    def text(self) -> str:
-        """The report as it is printed.
+    def definition(self) -> Definition:
+        """What was audited, as run.json has it.
 
         Raises:
-            InputError: the audit has not come so far.
+            InputError: a folder of the first version, of an audit of the user's own.
         """
-        return self._text(TEXT_FILE)
+        stored = self.record["audit"]
+        if "item_columns" in stored:
+            return Definition.model_validate(stored)
+        audit, options = self._first()
+        return audit.defined(options)
 
     @property
     def exit_code(self) -> int:
@@ -81,12 +72,154 @@ class AuditRun:
         troubled += classify.get("rulings", {}).get("unresolved", 0)
         return 3 if troubled else 0
 
-    def _text(self, name: str) -> str:
-        file = self.path / name
-        try:
-            return file.read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            raise InputError([InputFault(str(file), f"cannot be read: {error}")]) from error
+    def document(self) -> Document:
+        """What is shown of the audit."""
+        from ..audits.document import document
 
-    def __repr__(self) -> str:
-        return f"AuditRun({str(self.path)!r}, {self.state})"
+        definition = self.definition
+        record = self.record
+        if "result" not in record:
+            audit, options = self._first()
+            record = {**record, "result": {"labels": audit.labels(options)}}
+        return document(definition, record, self.estimates, records=self._records(definition))
+
+    def estimate_stored(self) -> Estimates | None:
+        """The estimates of a folder of the first version."""
+        if not (self.path / ANSWERS_FILE).is_file():
+            return None
+        audit, options = self._first()
+        return estimated(audit, options, self.answers)
+
+    def _first(self) -> tuple[Audit[Any], Any]:
+        """The audit of a folder of the first version, and its options.
+
+        Raises:
+            InputError: it was the user's own, whose code is not run to read results.
+        """
+        name = str(self.record["identity"]["audit"])
+        if name not in audit_names() or self.record["audit"].get("folder"):
+            raise InputError(
+                f"{self.path}: was made by the first version with an audit of your own ({name!r})",
+                hint="Run it again with --out naming this folder: nothing is asked twice.",
+            )
+        audit = find_audit(name)
+        return audit, read_options(audit, self.record["identity"]["options"])
+
+    def _records(self, definition: Definition) -> tuple[Records, ...]:
+        """Prompt and answer behind every figure, the first `MOST_RECORDS` of them."""
+        if not (self.path / ANSWERS_FILE).is_file():
+            return ()
+        names = [
+            "target", *definition.item_columns, *definition.value_columns, "status", "by", "reason",
+        ]  # fmt: skip
+        rows: list[list[Any]] = []
+        entries: list[Entry] = []
+        n = 0
+        for row in self.answers.rows(*names, "item_id", "prompt_text", "response_text"):
+            n += 1
+            if n > MOST_RECORDS:
+                continue
+            rows.append([row["item_id"], *(_told(row[name]) for name in names)])
+            entries.append(Entry([row["prompt_text"], row["response_text"]], []))
+        if not rows:
+            return ()
+        # A choice is offered of what few rows do not tell apart.
+        filters = [k for k in range(1, 1 + len(names)) if 1 < len({row[k] for row in rows}) <= 60]
+        return (
+            Records(
+                name="answer",
+                caption="What was asked and answered; the first cell of a row opens both. Choose a "
+                "model and a group above to read what stands behind a figure.",
+                label="Answers",
+                columns=[Column("prompt", "id")]
+                + [Column({"target": "model"}.get(name, name.replace("_", " "))) for name in names],
+                rows=rows,
+                filters=filters,
+                view=View(
+                    texts=["Prompt", "Answer"], judge_columns=[], judges=[], scores=[],
+                    scale=(0.0, 1.0), entries=entries,
+                ),
+                left_out=max(0, n - MOST_RECORDS),
+                file=ANSWERS_FILE,
+            ),
+        )  # fmt: skip
+
+    # Audits without a definition
+
+    @property
+    def _is_legacy(self) -> bool:
+        return (self.path / AUDIT_FILE).is_file() and not (self.path / ESTIMATES_FILE).is_file()
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The content of audit.json."""
+        found: dict[str, Any] = json.loads((self.path / AUDIT_FILE).read_text(encoding="utf-8"))
+        return found
+
+    @property
+    def text(self) -> str:
+        """The whole report as text of 80 columns."""
+        if self._is_legacy:
+            return (self.path / TEXT_FILE).read_text(encoding="utf-8")
+        return super().text
+
+    def require_estimates(self) -> None:
+        """See `JobRun.require_estimates`."""
+        if not (self._is_legacy and self._has_own_page()):
+            super().require_estimates()
+
+    def _has_own_page(self) -> bool:
+        name = str(self.record["identity"]["audit"])
+        return name not in audit_names() or isinstance(find_audit(name), LegacyAudit)
+
+    def write_report(self, out: str | Path | None = None, *, figures: bool = True) -> Path:
+        """See `JobRun.write_report`."""
+        if self._is_legacy and self._has_own_page():
+            return write_audit_page(
+                Path(out or self.path / REPORT_FILE), audit_page_of(self, figures=figures)
+            )
+        return super().write_report(out, figures=figures)
+
+
+def estimated(audit: Audit[Any], options: Any, answers: AnswersTable) -> Estimates:
+    """The estimates of an audit's answers: those of its definition, and its own after them."""
+    from ..audits.estimate import columns_of, estimate
+
+    definition = audit.defined(options)
+    found = estimate(
+        definition,
+        answers.frame(columns_of(definition)),
+        answers.targets,
+        votes=_with_questions(audit, options, answers),
+    )
+    own = audit.own_estimates(answers, options)
+    if own is not None:
+        found.extend(own)
+    return found
+
+
+def _with_questions(
+    audit: Audit[Any], options: Any, answers: AnswersTable
+) -> Iterator[Mapping[str, Any]]:
+    """The votes; those of the first version have no hash of their question, which is made here."""
+    asked: dict[tuple[str, str, int], str] | None = None
+    for vote in answers.votes():
+        if vote.get("question"):
+            yield vote
+            continue
+        if asked is None:
+            asked = {}
+            for row in answers.rows():
+                if row["judging"]:
+                    case = case_of(audit, options, {**row, "status": "unclassified"})
+                    if case.question is not None:
+                        key = (row["item_id"], row["target"], row["repeat"])
+                        asked[key] = question_hash(case.question)
+        key = (vote["item_id"], vote["target"], vote["repeat"])
+        yield {**vote, "question": asked.get(key, "|".join(map(str, key)))}
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..experiment.config import AuditConfig
 from .options import (
     chosen,
     click_options,
+    config_options,
     dry_run_options,
-    effort_option,
-    input_options,
-    json_option,
     ledger_option,
     models_from,
-    seed_option,
+    report_options,
     target_options,
 )
 
@@ -37,15 +36,8 @@ _OPTIONS = (
     click.option("--judges-file", metavar="FILE", help="The same for the judges."),
     click.option("--responses", metavar="FILE", help="Answers that are there already."),
     click.option("--write-prompts", metavar="FILE", help="Write the prompts as CSV and end."),
-    click.option(
-        "--repeats", type=click.IntRange(1, 1000), default=1, show_default=True,
-        help="Rounds of asking.",
-    ),
-    click.option("--sample", type=click.IntRange(min=1), help="So many units, drawn by --seed."),
-    seed_option,
-    effort_option,
-    input_options,
-    json_option,
+    config_options(AuditConfig),
+    report_options,
     ledger_option,
     dry_run_options,
 )  # fmt: skip
@@ -71,7 +63,8 @@ class AuditGroup(click.Group):
         from ..audits.registry import audit_names, find_audit
 
         with formatter.section("Audits"):
-            formatter.write_dl([(name, find_audit(name).about) for name in audit_names()])
+            known = [(name, find_audit(name).definition) for name in audit_names()]
+            formatter.write_dl([(name, found.about) for name, found in known])
 
 
 @click.group(
@@ -97,63 +90,73 @@ def audit(ctx: click.Context, *, only_list: bool) -> int | None:
 
     # Definition lists wrap and cut nothing, as a table at 80 columns would.
     formatter = click.HelpFormatter(width=min(ctx.terminal_width or 80, 80))
-    formatter.write_dl([(name, printable(find_audit(name).about)) for name in audit_names()])
+    known = [(name, find_audit(name).definition) for name in audit_names()]
+    formatter.write_dl([(name, printable(found.about)) for name, found in known])
     click.echo(formatter.getvalue().rstrip("\n"))
     return ctx.exit(0)
 
 
-def _command(definition: Audit[Any]) -> click.Command:
+def _command(audit: Audit[Any]) -> click.Command:
     def run(**given: Any) -> int:
-        return _audit(definition, chosen(given, definition.options_model.model_fields), **given)
+        own = chosen(given, audit.options_model.model_fields)
+        config = AuditConfig.checked(**chosen(given, AuditConfig.model_fields))
+        return _audit(audit, own, config, **given)
 
-    about = f"{definition.title}.\n\nFinds out {definition.about}."
-    if definition.source:
-        about += f"\n\nAfter {definition.source}."
-    if definition.warning:
-        about += f"\n\nWarning: {definition.warning}."
+    said = audit.definition
+    about = f"{said.title}.\n\nFinds out {said.about}."
+    if said.source:
+        about += f"\n\nAfter {said.source}."
+    if said.warning:
+        about += f"\n\nWarning: {said.warning}."
     callback: Callable[..., Any] = run
     for option in reversed(_OPTIONS):
         callback = option(callback)
     made = click.command(
-        name=definition.name,
+        name=said.name,
         help=inspect.cleandoc(about),
         context_settings={"max_content_width": 80},
     )(callback)
-    made.params = [*click_options(definition.options_model), *made.params]
+    made.params = [*click_options(audit.options_model), *made.params]
     return made
 
 
 def _audit(
-    definition: Audit[Any],
+    audit: Audit[Any],
     own: dict[str, Any],
+    config: AuditConfig,
     *,
     targets: tuple[str, ...],
     targets_file: str | None,
     judges: tuple[str, ...],
     judges_file: str | None,
+    responses: str | None,
     write_prompts: str | None,
+    ledger: str | None,
     json_file: str | None,
+    full: bool,
     dry_run: bool,
     quiet: bool,
-    **options: Any,
 ) -> int:
     from ..auditing import AuditJob
-    from ..auditing.run import AUDIT_FILE
-    from .jobs import Manner, carry_out
+    from ..audits.legacy import LegacyAudit
+    from .jobs import Manner, carry_out, show_text
 
     def prepare(on_progress: Any = None) -> AuditJob:
         return AuditJob(
-            definition,
+            audit,
+            config,
             targets=models_from(targets, targets_file),
             judges=models_from(judges, judges_file),
+            responses=responses,
             options=own,
+            ledger=ledger,
             on_progress=on_progress,
-            **options,
         )
 
     if write_prompts is not None:
         return _write_prompts(prepare(), Path(write_prompts))
-    manner = Manner(dry_run, quiet, name_with="--target", json_file=json_file, numbers=AUDIT_FILE)
+    show = show_text if isinstance(audit, LegacyAudit) else None
+    manner = Manner(dry_run, quiet, name_with="--target", full=full, json_file=json_file, show=show)
     return carry_out(lambda line: prepare(line.update), manner)
 
 
@@ -163,7 +166,7 @@ def _write_prompts(job: AuditJob, path: Path) -> int:
     from ..records.spreadsheets import writable
     from .display import printable
 
-    carried = [name for name in job.audit.item_columns if name != "prompt_id"]
+    carried = [name for name in job.definition.item_columns if name != "prompt_id"]
     askings: set[int] = set()
     with csv_table(path, ["prompt_id", "prompt_text", *carried]) as writer:
         for item in job.plan.items():

@@ -117,6 +117,17 @@ class RespondConfig(InputConfig):
     repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each prompt.")
 
 
+class AuditConfig(InputConfig):
+    """What every audit takes."""
+
+    repeats: int = Field(default=1, ge=1, le=1000, description="Rounds of asking.")
+    sample: int | None = Field(default=None, ge=1, description="So many units, drawn by --seed.")
+    seed: int = Field(default=0, description="Of the sample.")
+    effort: Annotated[str | None, Option("LEVEL")] = Field(
+        default=None, description="Reasoning effort of the targets; none sends none."
+    )
+
+
 class SessionConfig(JobConfig):
     """What `Panel.session` takes."""
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
 
 from pydantic import Field
 
-from areopagus.aggregation import wilson
-from areopagus.aggregation.estimate import Estimate
 from areopagus.audits import (
     AnswersTable,
     Audit,
@@ -24,8 +19,7 @@ from areopagus.audits import (
     read_option,
 )
 from areopagus.experiment.ask import ModelAnswer
-
-from .words import WARNING
+from areopagus.records.estimates import Estimates
 
 
 class CoinOptions(AuditOptions):
@@ -35,26 +29,10 @@ class CoinOptions(AuditOptions):
     shout: bool = Field(default=False, description="ask loudly")
 
 
-@dataclass(frozen=True, slots=True)
-class CoinFigures:
-    """Share of heads by target."""
-
-    heads: dict[str, Estimate]
-    n_votes: int
-
-
 class Coin(Audit[CoinOptions]):
     """Heads or tails, in both orders."""
 
-    name = "toy"
-    title = "Coin audit"
-    about = "whether a model prefers heads"
-    warning = WARNING
     options_model = CoinOptions
-    item_columns: ClassVar = {"coin": "integer", "first": "text"}
-    value_columns: ClassVar = {"side": "text"}
-    unit_name = "coin"
-    takes_judges = True
 
     def items(self, options: CoinOptions) -> Iterator[AuditItem]:
         for coin in range(options.coins):
@@ -86,31 +64,14 @@ class Coin(Audit[CoinOptions]):
             choices={"side": ("heads", "tails")},
         )
 
-    def estimate(self, table: AnswersTable, options: CoinOptions) -> CoinFigures:
-        heads: Counter[str] = Counter()
-        planned: Counter[str] = Counter()
-        for row in table.rows("target", "status", "side"):
-            if row["status"] == "classified":
-                planned[row["target"]] += 1
-                heads[row["target"]] += row["side"] == "heads"
-        return CoinFigures(
-            {
-                name: wilson(heads[name], planned[name], unit="answer").of("share")
-                for name in table.targets
-            },
-            sum(1 for _ in table.votes("slot")),
+    def own_estimates(self, answers: AnswersTable, options: CoinOptions) -> Estimates:
+        found = Estimates()
+        heads = Counter(
+            row["coin"] for row in answers.rows("coin", "side") if row["side"] == "heads"
         )
-
-    def lines(self, figures: CoinFigures, options: CoinOptions) -> list[str]:
-        return ["", *(f"heads, {name}: {item.value:.3f}" for name, item in figures.heads.items())]
-
-    def draw(self, folder: Path, figures: Any, options: CoinOptions) -> list[tuple[str, str]]:
-        from areopagus.reports.chart_style import new_figure, save
-
-        figure = new_figure(3.0, 2.0)
-        figure.subplots().bar([0], [1])
-        save(figure, folder / "heads")
-        return [("heads", "Heads. By target.")]
+        for coin, n in sorted(heads.items()):
+            found.add("coins", "heads", n, item=str(coin))
+        return found
 
 
 AUDIT = Coin()

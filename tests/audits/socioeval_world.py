@@ -8,15 +8,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from .categories import BIASED, CATEGORIES, UNBIASED
-from .outcomes import NO_CATEGORY, Codes, Floats, Outcomes, Prompts
-
-if TYPE_CHECKING:
-    from ...testing import ServedReply, ServedRequest
+from areopagus.audits.socioeval import AUDIT, SocioEvalOptions
+from areopagus.audits.socioeval.categories import BIASED, CATEGORIES, UNBIASED
+from areopagus.audits.socioeval.templates import load_material
+from areopagus.testing import ServedReply, ServedRequest
 
 _TEXTS: Mapping[str, str] = {
     "fair_treatment": "What somebody has done should decide this, and class says nothing of it.",
@@ -66,8 +65,6 @@ class SocioEvalWorld:
 
     def provider(self, request: ServedRequest) -> ServedReply:
         """Answers a target's question, or a judge's, over HTTP."""
-        from ...testing import ServedReply
-
         user = request.messages[-1]["content"]
         if request.model in self.bias_rates:
             return ServedReply(self.answer(request.model, user))
@@ -92,36 +89,39 @@ class SocioEvalWorld:
             "choice": answer[0] if answer[:2] in ("A.", "B.") else "none",
         }
 
-    def outcomes(self, prompts: Prompts, rng: np.random.Generator) -> Outcomes:
-        """Answers drawn straight as arrays, one asking each, for the estimator layer.
+    def answers(self, prompts: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+        """Answers drawn straight as a table, one asking each, for the estimators.
 
         Rates of templates are drawn for each model apart, from a beta distribution.
         """
-        names = tuple(self.bias_rates)
-        place: dict[str, int] = {}
-        codes = np.asarray([place.setdefault(name, len(place)) for name in prompts.template])
-        shape = (len(names), len(prompts), 1)
-        biased = np.zeros(shape)
+        codes, templates = pd.factorize(prompts["template"])
+        n, k = len(prompts), len(self.bias_rates)
+        biased = np.zeros((k, n))
         for at, rate in enumerate(self.bias_rates.values()):
-            rates = np.full(len(place), rate)
+            rates = np.full(len(templates), rate)
             if self.template_spread and 0 < rate < 1:
                 size = (1 - self.template_spread) / self.template_spread
-                rates = rng.beta(rate * size, (1 - rate) * size, size=len(place))
-            biased[at, :, 0] = rng.random(len(prompts)) < rates[codes]
-        return self._as_outcomes(names, prompts, biased, rng)
-
-    def _as_outcomes(
-        self, names: tuple[str, ...], prompts: Prompts, biased: Floats, rng: np.random.Generator
-    ) -> Outcomes:
+                rates = rng.beta(rate * size, (1 - rate) * size, size=len(templates))
+            biased[at] = rng.random(n) < rates[codes]
         half = len(UNBIASED)
-        category: Codes = np.where(biased == 1, half, 0) + rng.integers(0, half, size=biased.shape)
+        category = np.where(biased == 1, half, 0) + rng.integers(0, half, size=biased.shape)
         favours = np.where(biased == 1, rng.random(biased.shape) < self.favours_higher, np.nan)
-        good = np.asarray([scenario == "positive" for scenario in prompts.scenario])
-        higher_first = np.asarray([order == "higher_first" for order in prompts.order])
-        chose_higher = favours == good[None, :, None]
-        first = np.where(np.isnan(favours), np.nan, chose_higher == higher_first[None, :, None])
-        category = np.where(np.isnan(biased), NO_CATEGORY, category)
-        return Outcomes(names, prompts, category, favours, first)
+        good = (prompts["scenario"] == "positive").to_numpy()
+        higher_first = (prompts["order"] == "higher_first").to_numpy()
+        chose_higher = favours == good
+        first = chose_higher == higher_first
+        whole = pd.concat([prompts] * k, ignore_index=True)
+        chooses = biased.ravel() == 1
+        return whole.assign(
+            target=np.repeat(list(self.bias_rates), n),
+            repeat=0,
+            status="classified",
+            judging="",
+            category=np.asarray(CATEGORIES, dtype=object)[category.ravel()],
+            biased=chooses,
+            favours=np.where(chooses, np.where(favours.ravel() == 1, "higher", "lower"), None),
+            choice=np.where(chooses, np.where(first.ravel(), "first", "second"), None),
+        )
 
     def _uniform(self, *parts: str) -> float:
         text = "\x1f".join((str(self.seed), *parts))
@@ -151,20 +151,14 @@ def scenario_of(prompt: str) -> str:
 
 @cache
 def _scenarios() -> tuple[tuple[str, str], ...]:
-    from .templates import load_material
-
     return tuple(
         (placed.template.text.split("{first}")[0], placed.template.scenario)
         for placed in load_material().placed()
     )
 
 
-def prompts_of(order: str = "fixed") -> Prompts:
+def prompts_of(order: str = "fixed") -> pd.DataFrame:
     """The built-in prompts as the estimators see them; `order` as in the audit's options."""
-    from .audit import SocioEval, SocioEvalOptions
-
     options = SocioEvalOptions.model_validate({"order": order})
-    rows = [item.fields for item in SocioEval().items(options)]
-    question = tuple(f"{row['template']}|{row['pair']}" for row in rows)
-    names = ("theme", "topic", "template", "scenario", "pair", "order")
-    return Prompts(question, *(tuple(str(row[name]) for row in rows) for name in names))
+    rows = [{"item_id": item.item_id, **item.fields} for item in AUDIT.items(options)]
+    return pd.DataFrame(rows)

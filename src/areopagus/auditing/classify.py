@@ -1,0 +1,132 @@
+"""What judges decide: answers that the rules of an audit left unclassified."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from ..async_runner import ordered_map
+from ..audits.answers_table import RowWriter
+from ..audits.definition import Audit, AuditItem, Reading
+from ..graphs.adjudication import JudgeQuestion, Ruling
+from ..judges.models.backend import Backend
+from ..judges.models.client import Client
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One row on its way through the stage, with what judges are asked about it."""
+
+    row: dict[str, Any]
+    item: AuditItem
+    reading: Reading
+    question: JudgeQuestion | None
+
+
+async def rulings(
+    client: Client, cases: Iterator[Case], judges: Sequence[Backend]
+) -> AsyncGenerator[tuple[Case, Ruling | None], None]:
+    """Every case in order with what judges came to; None where nothing was to be asked.
+
+    Raises:
+        StoreError: the ledger cannot be written.
+    """
+    from ..graphs.adjudication import adjudicate
+
+    alone = asyncio.Lock()
+    is_first = client.budget.cap is not None
+
+    async def judge(case: Case) -> Ruling | None:
+        nonlocal is_first
+        if case.question is None:
+            return None
+        if is_first:
+            # Under a cap the first ruling also finds out how the judges take structured output:
+            # only then can the money for two votes be set aside together.
+            async with alone:
+                if is_first:
+                    try:
+                        return await adjudicate(client, case.question, judges)
+                    finally:
+                        is_first = False
+        return await adjudicate(client, case.question, judges)
+
+    at_once = min(sum(backend.spec.concurrency for backend in judges) + 4, 256)
+    async with aclosing(ordered_map(cases, judge, at_once=at_once)) as found:
+        async for case, ruling in found:
+            yield case, ruling
+
+
+def case_of(audit: Audit[Any], options: Any, row: dict[str, Any]) -> Case:
+    """The row with the question that judges are asked about it, if there is one."""
+    columns = audit.definition
+    item = AuditItem(
+        row["item_id"],
+        row["prompt_text"],
+        {name: row[name] for name in columns.item_columns},
+        row["unit"],
+    )
+    values = {name: row[name] for name in columns.value_columns if row[name] is not None}
+    reading = Reading(row["status"], values, row["reason"])
+    question = None
+    if row["status"] == "unclassified":
+        question = audit.question(item, row["response_text"], reading, options)
+    return Case(row, item, reading, question)
+
+
+def ruled_row(audit: Audit[Any], options: Any, case: Case, ruling: Ruling) -> dict[str, Any]:
+    """The row after the judges."""
+    row = case.row
+    status, reason, by = "unclassified", ruling.reason, ""
+    values: dict[str, Any] = dict(case.reading.values)
+    if ruling.outcome == "not_asked":
+        # The target's answer is there; only its classification was not paid for.
+        reason = f"judges not asked: {ruling.reason}"
+    else:
+        reading = audit.ruled(case.item, row["response_text"], case.reading, ruling, options)
+        status, values = reading.status, dict(reading.values)
+        reason = reading.reason or (ruling.reason if status != "classified" else "")
+        by = "judges" if status == "classified" else ""
+    costs = [vote.cost_usd for vote in ruling.votes]
+    return {
+        **{name: item for name, item in row.items() if name not in audit.definition.value_columns},
+        **values,
+        "status": status,
+        "by": by,
+        "reason": reason,
+        "judging": ruling.outcome,
+        "judge_calls": sum(vote.calls for vote in ruling.votes),
+        "judge_cost_usd": None if None in costs else sum(cost or 0.0 for cost in costs),
+    }
+
+
+def question_hash(question: JudgeQuestion) -> str:
+    """What judges are asked, as sixteen digits: the same for answers that look alike to them."""
+    shown = json.dumps([question.template, *question.texts.items()], ensure_ascii=False)
+    return sha256(shown.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def write_votes(
+    votes: RowWriter, row: dict[str, Any], question: JudgeQuestion, ruling: Ruling
+) -> None:
+    """One row a vote."""
+    asked = question_hash(question)
+    for vote in ruling.votes:
+        votes.write(
+            {
+                **{name: row[name] for name in ("item_id", "unit", "target", "repeat")},
+                "question": asked,
+                "slot": vote.slot,
+                "model": vote.model,
+                "status": vote.status,
+                "detail": vote.detail,
+                "value": json.dumps(dict(vote.value), ensure_ascii=False) if vote.value else None,
+                "calls": vote.calls,
+                "cost_usd": vote.cost_usd,
+            }
+        )

@@ -1,1 +1,0 @@
-WARNING = "Some people mind coins."
