@@ -1,4 +1,4 @@
-"""Means of many cells over the same units: interval, tests, Holm within families, equivalence.
+"""Means of one value a unit, one or many over the same units: interval, tests, equivalence.
 
 A cell is whatever has one value a unit: a group less its control, a framing less the baseline, one
 model less another. The unit (scenario, template, prompt) is what is independent.
@@ -16,9 +16,10 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from .equivalence import tost
-from .estimate import Estimate
+from .estimate import Estimate, undefined
 from .intervals import MIN_UNITS, t_interval
 from .multiplicity import holm
+from .proportions import wilson
 from .sign_flips import SignFlips, sign_flip_tests, skewness_adjusted_flips
 
 Floats = npt.NDArray[np.float64]
@@ -31,6 +32,9 @@ EffectVerdict = Literal["differs", "differs within margin", "equivalent", "undec
 DRAWS_A_CELL: Final = 40
 """Sign vectors are drawn for each cell of a matrix at least: Holm's correction of the smallest p
 that they allow then stays below .025."""
+
+
+NOTHING = "no prompt has the scores that this figure needs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +198,22 @@ def _t_tests(table: Floats, unit: str) -> tuple[list[float], list[str]]:
     p_values, names = [], []
     for column in table.T:
         known = column[~np.isnan(column)]
-        n = known.size
-        mean = float(known.mean()) if n else math.nan
-        error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-        p, name = math.nan, f"paired t over {unit}s"
-        if error > 1e-12 * max(abs(mean), 1e-3):
-            t = mean / error
-            p = 2 * float(stdtr(n - 1, -abs(t)))
-            name += f", t = {t:.2f}, df = {n - 1}"
+        t, p = _t_test(known)
+        found = "" if math.isnan(p) else f", t = {t:.2f}, df = {known.size - 1}"
         p_values.append(p)
-        names.append(name)
+        names.append(f"paired t over {unit}s{found}")
     return p_values, names
+
+
+def _t_test(known: Floats) -> tuple[float, float]:
+    """t and its two-sided p; nan below two values or where they do not vary."""
+    n = known.size
+    mean = float(known.mean()) if n else math.nan
+    error = float(known.std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0
+    if not error > 1e-12 * max(abs(mean), 1e-3):
+        return math.nan, math.nan
+    t = mean / error
+    return t, 2 * float(stdtr(n - 1, -abs(t)))
 
 
 def _equivalence(column: Floats, margin: float, unit: str, level: float) -> Estimate:
@@ -222,3 +231,69 @@ def _equivalence(column: Floats, margin: float, unit: str, level: float) -> Esti
         same = f"{bare.method}; the same value for every {unit}"
         return replace(bare, low=mean, high=mean, p=float(abs(mean) >= margin), method=same)
     return replace(bare, reason=f"fewer than two {unit}s with a value, or few without variation")
+
+
+def mean_by_prompt(values: Floats, prompts: npt.NDArray[np.int64], n_prompts: int) -> Floats:
+    """Mean of the values of each prompt, nan left out; nan for a prompt without a value.
+
+    Args:
+        values: shape (rows, judges) or (rows,).
+        prompts: shape (rows,), the code of each row's prompt.
+        n_prompts: how many there are.
+    """
+    flat = values[:, None] if values.ndim == 1 else values
+    known = ~np.isnan(flat)
+    sums = np.bincount(prompts, np.where(known, flat, 0.0).sum(axis=1), n_prompts)
+    counts = np.bincount(prompts, known.sum(axis=1), n_prompts)
+    means: Floats = np.divide(sums, counts, out=np.full(n_prompts, np.nan), where=counts > 0)
+    return means
+
+
+def mean_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
+    """The mean of one value a prompt, nan left out, with its t interval.
+
+    Args:
+        values: shape (prompts,).
+        level: nominal coverage.
+        what: the figure, for its method.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return undefined(NOTHING, method=what)
+    return t_interval(known, level=level).of(what)
+
+
+def share_over_prompts(values: Floats, *, level: float, what: str) -> Estimate:
+    """The mean of one share a prompt, nan left out.
+
+    Where every prompt's share is 0 or 1, a prompt is one trial and the interval is Wilson's; else
+    it is the t interval, kept within [0, 1].
+
+    Args:
+        values, level, what: as in `mean_over_prompts`.
+    """
+    known = values[~np.isnan(values)]
+    if not known.size:
+        return undefined(NOTHING, method=what)
+    if np.isin(known, (0.0, 1.0)).all():
+        return wilson(int(known.sum()), known.size, level=level, unit="prompt").of(what)
+    found = t_interval(known, level=level).of(what)
+    if not found.has_interval:
+        return found
+    return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+
+
+def mean_p_value(values: Floats) -> tuple[float, str]:
+    """Two-sided p of a mean of 0 over prompts, and how it was found.
+
+    t over prompts; where the values do not vary, which leaves no t, the exact sign-flip test,
+    whose smallest p is 2 / 2^n. nan below two prompts.
+    """
+    known = values[~np.isnan(values)]
+    if known.size < 2:
+        return math.nan, "none"
+    _, p = _t_test(known)
+    if not math.isnan(p):
+        return p, "t"
+    tests = sign_flip_tests(known[:, None])
+    return float(tests.p_value[0]), f"sign flips, {tests.method[0]}"

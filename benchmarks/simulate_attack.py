@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from areopagus import Panel
-from areopagus.aggregation.by_prompt import mean_p_value
+from areopagus.aggregation.effects import mean_p_value
 from areopagus.aggregation.multiplicity import holm
 from areopagus.attacks import AttackFamily, attack, load_families
 from areopagus.attacks.families import example_texts, texts_of

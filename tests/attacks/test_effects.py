@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from attack_figures import figure
 
-from areopagus.aggregation.by_prompt import mean_by_prompt, mean_p_value, share_over_prompts
+from areopagus.aggregation.effects import mean_by_prompt, mean_p_value, share_over_prompts
 from areopagus.aggregation.estimate import Estimate
 from areopagus.attacks import AttackConfig, AttackFamily
 from areopagus.attacks.effects import Scores, estimate

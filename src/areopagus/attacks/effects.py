@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.by_prompt import mean_by_prompt, mean_over_prompts, share_over_prompts
+from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.proportions import wilson
 from ..graphs.screening import DETECTORS, screen

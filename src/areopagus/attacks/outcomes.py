@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.by_prompt import mean_p_value
+from ..aggregation.effects import mean_p_value
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..aggregation.by_prompt import mean_by_prompt, mean_over_prompts, share_over_prompts
+from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
 from ..graphs.screening import screen
 from ..records.estimates import Estimates
