@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr
 
+from .intervals import MIN_UNITS
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -214,8 +216,6 @@ FALSE_DISCOVERY_RATE: Final = 0.05
 PASSING_RATE: Final = 0.5
 FEWEST_ITEMS: Final = 30
 """Items a rater needs where items are the unit: the published rule."""
-FEWEST_PROMPTS: Final = 6
-"""Prompts a rater needs where prompts are the unit."""
 ENOUGH_POWER: Final = 0.8
 MOST_COPIES: Final = 50
 """Raters who are tried as judges for the reference "human", drawn by seed where there are more."""
@@ -364,7 +364,7 @@ def alt_test(
     reason = None
     if np.isnan(rate):
         verdict = "not enough prompts"
-        fewest = FEWEST_ITEMS if codes is None else FEWEST_PROMPTS
+        fewest = FEWEST_ITEMS if codes is None else MIN_UNITS
         reason = f"no rater shares {fewest} {unit}s with the judge and another rater"
     elif verdict == "fail" and power < ENOUGH_POWER:
         verdict = "not enough prompts"
@@ -441,7 +441,7 @@ def _compare(
         d, wins = item_differences(judge, table, score)
         if groups is not None:
             d, wins = _prompt_means(d, groups), _prompt_means(wins, groups)
-    fewest = FEWEST_ITEMS if groups is None else FEWEST_PROMPTS
+    fewest = FEWEST_ITEMS if groups is None else MIN_UNITS
     units = [
         (row[np.isfinite(row)], won[np.isfinite(won)]) for row, won in zip(d, wins, strict=True)
     ]
@@ -599,8 +599,8 @@ def simulate_power(
 def _rates(d: Floats, epsilon: float) -> Floats:
     """Returns the winning rate of every world from differences (worlds, raters, prompts)."""
     n = np.isfinite(d[0]).sum(axis=1)
-    d = d[:, n >= FEWEST_PROMPTS]
-    n = n[n >= FEWEST_PROMPTS].astype(np.float64)
+    d = d[:, n >= MIN_UNITS]
+    n = n[n >= MIN_UNITS].astype(np.float64)
     if d.shape[1] == 0:
         return np.zeros(len(d))
     mean = np.nansum(d, axis=2) / n

@@ -10,10 +10,8 @@ import numpy.typing as npt
 from scipy import special
 
 from .estimate import Estimate
-from .intervals import variance_degrees
+from .intervals import MIN_UNITS, variance_degrees
 
-MIN_UNITS = 6
-"""No interval below so many scenarios, as elsewhere in this package."""
 UNIT = "scenario"
 METHOD = "korn-graubard"
 UNSEEN_WEIGHT = 0.25

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .estimate import Estimate
+from .intervals import MIN_UNITS
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -115,9 +116,6 @@ RESIDUAL: Final = "residual"
 
 FEWEST_LEVELS: Final = 5
 """Facets with fewer levels are named in `GStudy.few_levels`."""
-
-FEWEST_PROMPTS: Final = 6
-"""Below this many prompts the jackknife gives no interval."""
 
 BLOCKS: Final = 50
 """The jackknife leaves out prompts one by one up to this many, above it in this many blocks."""
@@ -371,8 +369,8 @@ def _jackknife(
 
     present = np.unique(prompt)
     names = [*codes, RESIDUAL]
-    if len(present) < FEWEST_PROMPTS:
-        reason, nan = f"fewer than {FEWEST_PROMPTS} prompts", np.nan
+    if len(present) < MIN_UNITS:
+        reason, nan = f"fewer than {MIN_UNITS} prompts", np.nan
         G = len(present)
         return {
             name: Estimate(components[name], nan, nan, G, "prompt", "jackknife", level, reason)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
 from .estimate import Estimate
+from .intervals import MIN_UNITS
 from .pair_counting import Labels, group_codes
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-
-FEWEST_GROUPS: Final = 6
-"""Below this many labelled groups no interval is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,14 +147,14 @@ def _clustered(
         value, variance, df, G, "prompt", "clustered PPI++, Satterthwaite t", level
     )
     reason = None
-    if G < FEWEST_GROUPS:
-        reason = f"fewer than {FEWEST_GROUPS} labelled groups"
+    if G < MIN_UNITS:
+        reason = f"fewer than {MIN_UNITS} labelled groups"
     elif G_u < 2:
         reason = "fewer than two unlabelled groups"
     if reason is None:
         return interval, plain
     bare = Estimate(value, np.nan, np.nan, G, "prompt", interval.method, level, reason)
-    if G < FEWEST_GROUPS:
+    if G < MIN_UNITS:
         plain = Estimate(plain.value, np.nan, np.nan, G, "prompt", "t", level, reason)
     return bare, plain
 

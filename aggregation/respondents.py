@@ -11,16 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from ..errors import InputError, InputFault
+from .intervals import MIN_UNITS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-FEWEST_PROMPTS: Final = 6
-"""Below this many prompts an interval is refused: with five, even a sign-flip test of five equal
-signs has p = .0625."""
-
 NO_VALUES: Final = "no response was scored"
-TOO_FEW_PROMPTS: Final = f"fewer than {FEWEST_PROMPTS} prompts"
+TOO_FEW_PROMPTS: Final = f"fewer than {MIN_UNITS} prompts"
 NO_VARIATION: Final = "the prompt means do not vary"
 REASONS: Final = (None, NO_VALUES, TOO_FEW_PROMPTS, NO_VARIATION)
 
@@ -165,7 +162,7 @@ def _means(
     why = np.zeros(shape, dtype=np.int8)
     # equal prompt means leave a rounding residue, which is no variation
     why[~(sd > 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean))))] = REASONS.index(NO_VARIATION)
-    why[n_prompts < FEWEST_PROMPTS] = REASONS.index(TOO_FEW_PROMPTS)
+    why[n_prompts < MIN_UNITS] = REASONS.index(TOO_FEW_PROMPTS)
     why[n_prompts == 0] = REASONS.index(NO_VALUES)
     given = why == 0
     half = np.full(shape, np.nan)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
+from .intervals import MIN_UNITS
 from .kendall import kendall_tau_b, within_group_pairs
 from .multiplicity import holm
 from .pair_counting import Labels, group_codes
@@ -25,9 +26,6 @@ PENALTIES: Final = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 MOST_FOLDS: Final = 10
 """Prompts are left out one by one up to this many, above it in this many folds."""
-
-FEWEST_PROMPTS: Final = 6
-"""Below this many prompts no fitted weighting can be adopted: the smallest sign-flip p is .06."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ def stack_judges(
     p: dict[Weighting, float] = {}
     weights = equal
     adopted: Weighting = "equal"
-    if prompts < FEWEST_PROMPTS:
+    if prompts < MIN_UNITS:
         tau |= {"shrunk": float("nan"), "best_single": float("nan")}
         gain = {"shrunk": float("nan"), "best_single": float("nan")}
         p = dict(gain)
@@ -148,7 +146,7 @@ def stack_judges(
             penalty,
             len(y),
             prompts,
-            f"fewer than {FEWEST_PROMPTS} prompts",
+            f"fewer than {MIN_UNITS} prompts",
         )
     folds = _folds(prompts, seed)[codes]
     fold[kept] = folds

@@ -15,12 +15,12 @@ from scipy import stats
 
 from .alt_test import (
     FALSE_DISCOVERY_RATE,
-    FEWEST_PROMPTS,
     PASSING_RATE,
     rank_differences,
     winning_rates,
 )
 from .generalizability import RESIDUAL, crossed, g_study
+from .intervals import MIN_UNITS
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -36,7 +36,7 @@ def half_width(prompts: int, spread: float, *, level: float) -> float:
 
 def fewest_prompts(spread: float, wanted: float, *, level: float) -> int | None:
     """The fewest prompts, from six on, with at most the wanted half-width; None above 100,000."""
-    low = high = FEWEST_PROMPTS
+    low = high = MIN_UNITS
     while half_width(high, spread, level=level) > wanted:
         low, high = high, 2 * high
         if high > MOST_PROMPTS:
@@ -120,7 +120,7 @@ def alt_test_power(
         worlds: simulated studies; the Monte Carlo error is sqrt(p (1 - p) / worlds).
         seed: of everything drawn.
     """
-    if per_prompt < 2 or prompts * per_prompt < FEWEST_PROMPTS * raters:
+    if per_prompt < 2 or prompts * per_prompt < MIN_UNITS * raters:
         return math.nan
     rng = np.random.default_rng(seed)
     groups = np.repeat(np.arange(prompts, dtype=np.int64), responses)
@@ -150,7 +150,7 @@ def _winning(differences: Floats, epsilon: float) -> Floats:
         epsilon: of the test.
     """
     counts = np.isfinite(differences[0]).sum(axis=1)
-    enough = counts >= FEWEST_PROMPTS
+    enough = counts >= MIN_UNITS
     if not enough.any():
         return np.zeros(len(differences))
     kept, n = differences[:, enough], counts[enough].astype(np.float64)
@@ -214,7 +214,7 @@ def rater_spread(
         for one in np.unique(side).tolist():
             y[side == one] -= y[side == one].mean()
         study = g_study(y, {**effects, "side": crossed(prompt, side)})
-    has_sides = study is not None and study.reason is None and len(both) >= FEWEST_PROMPTS
+    has_sides = study is not None and study.reason is None and len(both) >= MIN_UNITS
     if study is None or study.reason is not None:
         study = g_study(values.astype(np.float64), effects)
     nan = math.nan
@@ -240,7 +240,7 @@ def rater_spread(
             noise.append(
                 of_response * float(by_response @ by_response) + residual * float(weight @ weight)
             )
-        if len(differences) >= FEWEST_PROMPTS:
+        if len(differences) >= MIN_UNITS:
             excess = float(np.var(differences, ddof=1)) - float(np.mean(noise))
             between = math.sqrt(max(excess, 0.0))
     return RaterSpread(math.sqrt(total), of_response / total, between, len(both), None)
