@@ -252,14 +252,3 @@ def test_bad_arguments_are_refused() -> None:
         half_width([1.0, 2.0], 3, level=1.0)
     with pytest.raises(ValueError, match="grain"):
         half_width([1.0, 2.0], 3, grain=-1.0)
-
-
-def test_the_interval_covers_the_mean_of_the_population_in_a_single_look() -> None:
-    rng = np.random.default_rng(3)
-    held = 0
-    for _ in range(2000):
-        population = rng.normal(size=20)
-        drawn = rng.choice(population, 6, replace=False)
-        held += abs(drawn.mean() - population.mean()) <= half_width(list(drawn), 20)
-    # binomial error of a share of .95 with 2,000 draws is .005
-    assert held / 2000 == pytest.approx(0.95, abs=0.02)

@@ -209,17 +209,6 @@ def test_pair_accuracy_counts_judge_ties_as_half_and_skips_reference_ties() -> N
     assert pair_accuracy([7, 7, 7], [1, 2, 3]).value == 0.5
 
 
-def test_tau_b_rewards_ties_and_pair_accuracy_does_not() -> None:
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(1000), 6)
-    source = np.tile([0, 0, 0, 1, 1, 1], 1000).astype(float)
-    human = source * 1.5 + rng.normal(size=6000)
-    broken = source + rng.random(6000) / 2
-    assert kendall_tau_b(source, human, groups) > kendall_tau_b(broken, human, groups) + 0.05
-    tied, untied = pair_accuracy(source, human, groups), pair_accuracy(broken, human, groups)
-    assert tied.value == pytest.approx(untied.value, abs=0.01)
-
-
 def test_ceiling_gives_the_two_computed_values_and_its_ends() -> None:
     assert agreement_ceiling(0.040, 5) == pytest.approx(0.334, abs=5e-4)
     assert agreement_ceiling(0.268, 5) == pytest.approx(0.686, abs=5e-4)
@@ -231,15 +220,6 @@ def test_ceiling_gives_the_two_computed_values_and_its_ends() -> None:
         agreement_ceiling(0.1, 0)
     with pytest.raises(ValueError, match=r"\[-1, 1\]"):
         agreement_ceiling(1.1, 3)
-
-
-def test_ceiling_is_what_a_perfect_judge_reaches() -> None:
-    rng = np.random.default_rng(2)
-    truth = rng.normal(size=3000)
-    raters = truth + 2 * rng.normal(size=(5, 3000))
-    tau = mean_pairwise_tau(raters).value
-    reached = kendall_tau_b(truth, raters.mean(axis=0))
-    assert agreement_ceiling(tau, 5) == pytest.approx(reached, abs=0.03)
 
 
 def test_a_tie_in_five_human_ranks_limits_an_untied_judge() -> None:
@@ -283,21 +263,6 @@ def test_one_kind_is_the_plain_agreement() -> None:
     (row,) = agreement_by_pair_type(x, y, groups, ["model"] * 6)
     assert row.tau == kendall_tau_b(x, y, groups)
     assert row.accuracy == pair_accuracy(x, y, groups).value
-
-
-def test_a_judge_of_the_source_alone_is_seen_through() -> None:
-    # People prefer the model in 74.4% of cross pairs: a judge that cannot order two models at all.
-    rng = np.random.default_rng(1)
-    groups = np.repeat(np.arange(3000), 6)
-    kinds = np.tile(["person"] * 3 + ["model"] * 3, 3000)
-    is_model = (kinds == "model").astype(float)
-    # P(N(d, 2) > 0) = .744 for d = .656 sqrt(2).
-    humans = is_model * 0.656 * math.sqrt(2) + rng.normal(size=groups.size)
-    assert kendall_tau_b(is_model, humans, groups) > 0.3
-    rows = {row.kinds: row for row in agreement_by_pair_type(is_model, humans, groups, kinds)}
-    assert rows["person", "model"].accuracy == pytest.approx(0.744, abs=0.01)
-    assert rows["model", "model"].accuracy == 0.5
-    assert math.isnan(rows["model", "model"].tau)
 
 
 def test_labels_must_fit() -> None:

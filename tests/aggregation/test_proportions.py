@@ -214,22 +214,6 @@ def test_few_clusters_get_no_interval_and_equal_outcomes_one_of_as_many_clusters
     assert clustered_proportion([math.nan], ["a"]).reason == "no outcome"
 
 
-def test_clustered_coverage_holds_where_wilsons_does_not() -> None:
-    generator = np.random.default_rng(11)
-    labels = np.repeat(np.arange(40), 6)
-    held = plain = 0
-    for _ in range(400):
-        rate = generator.beta(1.0, 3.0, size=40)
-        y = (generator.random(240) < rate[labels]).astype(float)
-        found = clustered_proportion(y, labels.tolist())
-        held += found.low <= 0.25 <= found.high
-        one = wilson(int(y.sum()), 240)
-        plain += one.low <= 0.25 <= one.high
-    # Binomial SE of .95 over 400 is .011.
-    assert held / 400 > 0.92
-    assert plain / 400 < 0.90
-
-
 def test_paired_difference_against_simulation_of_its_source() -> None:
     # f~ = 13/52 and 4/52: difference 9/52 ± 1.96 sqrt((17/52 − (9/52)²)/52)
     found = paired_difference(12, 3, 50)
