@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ..experiment.dry_run import DryRun, StageCost
 from ..graphs.prompt_construction import (
@@ -20,11 +20,10 @@ from ..graphs.prompt_writing import Block, equivalence_question, quality_questio
 from ..judges.models.backend import Backend
 from ..judges.models.client import Client
 from ..judges.models.request import ResponseFormat
-from .embedding import embedding_request
-
-if TYPE_CHECKING:
-    from .job import PromptJob
-
+from ..records.ledger import Ledger
+from .embedding import EmbeddingBackend, embedding_request
+from .models import Models
+from .scenarios import Scenario, ScenarioSet
 
 _WORDS = 60
 """Words that a prompt which is not written yet is assumed to have."""
@@ -39,7 +38,24 @@ _LIKELY_FORMAT: ResponseFormat = "json_schema"
 _Stages = Callable[[str, Backend], StageCost]
 
 
-async def most_per_scenario(job: PromptJob) -> float:
+class Priced(Protocol):
+    """What is read of a job to price it."""
+
+    scenarios: ScenarioSet
+    models: Models
+    embedding: EmbeddingBackend | None
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    def construct_each(
+        self, client: Client, *, at_once: int | None = None
+    ) -> AsyncGenerator[Constructed, None]: ...
+
+    def construction(self, scenario: Scenario, client: Client) -> Construction: ...
+
+
+async def most_per_scenario(job: Priced) -> float:
     """The most that a scenario still to be written may cost, in US dollars, on average."""
     found = [item for item in await _stages(job) if item.stage != "embed"]
     unwritten = sum(item.calls for item in found if item.stage == "generate")
@@ -47,12 +63,12 @@ async def most_per_scenario(job: PromptJob) -> float:
     return sum(item.most_usd or 0.0 for item in found) / scenarios
 
 
-async def dry_run(job: PromptJob) -> DryRun:
+async def dry_run(job: Priced) -> DryRun:
     """Calls and cost of every stage and backend, in order."""
     return DryRun(tuple(await _stages(job)), (_ASSUMPTION,))
 
 
-async def _stages(job: PromptJob) -> list[StageCost]:
+async def _stages(job: Priced) -> list[StageCost]:
     """The stages of the dry run.
 
     Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
@@ -149,7 +165,7 @@ def _count_pairs(
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
 
-def _count_embeddings(job: PromptJob, texts: Sequence[str], stage: StageCost) -> None:
+def _count_embeddings(job: Priced, texts: Sequence[str], stage: StageCost) -> None:
     """Adds the calls for these texts to an estimate."""
     assert job.embedding is not None  # noqa: S101 - only asked for with a model
     for text in texts:
