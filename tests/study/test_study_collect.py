@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from study_data import quality_of, read_csv, truth_of
 
-from areopagus.calibration import agreement
+from areopagus import Panel
+from areopagus.calibration import agreement, calibrate
 from areopagus.errors import InputError
 from areopagus.records.estimates import estimate_of, estimates_by, select
 from areopagus.records.humans import read_humans
@@ -125,6 +126,23 @@ def test_calibrate_reads_the_table_as_it_is(built: BuiltStudy) -> None:
     assert set(roles) == {"quality floor", "all models"}
     assert roles["quality floor"].floor_response == "p6-w"
     assert roles["quality floor"].floor_last.value == 1.0
+
+
+def test_the_panel_that_scored_what_raters_saw_is_calibrated_against_them(
+    built: BuiltStudy, tmp_path: Path
+) -> None:
+    rate(built.folder)
+    collect_study(built.folder)
+    responses = built.folder / "organiser" / "responses.csv"
+    with Panel(personas=("historian", "ethicist"), ledger=tmp_path / "l.sqlite") as panel:
+        run = panel.score_many(responses, out=tmp_path / "run")
+    report = calibrate(run, built.folder / "collected" / "ratings.csv", responses=responses)
+    assert report.main_target == "overall, rank"
+    assert report.matched.n_ratings > 0
+    floors = [item for item in report.people.items if item.role == "quality floor"]
+    assert {item.floor_response for item in floors} == {"p6-w"}
+    assert {item.floor_last.value for item in floors} == {1.0}
+    assert {item.role for item in report.people.items} == {"quality floor", "all models"}
 
 
 def test_nothing_is_said_of_good_raters(built: BuiltStudy) -> None:
