@@ -103,7 +103,7 @@ def _part(part: Part, width: int) -> Iterator[str]:
             return
 
 
-def table_lines(table: Table, width: int = WIDTH) -> list[str]:
+def table_lines(table: Table, width: int = WIDTH, most: int = _MOST_ROWS) -> list[str]:
     """A table's lines: names first, then its figures, in further blocks where they do not fit.
 
     Names that are the same in every row are said once above; sentences stand below the rows. An
@@ -112,11 +112,14 @@ def table_lines(table: Table, width: int = WIDTH) -> list[str]:
     rows = [*table.rows, *table.foot]
     if not rows:
         return ["  (nothing)"]
-    left_out = len(table.rows) - _MOST_ROWS
+    left_out = len(table.rows) - most
     if left_out > 0:
-        rows = [*table.rows[:_MOST_ROWS], *table.foot]
+        rows = [*table.rows[:most], *table.foot]
     names, figures, wide = _columns(table.columns, rows)
+    more = [f"  … and {units(left_out, 'more row')}"] if left_out > 0 else []
     lines: list[str] = []
+    if len(names) > 1 and not figures and not wide:
+        return [*_list(names, width), *more]
     if len(rows) > 1:
         same = [head for head in names if len(set(head[1])) == 1][: len(names) - 1]
         told = [f"{title}: {texts[0]}" for title, texts in same if texts[0]]
@@ -124,8 +127,7 @@ def table_lines(table: Table, width: int = WIDTH) -> list[str]:
         names = [head for head in names if head not in same]
     if figures:
         lines += _blocks(list(names), figures, width)
-    if left_out > 0:
-        lines.append(f"  … and {units(left_out, 'more row')}")
+    lines += more
     for place in range(len(rows)):
         who = ", ".join(texts[place] for _, texts in names if texts[place])
         said = [f"{title}: {texts[place]}" for title, texts in wide if texts[place]]
@@ -235,6 +237,15 @@ def _blocks(names: list[Head], figures: Sequence[Head], width: int) -> Iterator[
                 yield f"  {', '.join(text for text in now if text)}"[:width]
             for line in _row([texts[k] for _, texts in heads], heads, size, len(names)):
                 yield f"  {line}"[:width] if above else line
+
+
+def _list(names: Sequence[Head], width: int) -> Iterator[str]:
+    """Rows of names alone; the last of them takes what the others leave of the line."""
+    size = {id(head): max(_title_width(head), *map(len, head[1])) for head in names}
+    room = width - 2 - sum(size[id(head)] + _GAP for head in names[:-1])
+    size[id(names[-1])] = max(_LEAST_NAME, min(size[id(names[-1])], room))
+    for texts in zip(*([title, *cells] for title, cells in names), strict=True):
+        yield from _row(texts, names, size, len(names))
 
 
 def _row(

@@ -78,6 +78,13 @@ def dollars(value: float | None) -> str:
     return f"${value:,.2f}" if value >= 1 else f"${value:.4f}" if value >= 0.0001 else "<$0.0001"
 
 
+def duration(seconds: float) -> str:
+    """Seconds as h:mm:ss or m:ss."""
+    minutes, left = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
+
+
 def units(n: int, unit: str, many: str | None = None) -> str:
     """ "1 prompt", "26 prompts"; `many` where the plural is not the word with an s."""
     return f"{n:,} {unit if n == 1 else many or f'{unit}s'}"

@@ -435,7 +435,7 @@ def test_the_ledger_is_shown_and_counted(call: Call, responses: Path, tmp_path: 
     code, out, _ = call("ledger", "stats", "--ledger", ledger)
     assert code == 0
     assert "40" in out
-    assert too_wide(out) == []
+    assert too_wide(out.replace(str(ledger), "LEDGER")) == []  # a path stays whole
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -82,15 +82,9 @@ def rescore(
 
 def _list(config: AttackConfig) -> int:
     from ..attacks import load_families
-    from .display import console, table, visible
+    from .display import show_table
 
-    rows = table("", ["family", "texts", "places", "what"], left=1)
-    for family in load_families(config.families or None, config.corpus):
-        rows.add_row(
-            visible(family.id, width=18),
-            str(len(family.texts)),
-            ", ".join(family.placements),
-            visible(family.label, width=30),
-        )
-    console().print(rows)
+    families = load_families(config.families or None, config.corpus)
+    rows = [(f.id, len(f.texts), ", ".join(f.placements), f.label) for f in families]
+    show_table("", ["family", "texts", "places", "what"], rows, left=4)
     return 0

@@ -1,4 +1,4 @@
-"""What commands print: tables of at most 80 columns, and text made harmless for a terminal."""
+"""What commands print: lines and tables of at most 80 columns, made harmless for a terminal."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import formats
 from ..errors import InputError, visible_text
 
 if TYPE_CHECKING:
@@ -19,15 +20,7 @@ if TYPE_CHECKING:
 
 WIDTH = 80
 
-
-def console(*, stderr: bool = False) -> Console:
-    """A console as wide as the terminal; 80 columns where there is none."""
-    from rich.console import Console
-
-    found = Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
-    if not found.is_terminal:
-        return Console(stderr=stderr, highlight=False, emoji=False, width=WIDTH, no_color=True)
-    return found
+dollars = formats.dollars
 
 
 def printable(text: str) -> str:
@@ -52,6 +45,45 @@ def show_notices(notices: Iterable[str], *, width: int | None = None) -> None:
                 text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
             )
         click.echo(text, err=True)
+
+
+def say(text: str = "", *, bold: bool = False, indent: str = "  ") -> None:
+    """The text on stdout in lines of at most 80 columns, made harmless; words stay whole."""
+    for line in printable(text).split("\n"):
+        wrapped = textwrap.fill(
+            line, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        click.secho(wrapped, bold=bold)
+
+
+def show_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], *, left: int = 1
+) -> None:
+    """A table of at most 80 columns; the first `left` columns are names, the others figures."""
+    from ..reports.document import Column, Table
+    from ..reports.text import table_lines
+
+    heads = [Column(name, "id" if k < left else "number") for k, name in enumerate(columns)]
+    if title:
+        click.secho(printable(title), bold=True)
+    cells = [list(map(str, row)) for row in rows]
+    for line in table_lines(Table("", "", heads, cells), WIDTH, len(cells)):
+        click.echo(line)
+
+
+def cut(text: str, width: int) -> str:
+    """The text, cut to a width."""
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console as wide as the terminal; 80 columns where there is none."""
+    from rich.console import Console
+
+    found = Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False)
+    if not found.is_terminal:
+        return Console(stderr=stderr, highlight=False, emoji=False, width=WIDTH, no_color=True)
+    return found
 
 
 def visible(text: str, *, width: int | None = None) -> str:
@@ -95,23 +127,6 @@ def span(interval: Sequence[float | None] | None) -> str:
     if interval is None or interval[0] is None or interval[1] is None:
         return "–"
     return f"{interval[0]:.2f} to {interval[1]:.2f}"
-
-
-def dollars(value: float | None) -> str:
-    """US dollars with as many digits as small sums need."""
-    if value is None:
-        return "unknown"
-    if value == 0:
-        return "$0"
-    return f"${value:,.2f}" if value >= 1 else f"${value:.4f}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as h:mm:ss or m:ss."""
-    whole = round(seconds)
-    hours, rest = divmod(whole, 3600)
-    minutes, left = divmod(rest, 60)
-    return f"{hours}:{minutes:02d}:{left:02d}" if hours else f"{minutes}:{left:02d}"
 
 
 _BEFORE = len("Error: ")

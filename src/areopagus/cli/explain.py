@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ..errors import InputError, InputFault
+from ..formats import number, words
 from .options import column_option
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def explain(
     from ..judges.offline.lexical import LEXICAL_VERSION, measure, score
     from ..personas import load_persona
     from ..rubrics import load_rubric
-    from .display import console, table, visible
+    from .display import say, show_table
 
     row = _find(responses, response_id, columns)
     judge, chosen = load_persona(persona), load_rubric(rubric)
@@ -43,28 +44,29 @@ def explain(
         high=chosen.scale.high,
         lexicon=judge.lexicon or {},
     )
-    out = console()
-    out.print(
-        f"[bold]offline/lexical version {LEXICAL_VERSION}[/bold], {visible(judge.label)}, "
-        f"response {visible(response_id)}: a count of text features, not a reading of the text"
+    say(
+        f"offline/lexical version {LEXICAL_VERSION}, {judge.label}, response {response_id}: a "
+        "count of text features, not a reading of the text",
+        bold=True,
     )
     if scores.abstained:
-        out.print("The text declines to answer: the judgment is an abstention.")
+        say("The text declines to answer: the judgment is an abstention.")
     for dimension in chosen.dimensions:
-        rows = table(
-            f"\n{visible(dimension.label)}: {scores.scores[dimension.id]}", ["feature", "adds"]
-        )
+        title = f"{dimension.label}: {scores.scores[dimension.id]}"
         family = dimension.offline
         parts = scores.explanation.get(family) if family else None
+        say()
         if parts is None:
-            out.print(f"\n{visible(dimension.label)}: {scores.scores[dimension.id]}")
-            out.print("  the mean of all feature families (the rubric names none)")
+            say(title, bold=True)
+            say("  the mean of all feature families (the rubric names none)")
             continue
-        for name, value in sorted(parts.items(), key=lambda item: -abs(item[1])):
-            if abs(value) >= 0.005:
-                rows.add_row(f"  {name.replace('_', ' ')}", f"{value:+.2f}")
-        rows.add_row("  position on the scale, 0 to 1", f"{sum(parts.values()):.2f}")
-        out.print(rows)
+        rows = [
+            (words(name), number(value, is_signed=True))
+            for name, value in sorted(parts.items(), key=lambda item: -abs(item[1]))
+            if abs(value) >= 0.005
+        ]
+        rows.append(("position on the scale, 0 to 1", number(sum(parts.values()))))
+        show_table(title, ["feature", "adds"], rows)
 
 
 def _find(responses: str, response_id: str, columns: dict[str, str]) -> Sample:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import InputError, InputFault
+from ..formats import count, number, units
 from .display import NarrowCommand
 
 if TYPE_CHECKING:
@@ -117,9 +118,9 @@ def comments(file: str, *, out: str, responses: str | None, **options: Any) -> N
     with csv_table(out, COMMENT_COLUMNS) as lines:
         for row in found.rows:
             lines.write([row[name] for name in COMMENT_COLUMNS])
-    raters = _units(len({row["rater_id"] for row in found.rows}), "rater")
-    rated = _units(len({row["rated_response_id"] for row in found.rows}), "response")
-    click.echo(f"{_units(len(found.rows), 'justification')} by {raters} of {rated}")
+    raters = units(len({row["rater_id"] for row in found.rows}), "rater")
+    rated = units(len({row["rated_response_id"] for row in found.rows}), "response")
+    click.echo(f"{units(len(found.rows), 'justification')} by {raters} of {rated}")
     if found.n_without:
         click.echo(f"Without a word: {found.n_without:,} of rater and response")
     if found.n_shared:
@@ -147,67 +148,53 @@ def show_reading(reading: HumanReading, found: tuple[Misfit, ...]) -> None:
     import numpy as np
 
     from ..records.humans.misfits import rows_said
-    from .display import console, table, visible
+    from .display import say, show_table
 
-    out = console()
     shared = reading.table
-    out.print(f"[bold]{visible(reading.path)}[/bold]: layout {reading.layout}, {reading.shape}")
-    out.print(
-        f"{_units(len(shared), 'rating')} by {_units(len(shared.rater_id.used()), 'rater')} of "
-        f"{_units(len(shared.response_id.used()), 'response')} to "
-        f"{_units(len(shared.prompt_id.used()), 'prompt')}"
+    say(f"{reading.path}: layout {reading.layout}, {reading.shape}", bold=True)
+    say(
+        f"{units(len(shared), 'rating')} by {units(len(shared.rater_id.used()), 'rater')} of "
+        f"{units(len(shared.response_id.used()), 'response')} to "
+        f"{units(len(shared.prompt_id.used()), 'prompt')}"
     )
-    rows = table("", ["criterion", "kind", "ratings", "lowest", "highest", "mean"], left=2)
+    rows = []
     names = shared.criterion.texts()
     for name in shared.criterion.used():
-        for is_rank in (False, True):
-            chosen = (names == name) & (shared.is_rank == is_rank)
-            if not chosen.any():
-                continue
-            values = shared.value[chosen]
-            rows.add_row(
-                visible(str(name), width=30),
-                "rank, 1 = best" if is_rank else "score",
-                f"{len(values):,}",
-                f"{np.nanmin(values):g}",
-                f"{np.nanmax(values):g}",
-                f"{np.nanmean(values):.3f}",
-            )
-    out.print(rows)
-    used = ", ".join(f"{theirs} → {ours}" for ours, theirs in reading.columns_used)
-    out.print(f"Columns used: {visible(used)}")
+        for is_rank, kind in ((False, "score"), (True, "rank, 1 = best")):
+            values = shared.value[(names == name) & (shared.is_rank == is_rank)]
+            if len(values):
+                low, high = np.nanmin(values), np.nanmax(values)
+                mean = number(float(np.nanmean(values)), 3)
+                rows.append((name, kind, count(len(values)), f"{low:g}", f"{high:g}", mean))
+    show_table("", ["criterion", "kind", "ratings", "lowest", "highest", "mean"], rows, left=2)
+    say("Columns used: " + ", ".join(f"{theirs} → {ours}" for ours, theirs in reading.columns_used))
     for label, columns in (
         ("Taken for criteria because they hold numbers only", reading.columns_sampled),
         ("Ignored", reading.columns_ignored),
     ):
         if columns:
-            out.print(f"{label}: {visible(', '.join(columns))}")
+            say(f"{label}: {', '.join(columns)}")
     if len(reading.calibration):
-        n = _units(len(reading.calibration), "rating")
-        out.print(f"Calibration items, kept apart: {n}")
+        say(f"Calibration items, kept apart: {units(len(reading.calibration), 'rating')}")
     if reading.n_missing:
-        out.print(f"Empty rating cells: {reading.n_missing:,}")
+        say(f"Empty rating cells: {reading.n_missing:,}")
     for exclusion in reading.exclusions:
         where = f" ({rows_said(exclusion.lines, exclusion.n)})" if exclusion.lines else ""
-        out.print(f"Left out: {exclusion.n:,} × {visible(exclusion.reason)}{where}")
+        say(f"Left out: {exclusion.n:,} × {exclusion.reason}{where}")
     for misfit in found:
-        out.print(f"[bold]{misfit.said}[/bold]")
+        say(misfit.said, bold=True)
         for place in misfit.shown(_PLACES):
-            out.print(f"  {visible(place)}")
+            say(f"  {place}", indent="    ")
     if reading.scale is None and not shared.is_rank.all():
-        out.print("No --scale was given: scores were not checked against one.")
+        say("No --scale was given: scores were not checked against one.")
     for notice in reading.notices:
-        out.print(f"Note: {visible(notice)}")
+        say(f"Note: {notice}")
     if reading.n_faults:
-        out.print(f"\n[bold]{_units(reading.n_faults, 'fault')}[/bold]")
+        say(f"\n{units(reading.n_faults, 'fault')}", bold=True)
         for fault in reading.faults[:_PLACES]:
-            out.print(f"  {visible(str(fault))}")
+            say(f"  {fault}", indent="    ")
         if reading.n_faults > _PLACES:
-            out.print(f"  and {reading.n_faults - _PLACES:,} more")
-
-
-def _units(n: int, unit: str) -> str:
-    return f"{n:,} {unit}" if n == 1 else f"{n:,} {unit}s"
+            say(f"  and {reading.n_faults - _PLACES:,} more")
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:

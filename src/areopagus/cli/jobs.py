@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..experiment.cost_cap import STOPPED_BY_CAP
+from ..formats import count, dollars, units
 from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..run import JobRun
-from .display import WIDTH, console, dollars, printable, same_command, show_notices, table, visible
+from .display import WIDTH, printable, same_command, say, show_notices, show_table
 from .progress import ProgressLine
 from .results import cost_line, echo_cost, fault_lines, write_json, write_numbers
 
@@ -178,63 +179,54 @@ def show_estimate(found: DryRun, max_cost: float | None, *, price_file: str) -> 
         max_cost: the cap.
         price_file: where a price can be given.
     """
-    from ..formats import units
-
-    out = console()
     _show_stages(found)
     if found.n_responses:
         screened = f", {found.n_screened} of them screened (nobody is asked)"
-        out.print(units(found.n_responses, "response") + (screened if found.n_screened else ""))
+        say(units(found.n_responses, "response") + (screened if found.n_screened else ""))
     least = found.least
     said = f"{units(found.calls, 'call')} to send"
     if least is not None:
         said = f"from {least.calls:,} to {said}"
     more = f", at most {found.most_calls:,} with every repair and second review"
-    out.print(said + (more if found.most_calls > found.calls else ""))
+    say(said + (more if found.most_calls > found.calls else ""))
     if least is not None:
-        out.print("[dim]from: the first block of each response; to: as many as may be asked[/dim]")
+        say("from: the first block of each response; to: as many as may be asked")
     if found.unpriced:
-        names = visible(", ".join(found.unpriced))
-        out.print(f"Price unknown: {names}; give one under prices in a {price_file}")
+        names = ", ".join(found.unpriced)
+        say(f"Price unknown: {names}; give one under prices in a {price_file}")
     if least is not None and least.likely_usd is not None and least.calls < found.calls:
-        out.print(f"Cost at the least: {dollars(least.likely_usd)} likely")
-    out.print(f"Cost: {_range(found.likely_usd, found.most_usd)}")
+        say(f"Cost at the least: {dollars(least.likely_usd)} likely")
+    say(f"Cost: {_range(found.likely_usd, found.most_usd)}")
     for sentence in found.assumptions:
-        out.print(f"[dim]{visible(sentence)}[/dim]")
+        say(sentence)
     most = found.most_usd
     if max_cost is not None and most is not None and most > max_cost:
         is_likely = (found.likely_usd or 0.0) > max_cost
         outcome = "will stop the run early" if is_likely else "may stop the run early"
-        out.print(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
+        say(f"--max-cost {dollars(max_cost)} {outcome}; it is never passed.")
 
 
 def _show_stages(found: DryRun) -> None:
     """The table: tokens where all of them are counted, with the cost in lines below it."""
     if not found.stages:
-        console().print("Dry run: nothing is sent, nobody is to be asked")
+        say("Dry run: nothing is sent, nobody is to be asked")
         return
     with_tokens = all(item.input_tokens is not None for item in found.stages)
     head = ["stage", "backend", "planned", "stored", "calls"]
     head += ["tokens in", "tokens out"] if with_tokens else ["at most", "likely", "at most $"]
     rows = []
     for item in found.stages:
-        row = [item.stage, item.backend, f"{item.planned:,}", f"{item.stored:,}", f"{item.calls:,}"]
+        row = [item.stage, item.backend, *map(count, (item.planned, item.stored, item.calls))]
         if with_tokens:
-            row += [f"{item.input_tokens or 0:,}", f"{item.output_tokens or 0:,}"]
+            row += [count(item.input_tokens or 0), count(item.output_tokens or 0)]
         else:
-            row += [f"{item.most_calls:,}", dollars(item.likely_usd), dollars(item.most_usd)]
+            row += [count(item.most_calls), dollars(item.likely_usd), dollars(item.most_usd)]
         rows.append(row)
-    # Figures stand whole; what they leave of the line is for the name, which is known anyway.
-    widest = [max(map(len, column)) + 2 for column in zip(head, *rows, strict=True)]
-    room = max(WIDTH - sum(widest) + widest[1], 8)
-    made = table("Dry run: nothing is sent", head, left=2)
-    for row in rows:
-        made.add_row(row[0], visible(row[1], width=room), *row[2:])
-    console().print(made)
+    show_table("Dry run: nothing is sent", head, rows, left=2)
     if with_tokens and len(found.stages) > 1:
         for item in found.stages:
             cost = _range(item.likely_usd, item.most_usd) if item.calls else "$0"
-            console().print(f"{item.stage}, {visible(item.backend)}: {cost}")
+            say(f"{item.stage}, {item.backend}: {cost}")
 
 
 def _range(likely: float | None, most: float | None) -> str:

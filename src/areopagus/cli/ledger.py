@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..formats import count, dollars, units
+
 if TYPE_CHECKING:
     from ..records.ledger.admin import Pruning
 
@@ -32,70 +34,51 @@ def show(key: str | None, *, limit: int, location: str | None) -> None:
         # Escaped to ASCII: what a model wrote must not move the terminal's cursor.
         click.echo(json.dumps(whole_call(location, key), indent=2))
         return
-    from .display import console, dollars, table, visible
+    from .display import cut, show_table
 
-    out = console()
-    rows = table("", ["time", "key", "backend", "for", "cost", "reply"], left=4)
-    rows.columns[5].justify = "left"
-    # The reply takes what the other columns leave: rich would shrink all of them alike.
-    room = max(12, out.width - 58)
-    for call in recent_calls(location, limit=limit):
-        rows.add_row(
+    rows = [
+        (
             datetime.fromtimestamp(call.created_at).astimezone().strftime("%m-%d %H:%M:%S"),
             call.key[:8],
-            visible(call.backend, width=18),
-            visible(call.purpose),
+            cut(call.backend, 16),
+            call.purpose,
             dollars(call.cost_usd),
-            visible(call.text, width=room) if call.text is not None else "(cannot be read)",
+            "(cannot be read)" if call.text is None else cut(" ".join(call.text.split()), 22),
         )
-    out.print(rows)
+        for call in recent_calls(location, limit=limit)
+    ]
+    show_table("", ["time", "key", "backend", "for", "cost", "reply"], rows, left=6)
 
 
 @ledger.command("stats")
 @_WHERE
 def stats(location: str | None) -> None:
     """Count calls, tokens, cost and failures by backend."""
-    from ..formats import units
     from ..records.ledger.admin import ledger_stats
-    from .display import console, dollars, table, visible
+    from .display import say, show_table
 
     found = ledger_stats(location)
-    out = console()
-    out.print(f"{visible(found.place)}: {found.size_bytes / 1e6:.1f} MB")
-    rows = table("", ["backend", "calls", "repairs", "tokens in", "tokens out", "cost"])
+    say(f"{found.place}: {found.size_bytes / 1e6:.1f} MB")
+    rows = []
     for item in found.backends:
         cost = dollars(item.cost_usd)
         if item.unknown_price:
             cost = f"{cost} + ?" if item.unknown_price < item.calls else "unknown"
-        rows.add_row(
-            visible(item.backend, width=30),
-            f"{item.calls:,}",
-            f"{item.repairs:,}",
-            f"{item.input_tokens:,}",
-            f"{item.output_tokens:,}",
-            cost,
-        )
-    out.print(rows)
+        counts = (item.calls, item.repairs, item.input_tokens, item.output_tokens)
+        rows.append((item.backend, *map(count, counts), cost))
+    show_table("", ["backend", "calls", "repairs", "tokens in", "tokens out", "cost"], rows)
     for item in found.backends:
-        if item.unknown_price:
-            out.print(
-                f"{visible(item.backend)}: {units(item.unknown_price, 'call')} without a known "
-                "price"
-            )
-        if item.repeats:
-            out.print(
-                f"{visible(item.backend)}: {units(item.repeats, 'call')} in flight at a kill, "
-                "asked again"
-            )
-        if item.duplicates:
-            out.print(
-                f"{visible(item.backend)}: {units(item.duplicates, 'call')} paid by two processes "
-                "at once; the first reply was kept"
-            )
+        for number, told in (
+            (item.unknown_price, "without a known price"),
+            (item.repeats, "in flight at a kill, asked again"),
+            (item.duplicates, "paid by two processes at once; the first reply was kept"),
+        ):
+            if number:
+                say(f"{item.backend}: {units(number, 'call')} {told}")
     if found.abandoned:
-        out.print(f"{units(found.abandoned, 'call')} in flight at a kill, not asked again yet")
+        say(f"{units(found.abandoned, 'call')} in flight at a kill, not asked again yet")
     for backend, fault, number in found.failures:
-        out.print(f"failed: {visible(backend)}: {visible(fault)}: {units(number, 'call')}")
+        say(f"failed: {backend}: {fault}: {units(number, 'call')}")
 
 
 @ledger.command("prune")
@@ -130,8 +113,6 @@ def prune(
 
 
 def _told(found: Pruning) -> str:
-    from .display import dollars
-
     parts = [f"{found.failures:,} failed attempts"] if found.failures else []
     if found.calls:
         cost = f"they cost {dollars(found.cost_usd)}"

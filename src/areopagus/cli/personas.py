@@ -14,7 +14,7 @@ from ..judges.offline.lexical import measure, score
 from ..personas import Persona
 from ..records.types import OVERALL
 from ..rubrics import Rubric
-from .display import printable
+from .display import printable, say, show_table
 from .options import panel_from, panel_options
 
 
@@ -27,18 +27,13 @@ def rubrics() -> None:
 def list_rubric_files() -> None:
     """List the rubrics that can be named."""
     from ..rubrics import list_rubrics, load_rubric
-    from .display import console, table, visible
 
-    rows = table("", ["rubric", "dimensions", "scale", "label"], left=4)
+    rows = []
     for item in list_rubrics():
         rubric = load_rubric(item.name)
-        rows.add_row(
-            visible(rubric.id),
-            str(len(rubric.dimensions)),
-            f"{rubric.scale.low}–{rubric.scale.high}",
-            visible(rubric.label),
-        )
-    console().print(rows)
+        scale = f"{rubric.scale.low}–{rubric.scale.high}"
+        rows.append((rubric.id, len(rubric.dimensions), scale, rubric.label))
+    show_table("", ["rubric", "dimensions", "scale", "label"], rows, left=4)
 
 
 @rubrics.command("show")
@@ -140,21 +135,16 @@ def personas() -> None:
 def list_them(folders: tuple[str, ...]) -> None:
     """List the personas that a panel would have, and where each comes from."""
     from ..personas import list_personas, load_personas
-    from .display import console, table, visible
 
     found = {item.name: item for item in list_personas(folders)}
-    rows = table("", ["persona", "axis", "label"], left=3)
-    origins: list[str] = []
-    for persona in load_personas(None, folders):
-        rows.add_row(visible(persona.id), visible(persona.axis), visible(persona.label))
+    chosen = load_personas(None, folders)
+    rows = [(persona.id, persona.axis, persona.label) for persona in chosen]
+    show_table("", ["persona", "axis", "label"], rows, left=3)
+    for persona in chosen:
         item = found.get(persona.id)
         if item is not None and not item.is_builtin:
             hides = " (hides the built-in one)" if item.hides_builtin else ""
-            origins.append(f"{persona.id} from {item.path}{hides}")
-    out = console()
-    out.print(rows)
-    for origin in origins:
-        out.print(visible(origin))
+            say(f"{persona.id} from {item.path}{hides}")
 
 
 @personas.command("show", context_settings={"max_content_width": 80})

@@ -6,7 +6,8 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from .display import console, dollars, duration, visible
+from ..errors import visible_text
+from ..formats import dollars, duration
 
 if TYPE_CHECKING:
     from ..experiment.job import Progress
@@ -19,13 +20,14 @@ class ProgressLine:
     """Shown on a terminal's stderr while a job runs; silent elsewhere."""
 
     def __init__(self, *, quiet: bool = False) -> None:
+        from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        screen = console(stderr=True)
+        screen = Console(stderr=True, highlight=False, emoji=False)
         self._bar = Progress(
-            TextColumn("{task.fields[stage]}"),
+            TextColumn("{task.fields[stage]}", markup=False),
             BarColumn(bar_width=None),
-            TextColumn("{task.fields[said]}"),
+            TextColumn("{task.fields[said]}", markup=False),
             console=screen,
             transient=True,
             disable=quiet or not screen.is_terminal,
@@ -48,7 +50,7 @@ class ProgressLine:
     def say(self, text: str) -> None:
         """Shows a sentence in the place of the counts, for as long as there are none."""
         if self._is_due():
-            self._bar.update(self._task, said=visible(text))
+            self._bar.update(self._task, said=visible_text(text))
 
     def update(self, progress: Progress) -> None:
         """Takes the newest state; draws at most ten times a second."""

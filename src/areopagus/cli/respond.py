@@ -64,17 +64,16 @@ def respond(
 
 def _show(result: RespondResult) -> None:
     from ..experiment.cost_cap import STOPPED_BY_CAP
-    from .display import console, same_command, visible
+    from .display import same_command, say
     from .results import answer_lines, cost_lines
 
-    out = console()
-    out.print()
+    say()
     for line in answer_lines(asdict(result.counts)):
-        out.print(line)
+        say(line)
     if result.counts.failed:
-        out.print(f"Failed calls are made again by the same command: {visible(same_command())}")
+        say(f"Failed calls are made again by the same command: {same_command()}")
     if result.over_budget:
-        out.print(STOPPED_BY_CAP)
+        say(STOPPED_BY_CAP)
     for line in cost_lines(result.spending.to_json()):
-        out.print(line, markup=False)
-    out.print(f"Score them: areopagus score {visible(str(result.path))}")
+        say(line)
+    say(f"Score them: areopagus score {result.path}")

@@ -14,7 +14,7 @@ from ..records.estimates import ESTIMATES_CSV
 from ..records.run_folder import REPORT_FILE
 from ..study.plan import PlanConfig
 from ..study.settings import RatingSettings, WritingSettings
-from .display import console, show_notices, visible
+from .display import say, show_notices
 from .jobs import show_document
 from .options import config_options, report_options
 from .results import write_json, write_shown
@@ -25,21 +25,20 @@ if TYPE_CHECKING:
 
 def show_built(built: BuiltStudy) -> None:
     """What was built, and what to do next."""
-    out = console()
     fewest, most = built.per_rater
     each = f"{most}" if fewest == most else f"{fewest} to {most}"
     who = "rater" if built.kind == "rating" else "writer"
-    out.print(f"[bold]Built {visible(str(built.folder))}[/bold], a {built.kind} study")
-    out.print(
+    say(f"Built {built.folder}, a {built.kind} study", bold=True)
+    say(
         f"{units(built.n_raters, who)}, {units(built.n_prompts, 'prompt')} "
         f"({units(built.n_calibration, 'calibration item')}), {units(built.n_packets, 'page')}, "
         f"{each} a person"
     )
     if built.kind == "rating":
         told = ", ".join(f"{kind} in {n}" for kind, n in built.changes.items()) or "nothing"
-        out.print(f"Shown: {units(built.n_responses, 'response')}; form brought into line: {told}")
-    out.print(visible(f"What unblinds stays in {built.folder / 'organiser'}, personal links too."))
-    out.print(visible(f"Next: areopagus study serve {built.folder}"))
+        say(f"Shown: {units(built.n_responses, 'response')}; form brought into line: {told}")
+    say(f"What unblinds stays in {built.folder / 'organiser'}, personal links too.")
+    say(f"Next: areopagus study serve {built.folder}")
     show_notices(built.notices)
 
 
