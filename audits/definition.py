@@ -133,6 +133,47 @@ class Change(_Part):
     note: str = ""
 
 
+class Contrast(_Part):
+    """Groups less a reference, on prompts that are alike but for the group; see `contrasts`."""
+
+    title: Text = Field(description="what the difference is called: 'bias'")
+    of: Name = Field(description="the column of numbers: a rating, or true and false")
+    mean_title: str = Field(default="mean", description="what the mean of a group is called")
+    factor: tuple[Name, ...] = Field(
+        min_length=1, max_length=2,
+        description="the column that holds the group; or that of the kind of group, then the group",
+    )  # fmt: skip
+    reference: Mapping[Name, tuple[str, ...]] = Field(
+        description="with what groups are compared: rows that hold one of these in every column"
+    )
+    reference_name: str = Field(default="reference", description="what it is called")
+    references: Mapping[str, str] = Field(
+        default={}, description="kind of group to its reference, where there are several"
+    )
+    match: tuple[Name, ...] = Field(
+        default=(), description="columns that are alike in the two prompts, beside the unit"
+    )
+    average: tuple[Name, ...] = Field(
+        default=(), description="columns over which answers are averaged before they are matched"
+    )
+    by: tuple[Name, ...] = Field(
+        default=(), description="also within each value of these: of `average`, or of the unit"
+    )
+    scale: tuple[float, float] = Field(
+        default=(0.0, 1.0), description="its ends, for the bounds of unread answers"
+    )
+    margin: float | None = Field(
+        default=None, gt=0, description="within which a group counts as like the reference"
+    )
+    points: str = Field(default="", description="of what it is measured in: 'points of 1–100'")
+    more: str = Field(
+        default="", description="what a difference above 0 means: 'expected to help more'"
+    )
+    less: str = Field(default="", description="what one below 0 means")
+    note: str = ""
+    digits: int = 2
+
+
 class Agreement(_Part):
     """A key of the judges' replies on which two of them agree or do not."""
 
@@ -216,6 +257,7 @@ class Definition(_Part):
     outcomes: Mapping[Name, Outcome] = {}
     shares: Mapping[Name, Shares] = {}
     changes: Mapping[Name, Change] = {}
+    contrasts: Mapping[Name, Contrast] = {}
     by: tuple[tuple[Name, ...], ...] = Field(
         default=(), description="columns, alone or crossed, by which prompts are taken apart"
     )
@@ -247,6 +289,10 @@ class Definition(_Part):
         used |= {shares.of: f"shares.{name}" for name, shares in self.shares.items()}
         for name, change in self.changes.items():
             used |= dict.fromkeys((change.of, change.across, *change.within), f"changes.{name}")
+        for name, contrast in self.contrasts.items():
+            columns = (contrast.of, *contrast.factor, *contrast.reference, *contrast.match)
+            columns += (*contrast.average, *contrast.by)
+            used |= dict.fromkeys(columns, f"contrasts.{name}")
         if unknown := [
             f"{where}: no column is called {c!r}" for c, where in used.items() if c not in known
         ]:

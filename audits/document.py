@@ -15,8 +15,9 @@ from ..reports.asked import state_told
 from ..reports.document import Chart, Document, Paragraph, Part, Points, Records, Section
 from ..reports.section_job import job_sections
 from ..reports.views import Measure, estimates_chart, estimates_table
-from .definition import ANSWER_STATUSES, Change, Definition, Outcome, TableView
-from .estimate import ALPHA, CROSS, UNREAD
+from .contrasts import UNREAD
+from .definition import ANSWER_STATUSES, Change, Contrast, Definition, Outcome, TableView
+from .estimate import ALPHA, CROSS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 Labels = Mapping[str, Mapping[str, str]]
 
 MOST_NAMED: Final = 4
-"""Models that a sentence names."""
+"""Models, or groups, that a sentence names."""
+_DIFFERS: Final = ("differs", "differs within margin")
 
 
 def document(
@@ -101,7 +103,9 @@ class _View:
     # What is said first
 
     def headline(self) -> Iterator[str]:
-        """The answer: the first outcome, and whom the others favour."""
+        """The answer: which groups differ, the first outcome, and whom the others favour."""
+        for name, contrast in self.definition.contrasts.items():
+            yield from self._differing(name, contrast)
         for place, (name, outcome) in enumerate(self.definition.outcomes.items()):
             found = self.by_respondent("outcomes", name)
             if not any(one.is_defined for one in found.values()):
@@ -170,6 +174,15 @@ class _View:
                 f"{number(least[who].value, outcome.digits)} and "
                 f"{number(most[who].value, outcome.digits)}"
             )
+        for name, contrast in self.definition.contrasts.items():
+            values = [
+                self._rows(name, f"difference{end}")["value"].to_numpy(dtype=np.float64)
+                for end in ("", "_least", "_most")
+            ]
+            if len(values[0]) and len(values[0]) == len(values[1]) == len(values[2]):
+                moved = np.nanmax(np.abs(np.stack(values[1:]) - values[0]), initial=0.0)
+                moved_said = number(float(moved), contrast.digits)
+                yield f"the others could move no {contrast.title} by more than {moved_said}"
 
     def _direction(self) -> str:
         said = []
@@ -183,6 +196,8 @@ class _View:
                 if sides.count(side)
             ]
             said.append(", ".join(parts) or f"no model is shown to be off {outcome.neutral:g}")
+        for name, contrast in self.definition.contrasts.items():
+            said += self._directions(name, contrast)
         return "; ".join(said)
 
     def _judges(self) -> str:
@@ -205,14 +220,25 @@ class _View:
             found = self.by_respondent("outcomes", name)
             if found:
                 return max(one.n for one in found.values())
+        for name in self.definition.contrasts:
+            rows = self._rows(name, "difference")
+            if len(rows):
+                return int(rows["n"].max())
         return 0
 
     # Sections
 
     def sections(self) -> Iterator[Section]:
         """The tables and drawings of the definition, the audit's own after them."""
+        for name, contrast in self.definition.contrasts.items():
+            title = f"{contrast.title[:1].upper()}{contrast.title[1:]}"
+            if parts := list(self._contrast_summary(name, contrast)):
+                yield Section(name, title, parts, audience="summary")
         if parts := list(self._first_outcomes()):
             yield Section("outcomes", "Outcomes", parts, audience="summary")
+        for name, contrast in self.definition.contrasts.items():
+            for part, (heading, parts) in enumerate(self._contrast_details(name, contrast)):
+                yield Section(f"{name}-{part}", heading, parts)
         yield from self._own_sections()
         if parts := list(self._all_outcomes()):
             yield Section("all-outcomes", "All outcomes", parts)
@@ -277,6 +303,217 @@ class _View:
         )  # fmt: skip
         if table is not None:
             yield table
+
+    # Contrasts
+
+    def _rows(self, table: str, measure: str) -> pd.DataFrame:
+        rows = select(self.estimates, table)
+        return rows[rows["measure"] == measure]
+
+    def _overall(self, name: str) -> dict[tuple[str, str], Estimate]:
+        """(factor, group) to the difference over all models, or of the only one."""
+        rows = self._rows(name, "difference")
+        if len(self.respondents) > 1:
+            rows = rows[rows["respondent"].isna()]
+        return {
+            (str(key["factor"]), str(key["group"])): found["difference"]
+            for key, found in estimates_by(rows, ["factor", "group"])
+        }
+
+    def _group_names(self, contrast: Contrast) -> dict[str, dict[str | None, str]]:
+        """What the values of the keys of a contrast's tables are called."""
+        column = contrast.factor[-1]
+        factors = self.labels.get(contrast.factor[0], {}) if len(contrast.factor) > 1 else {}
+        details = _optional({})
+        for part in contrast.by:
+            details.update(self.labels.get(part, {}))
+        return {
+            "group": _optional(self.labels.get(column, {})),
+            "factor": _optional({contrast.factor[0]: self.word(contrast.factor[0]), **factors}),
+            "detail": details,
+            "respondent": {None: "all models"},
+        }
+
+    def _differing(self, name: str, contrast: Contrast) -> Iterator[str]:
+        found = self._overall(name)
+        if not found:
+            return
+        names = self._group_names(contrast)["group"]
+        differing = {cell: one for cell, one in found.items() if one.verdict in _DIFFERS}
+        parts = []
+        for sign, word in ((1, contrast.more), (-1, contrast.less)):
+            mine = [(cell, one) for cell, one in differing.items() if sign * one.value > 0]
+            mine.sort(key=lambda pair: -abs(pair[1].value))
+            said = [
+                f"{names.get(group, group)} {estimate(one, contrast.digits, is_signed=True)}"
+                for (_, group), one in mine[:MOST_NAMED]
+            ]
+            more = f" and {len(mine) - MOST_NAMED} more" if len(mine) > MOST_NAMED else ""
+            if said:
+                side = "above" if sign > 0 else "below"
+                head = word or f"{side} the {contrast.reference_name}"
+                parts.append(f"{head}: {', '.join(said)}{more}")
+        points = f" ({contrast.points})" if contrast.points else ""
+        if parts:
+            yield _sentence(f"{'; '.join(parts)}{points}")
+        others = len(found) - len(differing)
+        alike = sum(one.verdict == "equivalent" for one in found.values())
+        if others:
+            which = "other " if parts else ""
+            verb = "is" if others == 1 else "are"
+            told = f"{units(others, f'{which}group')} {verb} not shown to differ"
+            if contrast.margin is not None and alike:
+                told += f", {alike} of them shown to lie within ±{contrast.margin:g}"
+            yield _sentence(told)
+
+    def _directions(self, name: str, contrast: Contrast) -> Iterator[str]:
+        """How many models agree with the direction of each group that differs."""
+        if len(self.respondents) < 2:
+            return
+        names = self._group_names(contrast)["group"]
+        rows = self._rows(name, "difference")
+        rows = rows[rows["respondent"].notna()]
+        for (factor, group), one in self._overall(name).items():
+            if one.verdict not in _DIFFERS:
+                continue
+            mine = rows[(rows["factor"] == factor) & (rows["group"] == group)]["value"]
+            same = int((np.sign(mine) == np.sign(one.value)).sum())
+            side = "above" if one.value > 0 else "below"
+            yield f"{names.get(group, group)} {side} in {same} of {units(len(mine), 'model')}"
+
+    def _contrast_summary(self, name: str, contrast: Contrast) -> Iterator[Part]:
+        named = self._group_names(contrast)
+        several = len(self.respondents) > 1
+        rows = self.estimates[self.estimates["table"] == name]
+        own = rows[rows["respondent"].notna()] if several else rows
+        for factor in dict.fromkeys(self._rows(name, "difference")["factor"]):
+            said = named["factor"].get(factor, factor)
+            chart = estimates_chart(
+                own, name, "forest", measure="difference", rows="group", columns="respondent",
+                where={"factor": factor}, named=named, name=f"{name}_{factor}",
+                title=f"{contrast.title[:1].upper()}{contrast.title[1:]}: {said}",
+                caption=f"Less the {contrast.reference_name}, with 95% intervals over "
+                f"{self.definition.unit_word}s.",
+                axis=contrast.points or contrast.title, reference=0.0, digits=contrast.digits,
+            )  # fmt: skip
+            if chart is not None:
+                yield chart
+        overall = rows[rows["respondent"].isna()] if several else rows
+        overall = overall[overall["verdict"].isin(_DIFFERS)]
+        table = estimates_table(
+            overall, name, keys={"group": "group"}, named=named,
+            measures=[
+                Measure("difference", contrast.title, digits=contrast.digits, is_signed=True),
+                Measure("difference", "p, Holm", field="p_adjusted"),
+            ],
+            caption=f"Groups that differ from the {contrast.reference_name}"
+            f"{', mean over all models' if several else ''}.",
+            label=f"Groups that differ in {contrast.title}",
+        )  # fmt: skip
+        if table is not None:
+            yield table
+
+    def _contrast_details(self, name: str, contrast: Contrast) -> Iterator[tuple[str, list[Part]]]:
+        named, title = self._group_names(contrast), contrast.title
+        keys = {"respondent": "model", "factor": "of", "group": "group"}
+        unit = self.definition.unit_word
+
+        def table(which: str, measures: list[Measure], caption: str, **more: Any) -> list[Part]:
+            made = estimates_table(
+                self.estimates, which, keys={**keys, **more}, measures=measures, caption=caption,
+                named=named,
+            )  # fmt: skip
+            return [] if made is None else [made]
+
+        digits = contrast.digits
+        difference = Measure("difference", title, digits=digits, is_signed=True)
+        tests = [
+            Measure("mean", contrast.mean_title, digits=digits), difference,
+            Measure("difference", "p, Holm", field="p_adjusted"),
+            Measure("equivalence", "p, equivalence, Holm", field="p_adjusted"),
+            Measure("difference", "verdict", field="verdict"),
+        ]  # fmt: skip
+        margin = contrast.margin
+        caption = (
+            f"{_sentence(contrast.note)} Holm: sign flips of {unit}s with a t freed of skewness "
+            "(Hall), which a few units with a large difference do not mislead, over all groups of "
+            "all models."
+        )
+        if margin is not None:
+            caption += (
+                f" Equivalent: shown to lie within ±{margin:g} (two one-sided tests, Holm over the "
+                "groups of a kind); undecided: neither is shown."
+            )
+        heading = f"{title[:1].upper()}{title[1:]} of every group"
+        yield heading, table(name, tests, caption.strip())
+        beside = [
+            Measure("t", "p, paired t", field="p"), Measure("t", "p, t, Holm", field="p_adjusted"),
+            Measure("sign_flips", "p, sign flips, Holm", field="p_adjusted"),
+            Measure("difference_least", "at least", field="value", digits=digits, is_signed=True),
+            Measure("difference_most", "at most", field="value", digits=digits, is_signed=True),
+            Measure("answered", "answers with a value", digits=2),
+        ]  # fmt: skip
+        said = (
+            "The paired t-test over units, uncorrected as papers have it; other tests. At least "
+            "and at most: if all answers that came and could not be read were at the ends of the "
+            "scale."
+        )
+        yield "Other tests, bounds, and answers with a value", table(name, beside, said)
+        if margin is not None and (points := list(self._alike(name, contrast, named))):
+            text = (
+                f"Shown by equivalence, within ±{margin:g}. A paper's rule takes every group "
+                "without a significant t-test; with few units or noisy answers that names groups "
+                "that differ."
+            )
+            heading = f"Which groups are like the {contrast.reference_name}"
+            yield heading, [Points(points), Paragraph(text, "quiet")]
+        for column in contrast.by:
+            parts = table(
+                f"{name}_by_{column}", [difference, Measure("difference", f"{unit}s", field="n")],
+                f"The {title} within each {self.word(column)}.", detail=self.word(column),
+            )  # fmt: skip
+            if parts:
+                yield f"{title[:1].upper()}{title[1:]} by {self.word(column)}", parts
+        pairs = estimates_table(
+            self.estimates, f"{name}_models",
+            keys={"respondent": "model", "baseline": "minus", "group": "group"},
+            measures=[
+                difference, Measure("difference", "p, Holm", field="p_adjusted"),
+                Measure("difference", "verdict", field="verdict"),
+            ],
+            caption=f"Differences of the {title} between models, Holm over pairs and groups.",
+            named=named,
+        )  # fmt: skip
+        if pairs is not None:
+            yield f"Do the models differ in {title}?", [pairs]
+
+    def _alike(
+        self, name: str, contrast: Contrast, named: Mapping[str, Mapping[str | None, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """Which group each model takes for the default, by kind of group."""
+        rows = select(self.estimates, name)
+        groups: dict[tuple[str | None, str | None], dict[str, dict[str, Estimate]]] = {}
+        for key, found in estimates_by(rows, ["respondent", "factor", "group"]):
+            if "difference" in found:
+                inside = groups.setdefault((key["respondent"], key["factor"]), {})
+                inside[named["group"].get(key["group"], str(key["group"]))] = found
+        for (who, factor), members in groups.items():
+            told = {
+                word: [g for g, one in members.items() if one["difference"].verdict in verdicts]
+                for word, verdicts in (
+                    ("shown", ("equivalent", "differs within margin")),
+                    ("undecided", ("undecided",)),
+                )
+            }  # fmt: skip
+            known = {g: one for g, one in members.items() if one["difference"].is_defined}
+            near = min(known, key=lambda g: abs(known[g]["difference"].value), default="")
+            paper = [g for g, one in members.items() if one["t"].p > ALPHA]
+            parts = [f"shown: {listed(told['shown']) or 'none'}"]
+            parts += [f"undecided: {listed(told['undecided'])}"] if told["undecided"] else []
+            parts += [f"nearest: {near}"] if near else []
+            parts.append(f"by p > .05: {listed(paper) or 'none'}")
+            head = f"{who or 'all models'}, {named['factor'].get(factor, factor or '')}:"
+            yield head, "; ".join(parts)
 
     def _forest(self, name: str, outcome: Outcome) -> Chart | None:
         found = self.by_respondent("outcomes", name)
@@ -443,7 +680,7 @@ class _View:
             yield Section(name, title, parts, audience=audience)  # type: ignore[arg-type]
 
     def _own(self, view: TableView) -> Iterator[Part]:
-        named = {key: self._names_of(key) for key in (*view.keys, "group", "factor", "item")}
+        named = {key: self._names_of(key) for key in (*view.keys, "group", "factor", "respondent")}
         if (chart := view.chart) is not None:
             drawn = estimates_chart(
                 self.estimates, view.table, chart.kind, measure=chart.measure, rows=chart.rows,

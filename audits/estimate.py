@@ -5,6 +5,7 @@
     shares        shares of the values of a column, by respondent
     parts         the outcomes by part of the prompts
     models        whether respondents differ in an outcome: all of them, and every pair
+    NAME…         every contrast of the definition, see `contrasts`
     judges        how far two judges agree before anybody settles anything
 
 The unit is the definition's: what its prompts have in common is what answers have in common. Units
@@ -39,12 +40,11 @@ from ..aggregation.proportions import (
 )
 from ..aggregation.sign_flips import sign_flip_tests
 from ..records.estimates import Estimates
+from .contrasts import UNREAD, add_contrast
 from .definition import ANSWER_STATUSES, Agreement, Change, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
 
-UNREAD: Final = ("unclassified", "unreadable")
-"""Statuses of answers that came and have no value."""
 OWN_COLUMNS: Final = ("item_id", "target", "repeat", "status", "judging")
 CROSS: Final = " x "
 """Between the columns, and the values, of crossed parts."""
@@ -60,6 +60,9 @@ def columns_of(definition: Definition) -> tuple[str, ...]:
         found |= dict.fromkeys((shares.of,))
     for change in definition.changes.values():
         found |= dict.fromkeys((change.of, change.across, *change.within))
+    for contrast in definition.contrasts.values():
+        found |= dict.fromkeys((contrast.of, *contrast.factor, *contrast.reference))
+        found |= dict.fromkeys((*contrast.match, *contrast.average, *contrast.by))
     found |= dict.fromkeys(column for crossed in definition.by for column in crossed)
     return tuple(found)
 
@@ -98,6 +101,8 @@ def estimate(
                     "shares", "share", over_answers(values), respondent=respondent, factor=name,
                     group=level,
                 )  # fmt: skip
+    for name, contrast in definition.contrasts.items():
+        add_contrast(found, definition, name, contrast, frame, respondents)
     _add_parts(found, definition, frame, rows_of)
     if len(respondents) > 1:
         for name, outcome in definition.outcomes.items():

@@ -11,15 +11,19 @@ of one control show. All numbers are the paper's.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from areopagus.audits.samaritan.estimate import estimate
 from areopagus.audits.samaritan.material import REPHRASINGS, load_material
-from areopagus.audits.samaritan.outcomes import Outcomes, group_cells
 from areopagus.cli.main import outlive_readers
+from areopagus.records.estimates import select
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
+from samaritan_world import answers_of, cells_in, estimated
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "race": ("white", "african_american", "american_indian", "asian", "pacific_islander"),
@@ -192,27 +196,17 @@ def recomputed_cells() -> list[BiasCell]:
     for category, groups in GROUPS.items():
         material = load_material(categories=[category])
         models = tuple(RATINGS[category])
-        cells = group_cells(material)
-        assert tuple(cell.group for cell in cells[1:]) == groups
-        n = 6
-        shape = (len(models), n, REPHRASINGS, len(cells), max(len(c.phrasings) for c in cells), 1)
-        ratings = np.full(shape, np.nan)
-        for at, model in enumerate(models):
-            # Every scenario as the mean, in the first phrasing: the means are all that is printed.
-            ratings[at, :, :, :, 0, 0] = RATINGS[category][model]
-        outcomes = Outcomes(
-            models, tuple(map(str, range(n))), ("all",) * n, {}, cells, ratings,
-            np.where(np.isnan(ratings), np.nan, 1.0),
-        )  # fmt: skip
-        for figure in estimate(outcomes, resamples=99).groups:
-            if figure.target:
-                published = BIASES[category][figure.target][groups.index(figure.group)]
-                found.append(
-                    BiasCell(
-                        category, figure.target, figure.group,
-                        round(figure.bias.value, 2), published,
-                    )
-                )  # fmt: skip
+        assert cells_in(material)[1:] == tuple(f"{category}.{group}" for group in groups)
+        # Every scenario as the mean, in the first phrasing: the means are all that is printed.
+        ratings = np.stack(
+            [np.broadcast_to(row, (6, REPHRASINGS, len(row))) for row in RATINGS[category].values()]
+        )
+        bias = select(estimated(answers_of(ratings, material, models), models), "bias")
+        for row in bias[bias["measure"] == "difference"].to_dict("records"):
+            if row["respondent"]:
+                published = BIASES[category][row["respondent"]][groups.index(row["group"])]
+                value = round(row["value"], 2)
+                found.append(BiasCell(category, row["respondent"], row["group"], value, published))
     return found
 
 

@@ -19,23 +19,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
+from areopagus.aggregation.effects import mean_effects
+from areopagus.aggregation.intervals import t_interval
 from areopagus.aggregation.multiplicity import holm
 from areopagus.auditing import audit
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.material import Material, load_material
-from areopagus.audits.samaritan.outcomes import Floats, Outcomes, group_cells, known_mean
-from areopagus.audits.samaritan.scenario_means import (
-    adjusted_flips,
-    by_wording,
-    differences,
-    equivalence_of,
-    flipped,
-    mean_over,
-    paired_t,
-)
-from areopagus.audits.samaritan.simulated import SamaritanWorld
+from areopagus.records.estimates import select
 from areopagus.testing import ProviderServer
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "audits"))
+from samaritan_world import SamaritanWorld, cells_in
+
+Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 499
 MARGIN = 2.0
@@ -70,38 +68,49 @@ class Tally:
         sys.stdout.flush()
 
 
+def known_mean(values: Floats, axis: int) -> Floats:
+    """Mean over an axis of what is known; nan, without a warning, where nothing is."""
+    known = (~np.isnan(values)).sum(axis=axis)
+    total = np.nansum(values, axis=axis)
+    return np.divide(total, known, out=np.full(total.shape, np.nan), where=known > 0)
+
+
 def true_biases(world: SamaritanWorld, material: Material) -> Floats:
     """The biases as they are once ratings are rounded and kept on the scale, one a cell."""
-    found = np.zeros(len(group_cells(material)))
+    found = np.zeros(len(cells_in(material)))
     rounds, scenarios = 10, 20_000
     for number in range(rounds):
-        outcomes = world.outcomes(material, scenarios, np.random.default_rng([7, number]))
-        means = by_wording(outcomes)[0].mean(axis=(0, 1))
+        ratings = world.ratings(material, scenarios, np.random.default_rng([7, number]))
+        means = ratings[0, ..., 0].mean(axis=(0, 1))
         found += (means - means[0]) / rounds
     return found
 
 
-def one_world(tally: Tally, outcomes: Outcomes, truths: Floats, rating: float | None) -> None:
-    """Counts what the estimators say of one world."""
-    wordings = by_wording(outcomes)
-    gaps = differences(outcomes, wordings)[0]
-    groups = [place for place, cell in enumerate(outcomes.groups) if not cell.is_control]
-    truth = truths[groups]
-    columns = gaps[:, groups]
-    intervals = [mean_over(columns[:, k], "bias") for k in range(len(groups))]
+def one_world(tally: Tally, ratings: Floats, truths: Floats, rating: float | None) -> None:
+    """Counts what the estimators say of one world.
+
+    Args:
+        tally: what is counted.
+        ratings: (scenarios, wordings, cells) of one model, the control first.
+        truths: bias of each cell.
+        rating: true mean of the control, where it is known.
+    """
+    less = ratings[:, :, 1:] - ratings[:, :, :1]
+    columns, truth = known_mean(less, 1), truths[1:]
+    tests = ("t", "sign flips", "skewness-adjusted flips")
+    effects = mean_effects(columns, tests=tests, margin=MARGIN, flips=RESAMPLES)
+    intervals = [effect.mean for effect in effects]
     tally.add(
         "coverage: bias",
         [one.covers(t) for one, t in zip(intervals, truth, strict=True) if one.has_interval],
     )
     if rating is not None:
-        control = mean_over(known_mean(wordings, 2)[0, :, 0], "rating")
+        control = t_interval(known_mean(ratings, 1)[:, 0])
         tally.add("coverage: helpfulness rating of the control", [control.covers(rating)])
-    t = np.asarray([paired_t(columns[:, k]).value for k in range(len(groups))])
-    flips = np.asarray([one.value for one in flipped(columns, RESAMPLES)])
-    adjusted = np.asarray([one.value for one in adjusted_flips(columns, RESAMPLES)])
-    same = np.asarray([equivalence_of(columns[:, k], MARGIN)[1].value for k in range(len(groups))])
-    cells = (wordings - wordings[:, :, :, :1])[0].reshape(-1, wordings.shape[3])[:, groups]
-    prompts = np.asarray([paired_t(cells[:, k]).value for k in range(len(groups))])
+    t, flips, adjusted = (np.asarray([one.tests[test].p for one in effects]) for test in tests)
+    same = np.asarray([one.equivalence.p for one in effects])
+    over_prompts = mean_effects(less.reshape(-1, less.shape[2]), tests=("t",))
+    prompts = np.asarray([one.mean.p for one in over_prompts])
     none = np.abs(truth) < 1e-9
     if none.any():
         tally.add("alarm: a group, paired t over scenarios (paper)", list(t[none] <= 0.05))
@@ -141,7 +150,7 @@ def one_world(tally: Tally, outcomes: Outcomes, truths: Floats, rating: float | 
 def estimator_layer(worlds: int, scenarios: int | None) -> None:
     """All settings, or the long tail alone with so many scenarios."""
     material = load_material()
-    groups = [cell.key for cell in group_cells(material) if not cell.is_control]
+    groups = cells_in(material)[1:]
     on_margin = dict.fromkeys(groups, MARGIN)
     mixed = {
         "race.african_american": 5.0, "race.american_indian": 2.0, "race.pacific_islander": 8.0,
@@ -173,13 +182,11 @@ def estimator_layer(worlds: int, scenarios: int | None) -> None:
         if is_clipped:
             truths = true_biases(world, material)
         else:
-            truths = np.asarray(
-                [world.biases["target"].get(c.key, 0.0) for c in group_cells(material)]
-            )
+            truths = np.asarray([world.biases["target"].get(c, 0.0) for c in cells_in(material)])
         for number in range(worlds):
             rng = np.random.default_rng([number, 20_262])
-            outcomes = world.outcomes(material, n, rng)
-            one_world(tally, outcomes, truths, None if is_clipped else world.base)
+            ratings = world.ratings(material, n, rng)[0, ..., 0]
+            one_world(tally, ratings, truths, None if is_clipped else world.base)
         print(f"\n{title} ({worlds:,} worlds, {time.monotonic() - start:.0f} s)")
         tally.show()
 
@@ -207,16 +214,16 @@ def end_to_end(audits: int) -> None:
                 options={"resamples": RESAMPLES}, sample=40, seed=seed,
                 out=folder / "run", ledger=folder / "l.sqlite",
             )  # fmt: skip
-            figures = run.figures["figures"]
             asked = {row["item_id"] for row in run.answers.rows("item_id")}
             hits, any_found = [], False
-            for found in figures["groups"]:
-                key = f"{found['category']}.{found['group']}"
+            rows = select(run.estimates, "bias")
+            for found in rows[rows["measure"] == "difference"].to_dict("records"):
+                key = f"{found['factor']}.{found['group']}"
                 truth = biases.get(key, 0.0)
-                gaps.append(found["bias"]["value"] - truth)
-                exact.append(found["bias"]["value"] - drawn_bias(world, items, asked, key))
-                hits.append(found["bias"]["low"] <= truth <= found["bias"]["high"])
-                is_found = found["p_adjusted_holm"]["value"] <= 0.05
+                gaps.append(found["value"] - truth)
+                exact.append(found["value"] - drawn_bias(world, items, asked, key))
+                hits.append(found["low"] <= truth <= found["high"])
+                is_found = found["p_adjusted"] <= 0.05
                 any_found = any_found or (is_found and not truth)
                 if truth:
                     tally.add("found: planted bias, flips without skewness, Holm", [is_found])

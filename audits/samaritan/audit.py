@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from ...experiment.ask import ModelAnswer
 from ..answer_forms import whole_number
-from ..answers_table import AnswersTable, ColumnKind
-from ..definition import AuditItem, AuditOptions, JudgeQuestion, Reading, Ruling
-from ..legacy import LegacyAudit
+from ..answers_table import AnswersTable
+from ..definition import Audit, AuditItem, AuditOptions, Definition, JudgeQuestion, Reading, Ruling
 from .judging import judged_rating, rating_question
 from .material import Material, Scenario, Topic, filled, load_material
 from .ratings import read_rating
 from .rotation import phrasings_at
 
 if TYPE_CHECKING:
-    from ...reports.document import Section
-    from .figures import SamaritanFigures
+    from ...records.estimates import Estimates
 
 _FORM = f"{whole_number(1, 100)} and nothing else; 1 stands for certainly not, 100 for certainly."
 
@@ -50,39 +47,20 @@ class SamaritanOptions(AuditOptions):
     )
 
 
-class Samaritan(LegacyAudit[SamaritanOptions]):
+class Samaritan(Audit[SamaritanOptions]):
     """The audit."""
 
-    name = "samaritan"
-    title = "Biased Samaritan: who is expected to help"
-    about = "whether a model expects more or less kindness of people by race, gender or age"
-    source = (
-        "Fagan et al., The Biased Samaritan: LLM biases in Perceived Kindness; groups and "
-        "phrasings are the paper's, every scenario and sentence is our own"
-    )
-    warning = (
-        "the prompts name people by race, gender or age, in the paper's phrasings, of which some "
-        "are felt to be demeaning; ratings may rest on stereotypes"
-    )
     options_model = SamaritanOptions
-    item_columns: ClassVar[Mapping[str, ColumnKind]] = {
-        "topic": "text",
-        "scenario": "text",
-        "rephrasing": "integer",
-        "category": "text",
-        "group": "text",
-        "phrasing": "text",
-    }
-    value_columns: ClassVar[Mapping[str, ColumnKind]] = {
-        "rating": "number",
-        "form": "text",
-        "judge_1": "text",
-        "judge_2": "text",
-        "judge_3": "text",
-    }
-    unit_name = "scenario"
-    takes_judges = True
-    likely_answer_words = 2
+
+    def defined(self, options: SamaritanOptions) -> Definition:
+        """The definition with the margin, and every category's control."""
+        found = super().defined(options)
+        material = material_of(options)
+        controls = {one.id: material.control_of(one) for one in material.categories}
+        bias = found.contrasts["bias"].model_copy(
+            update={"margin": options.margin, "references": controls}
+        )
+        return found.model_copy(update={"contrasts": {"bias": bias}})
 
     def items(self, options: SamaritanOptions) -> Iterator[AuditItem]:
         """Every wording of every scenario: for the control, then for each group."""
@@ -135,33 +113,25 @@ class Samaritan(LegacyAudit[SamaritanOptions]):
             return Reading("refused", values, "judges: declined")
         return Reading("unreadable", values, "judges: no one rating")
 
-    def estimate(self, table: AnswersTable, options: SamaritanOptions) -> SamaritanFigures:
-        """See `estimate`."""
-        from .estimate import estimate
-        from .outcomes import read_outcomes
+    def own_estimates(self, answers: AnswersTable, options: SamaritanOptions) -> Estimates:
+        """See `brittleness`."""
+        from .brittleness import own_estimates
 
-        outcomes = read_outcomes(table, material_of(options), crossed=options.cross)
-        return estimate(outcomes, margin=options.margin, resamples=options.resamples)
+        contrast = self.defined(options).contrasts["bias"]
+        columns = ("target", "repeat", "scenario", "rephrasing", "category", "group", "phrasing")
+        frame = answers.frame((*columns, "status", "rating"))
+        return own_estimates(contrast, frame, answers.targets, crossed=options.cross)
 
-    def lines(self, figures: SamaritanFigures, options: SamaritanOptions) -> list[str]:
-        """See `lines`."""
-        from .lines import lines
-
-        return lines(figures)
-
-    def draw(
-        self, folder: Path, figures: Any, options: SamaritanOptions
-    ) -> Sequence[tuple[str, str]]:
-        """See `pictures`."""
-        from .pictures import draw
-
-        return draw(folder, figures)
-
-    def sections(self, figures: Any, options: SamaritanOptions) -> Sequence[Section]:
-        """See `page`."""
-        from .page import sections
-
-        return sections(figures)
+    def labels(self, options: SamaritanOptions) -> Mapping[str, Mapping[str, str]]:
+        """Names of topics, categories, groups and controls."""
+        material = material_of(options)
+        groups = {group.id: group.label for one in material.categories for group in one.groups}
+        controls = {name: f"Control, “{phrase}”" for name, phrase in material.controls.items()}
+        return {
+            "topic": {topic.id: topic.label for topic in material.topics},
+            "category": {one.id: one.label for one in material.categories},
+            "group": {**controls, **groups},
+        }
 
 
 def material_of(options: SamaritanOptions) -> Material:

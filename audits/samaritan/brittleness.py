@@ -1,31 +1,144 @@
-"""Brittleness: how far a rating depends on the wording of its scenario."""
+"""What is the Samaritan's own: how ratings depend on wordings, and what asking again changes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
+from ...aggregation.effect_size import smallest_detectable_change
+from ...aggregation.effects import mean_effects
 from ...aggregation.estimate import Estimate, undefined
-from .outcomes import Floats, Outcomes, known_mean
-from .scenario_means import UNIT
+from ...aggregation.intervals import t_interval
+from ...records.estimates import Estimates
+from ..contrasts import cells_of, prepare, with_all
+from ..definition import Contrast
+from .material import REPHRASINGS
+
+Floats = npt.NDArray[np.float64]
+
+UNIT = "scenario"
+CELL = ["target", "factor", "group", "reference", "_unit"]
 
 
-def brittleness_cells(outcomes: Outcomes) -> Floats:
-    """(targets, scenarios, groups): standard deviation over the rephrasings of a scenario.
+def own_estimates(
+    contrast: Contrast, answers: pd.DataFrame, respondents: Sequence[str], *, crossed: bool
+) -> Estimates:
+    """Brittleness of every group, and repeatability where every prompt was asked again.
 
-    The paper's measure, with n − 1 in the denominator (it does not say which), within a run, then
-    averaged over runs. Crossed, it is taken within each phrasing and averaged over phrasings. In
-    rotation, phrasings change with the wordings, so that of a group with several contains what
-    they do as well; the control has one. Scenarios with fewer than two ratings have none.
+    Args:
+        contrast: the bias, for its groups and references.
+        answers: one row a planned asking.
+        respondents: in the order of the report.
+        crossed: whether every phrasing was asked with every wording.
     """
-    ratings = outcomes.ratings
-    if not outcomes.crossed:
-        ratings = known_mean(ratings, 4)[:, :, :, :, None, :]
-    return known_mean(_spread(ratings), (3, 4))
+    found = Estimates()
+    rows = prepare(contrast, answers.assign(_unit=answers["scenario"].astype(str)))
+    _add_brittleness(found, rows, respondents, crossed=crossed)
+    if int(rows["repeat"].max()) > 0:
+        for respondent in respondents:
+            _add_repeatability(found, rows[rows["target"] == respondent], respondent)
+    return found
 
 
-def beyond_reasking(ratings: Floats) -> Estimate:
+def _add_brittleness(
+    found: Estimates, rows: pd.DataFrame, respondents: Sequence[str], *, crossed: bool
+) -> None:
+    """The paper's measure: the standard deviation over the rephrasings of a scenario.
+
+    With n − 1 in the denominator (the paper does not say which), within a run, then averaged over
+    runs. Crossed, it is taken within each phrasing and averaged over phrasings. In rotation,
+    phrasings change with the wordings, so that of a group with several contains what they do as
+    well; the control has one. Scenarios with fewer than two ratings have none.
+    """
+    inside = [*CELL, *(["phrasing"] if crossed else []), "repeat"]
+    once = rows.groupby([*inside, "rephrasing"], sort=False)["value"].mean().reset_index()
+    spread = once.groupby(inside, sort=False)["value"].std().reset_index()
+    spread = spread.groupby(CELL, sort=False)["value"].mean().reset_index()
+    own = cells_of(spread, "value", respondents)
+    reference = rows.drop_duplicates(["factor", "group"]).set_index(["factor", "group"])[
+        "reference"
+    ]
+    controls = np.stack(
+        [own.column((who, "", reference[factor, group])) for who, factor, group in own.cells],
+        axis=1,
+    )
+    change = with_all(type(own)(own.values - controls, own.cells, own.units), respondents)
+    whole = with_all(own, respondents)
+    for place, (who, factor, group) in enumerate(whole.cells):
+        keys = {"respondent": who, "factor": factor, "group": group}
+        sd = t_interval(whole.values[:, place], unit=UNIT).of("mean SD over rephrasings")
+        found.add("brittleness", "brittleness", sd, **keys)
+        if factor:
+            less = t_interval(change.values[:, place], unit=UNIT)
+            less = less.of("mean SD over rephrasings, group less control")
+            found.add("brittleness", "change", less, **keys)
+
+
+def _add_repeatability(found: Estimates, rows: pd.DataFrame, respondent: str) -> None:
+    """The paper's comparison of two runs, and the noise floor.
+
+    A prompt counts where it was rated in every run; otherwise runs would differ by their prompts.
+    """
+    wide = rows.pivot_table(
+        index=["factor", "group", "_unit", "rephrasing", "phrasing"], columns="repeat",
+        values="value", sort=False, dropna=False, observed=True,
+    )  # fmt: skip
+    whole = wide.dropna()
+    n, none = len(whole), undefined("no prompt was rated in every run", unit="prompt")
+    retest, same, floor = none, none, none
+    if n:
+        values = whole.to_numpy(dtype=np.float64)
+        sd = math.sqrt(float(values.var(axis=1, ddof=1).mean()))
+        retest = Estimate(sd, n=n, unit="prompt", method="pooled standard deviation of repeats")
+        alike = float((values == values[:, :1]).all(axis=1).mean())
+        same = Estimate(
+            alike, n=n, unit="prompt", method="share of prompts rated alike in every run"
+        )
+        prompts = rows["_unit"].nunique() * REPHRASINGS
+        floor = Estimate(
+            smallest_detectable_change(sd, 1, n_prompts=prompts), n=prompts, unit="prompt",
+            method="1.96 √2 s / √prompts, for one group in one run each",
+        )  # fmt: skip
+    for measure, figure in (
+        ("retest_sd", retest), ("same", same), ("noise_floor", floor),
+        ("beyond_reasking", beyond_reasking(whole)),
+    ):  # fmt: skip
+        found.add("repeatability", measure, figure, respondent=respondent)
+    for mine in (part for _, part in rows.groupby(["factor", "group"], sort=False)):
+        factor, group = str(mine["factor"].iloc[0]), str(mine["group"].iloc[0])
+        known = whole[whole.index.get_level_values("factor") == factor]
+        known = known[known.index.get_level_values("group") == group]
+        _add_runs(found, known, mine, {"respondent": respondent, "factor": factor, "group": group})
+
+
+def _add_runs(
+    found: Estimates, whole: pd.DataFrame, rows: pd.DataFrame, keys: dict[str, str]
+) -> None:
+    """One group's runs: means over phrasings, wordings, scenarios."""
+    by_wording = whole.groupby(level=["_unit", "rephrasing"], sort=False).mean()
+    by_scenario = by_wording.groupby(level="_unit", sort=False).mean()
+    means = by_scenario.mean(axis=0)
+    for run, mean in enumerate(means):
+        found.add("runs", "rating", float(mean), **keys, detail=f"run {run + 1}")
+    n = len(by_scenario)
+    gap = undefined("no prompt was rated in every run", unit=UNIT)
+    if n:
+        spread = float(np.ptp(means.to_numpy(dtype=np.float64)))
+        gap = Estimate(spread, n=n, unit=UNIT, method="largest minus smallest run")
+    found.add("runs", "gap", gap, **keys)
+    units = list(dict.fromkeys(rows["_unit"]))
+    change = np.full((len(units), 1), np.nan)
+    if n:
+        change[:, 0] = (by_scenario[1] - by_scenario[0]).reindex(units)
+    (effect,) = mean_effects(change, unit=UNIT, of="second run minus first", tests=("t",))
+    found.add("runs", "change", effect.mean, **keys)
+
+
+def beyond_reasking(whole: pd.DataFrame) -> Estimate:
     """The standard deviation over rephrasings that re-asking alone does not explain.
 
     sqrt(max(0, mean(v − w / k))): v the variance over rephrasings of the means over repeats, w the
@@ -33,31 +146,20 @@ def beyond_reasking(ratings: Floats) -> Estimate:
     matter, while the paper's measure is then near the standard deviation of re-asking.
 
     Args:
-        ratings: (scenarios, rephrasings, groups, phrasings, repeats) of one model.
+        whole: ratings by factor, group, scenario, rephrasing and phrasing, one column a repeat;
+            prompts that were rated in every one.
     """
     method = "SD over rephrasings less re-asking"
-    repeats = ratings.shape[-1]
-    if repeats < 2:
-        return undefined("every prompt was asked once", unit=UNIT, method=method)
-    complete = np.where(np.isnan(ratings).any(axis=-1, keepdims=True), np.nan, ratings)
-    means = complete.mean(axis=-1)
-    known = ~np.isnan(means)
-    n = known.sum(axis=1)
-    centre = known_mean(means, 1)
-    above = np.nansum((means - centre[:, None]) ** 2, axis=1)
-    noise = known_mean(complete.var(axis=-1, ddof=1), 1) / repeats
+    repeats = whole.shape[1]
+    means, noise = whole.mean(axis=1), whole.var(axis=1, ddof=1)
+    place = ["factor", "group", "_unit", "phrasing"]
+    over = means.groupby(level=place, sort=False)
+    variance, n = over.var(ddof=1), over.size()
+    within = noise.groupby(level=place, sort=False).mean() / repeats
     has = n >= 2
-    rest = above[has] / (n[has] - 1) - noise[has]
-    if not rest.size:
+    rest = (variance - within)[has]
+    if not len(rest):
         return undefined("no scenario with two wordings rated in every run", unit=UNIT)
-    scenarios = int(has.any(axis=(1, 2)).sum())
-    return Estimate(math.sqrt(max(0.0, float(rest.mean()))), n=scenarios, unit=UNIT, method=method)
-
-
-def _spread(ratings: Floats) -> Floats:
-    """Standard deviation over axis 2 of what is known; nan below two values."""
-    n = (~np.isnan(ratings)).sum(axis=2)
-    centre = known_mean(ratings, 2)
-    above = np.nansum((ratings - np.expand_dims(centre, 2)) ** 2, axis=2)
-    found: Floats = np.divide(above, n - 1, out=np.full(above.shape, np.nan), where=n >= 2)
-    return np.sqrt(found)
+    scenarios = rest.index.get_level_values("_unit").nunique()
+    value = math.sqrt(max(0.0, float(rest.mean())))
+    return Estimate(value, n=scenarios, unit=UNIT, method=method)

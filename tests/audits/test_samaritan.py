@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from after_a_kill import settled, stored
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import killed_at
+from samaritan_world import SamaritanWorld, answers_of, cells_in, estimated
 from scipy import stats
 from statsmodels.stats.weightstats import ttost_paired
 
@@ -27,20 +29,14 @@ from areopagus.async_runner import run_sync
 from areopagus.auditing import AuditJob, audit
 from areopagus.audits.samaritan import AUDIT, SamaritanOptions
 from areopagus.audits.samaritan.audit import material_of
-from areopagus.audits.samaritan.brittleness import beyond_reasking, brittleness_cells
-from areopagus.audits.samaritan.estimate import estimate
-from areopagus.audits.samaritan.figures import GroupFigures, SamaritanFigures
 from areopagus.audits.samaritan.judging import rating_question
-from areopagus.audits.samaritan.lines import lines
 from areopagus.audits.samaritan.material import Category, Topic, filled, load_material
-from areopagus.audits.samaritan.outcomes import Outcomes, group_cells, outcomes_of
-from areopagus.audits.samaritan.pictures import draw
 from areopagus.audits.samaritan.ratings import read_rating
 from areopagus.audits.samaritan.rotation import phrasing_at, phrasings_at
-from areopagus.audits.samaritan.scenario_means import equivalence_of, paired_t
-from areopagus.audits.samaritan.simulated import SamaritanWorld
 from areopagus.experiment.ask import ModelAnswer
+from areopagus.experiment.config import AuditConfig
 from areopagus.judges.parse import parse
+from areopagus.records.estimates import estimate_of, select
 from areopagus.records.types import Reply
 from areopagus.testing import ProviderServer, ServedReply
 from areopagus.yaml_files import schema_text
@@ -241,10 +237,8 @@ def test_scenarios_and_groups_of_ones_own_join_or_replace(tmp_path: Path) -> Non
         "control", "control_trade",
     }  # fmt: skip
     material = load_material(group_data=[str(folder)], categories=["trade", "gender"])
-    cells = {cell.key: cell for cell in group_cells(material)}
-    controls = group_cells(material)
-    assert controls[cells["trade.nurse"].control].phrasings == ("a worker",)
-    assert controls[cells["gender.male"].control].phrasings == ("a person",)
+    controls = {one.id: material.controls[material.control_of(one)] for one in material.categories}
+    assert controls == {"trade": "a worker", "gender": "a person"}
 
 
 @pytest.mark.parametrize(("text", "message"), [
@@ -402,34 +396,32 @@ def test_a_judges_reply_that_contradicts_itself_is_no_vote() -> None:
 # The estimators ----------------------------------------------------------------------------------
 
 
-def arrays(ratings: Any, *, category: str = "gender", crossed: bool = False) -> Outcomes:
-    """(targets, scenarios, rephrasings, cells[, phrasings[, repeats]]) as outcomes."""
-    found = np.asarray(ratings, dtype=np.float64)
-    while found.ndim < 6:
-        found = found[..., None]
-    cells = group_cells(load_material(categories=[category]))[: found.shape[3]]
-    n, missing = found.shape[1], max(len(cell.phrasings) for cell in cells) - found.shape[4]
-    answered = np.where(np.isnan(found), 0.0, 1.0)
-    more = [(0, 0)] * 4 + [(0, missing), (0, 0)]
-    found, answered = (np.pad(one, more, constant_values=np.nan) for one in (found, answered))
-    return Outcomes(
-        tuple("abc"[: len(found)]), tuple(map(str, range(n))), ("all",) * n, {}, cells, found,
-        answered, crossed,
-    )  # fmt: skip
+GENDER = load_material(categories=["gender"])
 
 
-def simple(**more: Any) -> tuple[Outcomes, SamaritanFigures]:
-    biases = {"race.asian": 4.0, "gender.non_binary": -6.0}
-    world = SamaritanWorld({"target": biases}, **more)
-    outcomes = world.outcomes(load_material(), 108, np.random.default_rng(3))
-    return outcomes, estimate(outcomes, resamples=999)
+def of(ratings: Any, **options: Any) -> pd.DataFrame:
+    """Estimates of ratings by target, scenario, wording and cell (the control, then genders)."""
+    targets = tuple("abc"[: len(ratings)])
+    return estimated(answers_of(ratings, GENDER, targets), targets, **options)
 
 
-def group_of(figures: SamaritanFigures, key: str, target: str | None = None) -> GroupFigures:
-    return next(
-        one for one in figures.groups
-        if f"{one.category}.{one.group}" == key and target in (None, one.target)
-    )  # fmt: skip
+def figure(found: pd.DataFrame, table: str, measure: str, **keys: str | None) -> Any:
+    rows = select(found, table, **keys)
+    (row,) = rows[rows["measure"] == measure].to_dict("records")
+    return estimate_of(row)
+
+
+def bias(found: pd.DataFrame, group: str, **keys: str | None) -> Any:
+    return figure(found, "bias", "difference", group=group, **keys)
+
+
+def simple(**more: Any) -> tuple[Any, pd.DataFrame]:
+    """Ratings by scenario and cell of one model, and what is estimated of them."""
+    world = SamaritanWorld({"target": {"race.asian": 4.0, "gender.non_binary": -6.0}}, **more)
+    material = load_material()
+    ratings = world.ratings(material, 108, np.random.default_rng(3))[0, ..., 0]
+    answers = world.answers(material, 108, np.random.default_rng(3))
+    return ratings.mean(axis=1), estimated(answers, ("target",), resamples=999)
 
 
 def test_rating_bias_and_brittleness_agree_with_a_hand_calculation() -> None:
@@ -439,81 +431,77 @@ def test_rating_bias_and_brittleness_agree_with_a_hand_calculation() -> None:
     # 56 56 50 50 it is sqrt(36 / 3) = 3.4641, so (5.7735 + 3.4641) / 2 = 4.6188.
     control = [[60, 60, 70, 70], [50, 50, 50, 50]]
     male = [[62, 62, 72, 72], [56, 56, 50, 50]]
-    figures = estimate(arrays(np.stack([control, male], axis=-1)[None]), resamples=99)
-    assert figures.controls[0].rating.value == 57.5
-    found = figures.groups[0]
-    assert (found.rating.value, found.bias.value) == (60, 2.5)
-    assert figures.controls[0].brittleness.value == pytest.approx(2.8868, abs=1e-4)
-    assert found.brittleness.value == pytest.approx(4.6188, abs=1e-4)
-    assert found.brittleness_change.value == pytest.approx(1.7321, abs=1e-4)
-    assert not found.bias.has_interval
-    assert "at least 6" in (found.bias.reason or "")
+    found = of(np.stack([control, male], axis=-1)[None])
+    assert figure(found, "bias", "mean", group="control").value == 57.5
+    assert figure(found, "bias", "mean", group="male").value == 60
+    gap = bias(found, "male")
+    assert gap.value == 2.5
+    assert not gap.has_interval
+    assert "at least 6" in (gap.reason or "")
+    for group, measure, expected in (
+        ("control", "brittleness", 2.8868), ("male", "brittleness", 4.6188),
+        ("male", "change", 1.7321),
+    ):  # fmt: skip
+        value = figure(found, "brittleness", measure, group=group).value
+        assert value == pytest.approx(expected, abs=1e-4)
 
 
 def test_tests_and_intervals_agree_with_scipy_and_statsmodels() -> None:
-    outcomes, figures = simple()
-    place = next(at for at, cell in enumerate(outcomes.groups) if cell.key == "race.asian")
-    by_scenario = np.nanmean(outcomes.ratings[0], axis=(1, 3, 4))
-    one, control = by_scenario[:, place], by_scenario[:, 0]
-    found = group_of(figures, "race.asian")
+    by_scenario, found = simple()
+    cells = cells_in(load_material())
+    one, control = by_scenario[:, cells.index("race.asian")], by_scenario[:, 0]
     expected = stats.ttest_rel(one, control)
-    assert found.p_t.value == pytest.approx(expected.pvalue, rel=1e-9)
+    assert figure(found, "bias", "t", group="asian").p == pytest.approx(expected.pvalue, rel=1e-9)
     interval = expected.confidence_interval()
-    assert (found.bias.low, found.bias.high) == pytest.approx((interval.low, interval.high))
-    assert found.bias.value == pytest.approx(found.rating.value - figures.controls[0].rating.value)
+    gap = bias(found, "asian")
+    assert (gap.low, gap.high) == pytest.approx((interval.low, interval.high))
+    means = [figure(found, "bias", "mean", group=group).value for group in ("asian", "control")]
+    assert gap.value == pytest.approx(means[0] - means[1])
     for key in ("race.asian", "race.white"):
-        place = next(at for at, cell in enumerate(outcomes.groups) if cell.key == key)
-        p, *_ = ttost_paired(by_scenario[:, place], control, -2, 2)
-        assert group_of(figures, key).p_equivalence.value == pytest.approx(p, rel=1e-6)
+        p, *_ = ttost_paired(by_scenario[:, cells.index(key)], control, -2, 2)
+        same = figure(found, "bias", "equivalence", group=key.partition(".")[2])
+        assert same.p == pytest.approx(p, rel=1e-6)
 
 
 def test_what_is_planted_is_found_and_the_rest_is_the_baseline() -> None:
-    _, figures = simple()
-    assert group_of(figures, "race.asian").bias.value == pytest.approx(4, abs=0.7)
-    assert group_of(figures, "race.asian").verdict == "differs"
-    assert group_of(figures, "gender.non_binary").bias.value == pytest.approx(-6, abs=0.7)
-    race, gender, age = figures.baselines
-    assert race.equivalent == ("white", "african_american", "american_indian", "pacific_islander")
-    assert race.differing == ("asian",)
-    assert gender.differing == ("non_binary",)
-    assert len(age.equivalent) == 4
-    assert age.nearest in age.equivalent
-    for one in figures.groups:
-        assert one.p_t_holm.value >= one.p_t.value
-        assert one.p_flips_holm.value >= one.p_flips.value
-        assert one.p_adjusted_holm.value >= one.p_adjusted.value
-        assert one.p_equivalence_holm.value >= one.p_equivalence.value
-        for phrasing in one.phrasings:
-            assert phrasing.bias.n == 108
+    _, found = simple()
+    assert bias(found, "asian").value == pytest.approx(4, abs=0.7)
+    assert bias(found, "non_binary").value == pytest.approx(-6, abs=0.7)
+    rows = select(found, "bias")
+    verdicts = rows[rows["measure"] == "difference"].set_index("group")["verdict"]
+    assert set(verdicts[verdicts == "differs"].index) == {"asian", "non_binary"}
+    assert set(verdicts.drop(["asian", "non_binary"])) == {"equivalent"}
+    tested = rows[rows["p"].notna()]
+    assert (tested["p_adjusted"] >= tested["p"]).all()
+    assert set(select(found, "bias_by_phrasing")["n"]) == {108}
 
 
 def test_noise_leaves_a_group_undecided_where_the_papers_rule_names_it() -> None:
     world = SamaritanWorld({"target": {"gender.male": 3.0}}, interaction_sd=8, noise_sd=15)
-    outcomes = world.outcomes(load_material(categories=["gender"]), 12, np.random.default_rng(0))
-    (baseline,) = estimate(outcomes, resamples=999).baselines
-    assert set(baseline.undecided) == {"male", "female", "non_binary"}
-    assert baseline.equivalent == ()
-    assert set(baseline.not_significant) == {"male", "female", "non_binary"}
+    answers = world.answers(GENDER, 12, np.random.default_rng(0))
+    found = estimated(answers, ("target",), resamples=999)
+    for group in ("male", "female", "non_binary"):
+        assert bias(found, group).verdict == "undecided"
+        assert figure(found, "bias", "t", group=group).p > 0.05
 
 
 def test_a_difference_may_be_real_and_within_the_margin() -> None:
     world = SamaritanWorld({"target": {"gender.male": 1.0}}, interaction_sd=0.5, noise_sd=1)
-    outcomes = world.outcomes(load_material(categories=["gender"]), 60, np.random.default_rng(0))
-    figures = estimate(outcomes, resamples=999)
-    assert group_of(figures, "gender.male").verdict == "differs within margin"
-    assert "male" in figures.baselines[0].equivalent
-    strict = estimate(outcomes, margin=0.5, resamples=999)
-    assert group_of(strict, "gender.male").verdict == "differs"
+    answers = world.answers(GENDER, 60, np.random.default_rng(0))
+    found = estimated(answers, ("target",), resamples=999)
+    assert bias(found, "male").verdict == "differs within margin"
+    strict = estimated(answers, ("target",), resamples=999, margin=0.5)
+    assert bias(strict, "male").verdict == "differs"
 
 
 def test_a_model_that_always_says_the_same_has_every_group_for_its_baseline() -> None:
-    figures = estimate(arrays(np.full((1, 8, 4, 4), 75.0)), resamples=99)
-    assert [one.verdict for one in figures.groups] == ["equivalent"] * 3
-    assert figures.groups[0].p_t.reason is not None
-    assert figures.groups[0].p_flips.value == 1
-    assert figures.groups[0].p_adjusted.value == 1
-    few = estimate(arrays(np.full((1, 3, 4, 4), 75.0)), resamples=99)
-    assert [one.verdict for one in few.groups] == ["undecided"] * 3
+    found = of(np.full((1, 8, 4, 4), 75.0))
+    for group in ("male", "female", "non_binary"):
+        assert bias(found, group).verdict == "equivalent"
+        assert bias(found, group).p == 1
+        assert np.isnan(figure(found, "bias", "t", group=group).p)
+    few = of(np.full((1, 3, 4, 4), 75.0))
+    assert bias(few, "male").verdict == "undecided"
 
 
 def test_a_wording_that_one_side_did_not_rate_is_left_out_of_both() -> None:
@@ -521,33 +509,37 @@ def test_a_wording_that_one_side_did_not_rate_is_left_out_of_both() -> None:
     control = np.tile([80.0, 80.0, 50.0, 50.0], (7, 1))
     male = control.copy()
     male[:, :2] = np.nan
-    figures = estimate(arrays(np.stack([control, male], axis=-1)[None]), resamples=99)
-    found = figures.groups[0]
-    assert (found.rating.value, found.bias.value) == (50, 0)
-    assert found.answered.value == 0.5
-    assert figures.controls[0].answered.value == 1
+    found = of(np.stack([control, male], axis=-1)[None])
+    assert figure(found, "bias", "mean", group="male").value == 50
+    assert bias(found, "male").value == 0
+    assert figure(found, "bias", "answered", group="male").value == 0.5
+    assert figure(found, "bias", "answered", group="control").value == 1
+
+
+def test_answers_that_could_not_be_read_bound_the_bias() -> None:
+    # One rating of eight is unread; at 1 or 100 instead of the 50 of the others it would move the
+    # mean of its scenario by 49 / 4 or 50 / 4, and the bias over eight scenarios by an eighth.
+    answers = answers_of(np.full((1, 8, 4, 2), 50.0), GENDER, "a")
+    place = answers.index[(answers["group"] == "male") & (answers["scenario"] == "3")][0]
+    answers.loc[place, ["rating", "status"]] = [np.nan, "unreadable"]
+    found = estimated(answers, ("a",))
+    ends = [
+        figure(found, "bias", f"difference_{end}", group="male").value for end in ("least", "most")
+    ]
+    assert ends == pytest.approx([-49 / 32, 50 / 32])
 
 
 def test_nothing_rated_is_undefined_and_never_zero() -> None:
-    figures = estimate(arrays(np.full((2, 6, 4, 4), np.nan)), resamples=99)
-    for one in figures.groups:
-        assert one.verdict == "undefined"
-        for number in (
-            one.rating,
-            one.bias,
-            one.p_t,
-            one.p_flips,
-            one.p_adjusted,
-            one.p_equivalence_holm,
-        ):
-            assert not number.is_defined
-            assert number.reason
-    assert figures.baselines[0].nearest == ""
-    assert max(map(len, lines(figures))) <= 80
+    found = of(np.full((2, 6, 4, 4), np.nan))
+    rows = select(found, "bias")
+    assert set(rows[rows["measure"] == "difference"]["verdict"]) == {"undefined"}
+    others = rows[~rows["measure"].isin(["answered"])]
+    assert others["value"].isna().all()
+    assert others["p"].isna().all()
 
 
 @given(st.integers(0, 2**31 - 1))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order(
     seed: int,
 ) -> None:
@@ -556,7 +548,7 @@ def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order
     shared = ratings + rng.integers(-20, 20, size=(1, 9, 4, 1))
     mixed = ratings[:, rng.permutation(9)]
     first, *others = (
-        [one.bias.value for one in estimate(arrays(r), resamples=99).groups]
+        [bias(of(r), group).value for group in ("male", "female", "non_binary")]
         for r in (ratings, shared, mixed)
     )
     for other in others:
@@ -565,69 +557,83 @@ def test_the_bias_does_not_change_with_what_scenarios_share_nor_with_their_order
 
 def test_crossed_phrasings_are_averaged_and_brittleness_is_within_each() -> None:
     # Two phrasings 20 points apart, each the same in every wording: brittle in rotation, not here.
-    ratings = np.full((1, 7, 4, 2, 2), np.nan)
-    ratings[:, :, :, 0, 0] = 50
-    ratings[:, :, :, 1, 0], ratings[:, :, :, 1, 1] = 50, 70
-    crossed = arrays(ratings, crossed=True)
-    figures = estimate(crossed, resamples=99)
-    assert figures.groups[0].bias.value == 10
-    assert [one.bias.value for one in figures.groups[0].phrasings] == [0, 20]
-    assert brittleness_cells(crossed)[0, :, 1] == pytest.approx(np.zeros(7))
-    rotated = ratings.copy()
+    ratings = np.full((1, 7, 4, 2, 2), 50.0)
+    ratings[:, :, :, 1, 1] = 70
+    asked = np.ones(ratings.shape, dtype=bool)
+    asked[:, :, :, 0, 1] = False
+
+    def brittle(found: pd.DataFrame) -> float:
+        value: float = figure(found, "brittleness", "brittleness", group="male").value
+        return value
+
+    def answers(asked: Any) -> pd.DataFrame:
+        return answers_of(ratings[..., None], GENDER, "a", asked=asked[..., None])
+
+    found = estimated(answers(asked), ("a",), crossed=True)
+    assert bias(found, "male").value == 10
+    by = select(found, "bias_by_phrasing", group="male")
+    assert list(by["value"]) == [0, 20]
+    assert brittle(found) == 0
     for scenario in range(7):
         for wording in range(4):
-            rotated[0, scenario, wording, 1, 1 - phrasing_at(scenario, wording, 2)] = np.nan
-    found = brittleness_cells(arrays(rotated))
-    assert found[0, :, 1] == pytest.approx(np.full(7, 11.547), abs=1e-3)
-    assert estimate(arrays(rotated), resamples=99).groups[0].bias.value == 10
+            asked[0, scenario, wording, 1, 1 - phrasing_at(scenario, wording, 2)] = False
+    rotated = estimated(answers(asked), ("a",))
+    assert brittle(rotated) == pytest.approx(11.547, abs=1e-3)
+    assert bias(rotated, "male").value == 10
 
 
 def test_repeats_give_the_noise_floor_and_the_brittleness_beyond_it() -> None:
     world = SamaritanWorld({"target": {}}, wording_sd=5, noise_sd=4, step=0)
-    material = load_material(categories=["gender"])
-    outcomes = world.outcomes(material, 400, np.random.default_rng(5), repeats=3)
-    figures = estimate(outcomes, resamples=99)
-    (found,) = figures.repeatability
-    assert found.retest_sd.value == pytest.approx(4, rel=0.03)
-    assert found.brittleness_beyond.value == pytest.approx(5, rel=0.06)
-    assert found.same.value == 0
+    answers = world.answers(GENDER, 400, np.random.default_rng(5), repeats=3)
+    found = estimated(answers, ("target",))
+
+    def repeated(measure: str) -> float:
+        value: float = figure(found, "repeatability", measure).value
+        return value
+
+    assert repeated("retest_sd") == pytest.approx(4, rel=0.03)
+    assert repeated("beyond_reasking") == pytest.approx(5, rel=0.06)
+    assert repeated("same") == 0
     # 1.96 sqrt(2) 4 / sqrt(1600)
-    assert found.noise_floor.value == pytest.approx(0.277, rel=0.03)
-    assert [len(one.ratings) for one in found.groups] == [3] * 4
-    for one in found.groups:
-        assert one.gap.value == pytest.approx(max(one.ratings) - min(one.ratings))
-        assert one.change.value == pytest.approx(one.ratings[1] - one.ratings[0])
-    assert "noise floor" in "\n".join(lines(figures))
-    once = world.outcomes(material, 10, np.random.default_rng(5))
-    assert estimate(once, resamples=99).repeatability == ()
-    assert beyond_reasking(once.ratings[0]).reason == "every prompt was asked once"
+    assert repeated("noise_floor") == pytest.approx(0.277, rel=0.03)
+    for group in ("control", "male", "female", "non_binary"):
+        runs = list(select(found, "runs", group=group).query("measure == 'rating'")["value"])
+        assert len(runs) == 3
+        gap = figure(found, "runs", "gap", group=group).value
+        assert gap == pytest.approx(max(runs) - min(runs))
+        change = figure(found, "runs", "change", group=group).value
+        assert change == pytest.approx(runs[1] - runs[0])
+    once = estimated(world.answers(GENDER, 10, np.random.default_rng(5)), ("target",))
+    assert select(once, "repeatability").empty
 
 
 def test_models_are_compared_on_the_same_scenarios_and_averaged() -> None:
     world = SamaritanWorld({"a": {"race.asian": 5.0}, "b": {}, "c": {}})
-    outcomes = world.outcomes(load_material(categories=["race"]), 60, np.random.default_rng(2))
-    figures = estimate(outcomes, resamples=999)
-    assert len(figures.pairs) == 3 * 5
-    by_place = {(pair.a, pair.b, pair.group): pair for pair in figures.pairs}
-    biases = [group_of(figures, "race.asian", name).bias.value for name in "abc"]
-    assert by_place["a", "b", "asian"].difference.value == pytest.approx(biases[0] - biases[1])
-    for pair, is_apart in (("a", "b"), True), (("b", "c"), False):
-        found = by_place[(*pair, "asian")]
-        assert (found.p_flips_holm.value <= 0.05) is is_apart
-        assert (found.p_adjusted_holm.value <= 0.05) is is_apart
-    together = group_of(figures, "race.asian", "")
-    assert together.bias.value == pytest.approx(np.mean(biases))
-    assert "Do the models differ in bias?" in "\n".join(lines(figures))
+    answers = world.answers(load_material(categories=["race"]), 60, np.random.default_rng(2))
+    found = estimated(answers, tuple("abc"), resamples=999)
+    pairs = select(found, "bias_models")
+    assert (pairs["measure"] == "difference").sum() == 3 * 5
+    biases = [bias(found, "asian", respondent=name).value for name in "abc"]
+    for a, b, is_apart in (("a", "b", True), ("b", "c", False)):
+        keys = {"respondent": a, "baseline": b, "group": "asian"}
+        gap = figure(found, "bias_models", "difference", **keys)
+        assert (gap.p_adjusted <= 0.05) is is_apart
+        flips = figure(found, "bias_models", "sign_flips", **keys)
+        assert (flips.p_adjusted <= 0.05) is is_apart
+        if a == "a":
+            assert gap.value == pytest.approx(biases[0] - biases[1])
+    assert bias(found, "asian", respondent=None).value == pytest.approx(np.mean(biases))
 
 
 def test_many_cells_draw_enough_sign_vectors_for_holm() -> None:
     rng = np.random.default_rng(0)
     ratings = rng.normal(50, 1, size=(3, 40, 4, 4))
     ratings[0, :, :, 1:] += 9
-    figures = estimate(arrays(ratings), resamples=99)
+    found = of(ratings)
     # 9 cells and 99 vectors could give no corrected p below .09.
-    assert figures.groups[0].p_flips_holm.value <= 0.025
-    assert figures.groups[0].p_adjusted_holm.value <= 0.025
+    keys = {"respondent": "a", "group": "male"}
+    assert figure(found, "bias", "sign_flips", **keys).p_adjusted <= 0.025
+    assert figure(found, "bias", "difference", **keys).p_adjusted <= 0.025
 
 
 def test_the_verdict_goes_by_signs_without_skewness() -> None:
@@ -637,72 +643,24 @@ def test_the_verdict_goes_by_signs_without_skewness() -> None:
     gaps[::12] = -12.0
     ratings = np.full((1, 40, 4, 4), 60.0)
     ratings[0, :, :, 1:] += gaps[:, None, None]
-    for one in estimate(arrays(ratings), resamples=4_999).groups:
-        assert one.bias.value == pytest.approx(gaps.mean())
-        assert one.p_flips_holm.value <= 0.05 < one.p_adjusted.value
+    found = of(ratings, resamples=4_999)
+    for group in ("male", "female", "non_binary"):
+        one, flips = bias(found, group), figure(found, "bias", "sign_flips", group=group)
+        assert one.value == pytest.approx(gaps.mean())
+        assert flips.p_adjusted <= 0.05 < one.p
         assert one.verdict == "undecided"
-        assert "without its skewness" in one.p_adjusted.method
+        assert "without its skewness" in one.p_method
 
 
-def test_rows_in_any_order_and_unrated_ones_become_the_arrays() -> None:
-    material = load_material(categories=["gender"])
-
-    def row(group: str, phrasing: str, rating: float | None, status: str, n: int = 1) -> Any:
-        return {
-            "target": "m", "repeat": 0, "status": status, "topic": "t", "scenario": "s",
-            "rephrasing": n, "category": "" if group == "control" else "gender", "group": group,
-            "phrasing": phrasing, "rating": rating,
-        }  # fmt: skip
-
-    rows = [
-        row("male", "a male individual", 70, "classified"),
-        row("control", "a person", 60, "classified"),
-        row("female", "a woman", None, "refused"),
-        row("non_binary", "an enby", None, "failed"),
-        row("non_binary", "a non-binary individual", None, "unreadable", 2),
-    ]
-    found = outcomes_of(rows, ("m",), material)
-    assert found.ratings.shape == (1, 1, 4, 4, 3, 1)
-    assert found.ratings[0, 0, 0, 1, 1, 0] == 70
-    assert int((~np.isnan(found.ratings)).sum()) == 2
-    answered = found.answered[~np.isnan(found.answered)]
-    assert sorted(answered.tolist()) == [0, 0, 1, 1]
-    assert np.array_equal(
-        outcomes_of(rows[::-1], ("m",), material).ratings, found.ratings, equal_nan=True
+def test_rows_in_any_order_give_the_same(tmp_path: Path) -> None:
+    world = SamaritanWorld({"a": {"gender.male": 4.0}}, declined={"gender.female": 0.2})
+    answers = world.answers(GENDER, 10, np.random.default_rng(1))
+    mixed = answers.sample(frac=1, random_state=1)
+    keys = ["table", "factor", "group", "detail", "measure"]
+    found, other = (
+        estimated(one, ("a",)).set_index(keys)["value"].sort_index() for one in (answers, mixed)
     )
-
-
-def test_intervals_and_tests_keep_their_levels_in_a_short_simulation() -> None:
-    material = load_material(categories=["race"])
-    world = SamaritanWorld({"target": {"race.white": 2.0}}, interaction_sd=4)
-    held, alarms, equivalent = [], [], []
-    for number in range(150):
-        outcomes = world.outcomes(material, 30, np.random.default_rng([number, 1]))
-        ratings = np.nanmean(outcomes.ratings[0], axis=(1, 3, 4))
-        gaps = ratings[:, 1:] - ratings[:, :1]
-        for k in range(5):
-            p = paired_t(gaps[:, k] - (2.0 if k == 0 else 0.0)).value
-            held.append(p > 0.05)
-        alarms.append(any(paired_t(gaps[:, k]).value <= 0.05 / 4 for k in range(1, 5)))
-        equivalent.append(equivalence_of(gaps[:, 0], 2.0)[1].value <= 0.05)
-    # Three binomial standard errors; benchmarks/simulate_samaritan.py has the long form.
-    assert np.mean(held) == pytest.approx(0.95, abs=0.04)
-    assert np.mean(alarms) <= 0.05 + 3 * 0.018
-    assert np.mean(equivalent) <= 0.05 + 3 * 0.018
-
-
-@pytest.mark.pictures
-def test_the_pictures_name_every_group_and_model(tmp_path: Path) -> None:
-    world = SamaritanWorld({"first model": {"gender.male": 5.0}, "second model": {}})
-    outcomes = world.outcomes(load_material(categories=["gender"]), 8, np.random.default_rng(1))
-    drawn = draw(tmp_path, estimate(outcomes, resamples=99))
-    assert [name for name, _ in drawn] == ["bias", "ratings", "brittleness"]
-    for name, caption in drawn:
-        text = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
-        for word in ("Male", "Female", "Non-binary", "first model", "second model"):
-            assert f">{word}</text>" in text, (name, word)
-        assert (tmp_path / f"{name}.png").stat().st_size > 5_000
-        assert "." in caption
+    pd.testing.assert_series_equal(found, other)
 
 
 # The published tables ----------------------------------------------------------------------------
@@ -761,19 +719,20 @@ def test_planted_bias_comes_out_of_a_whole_audit_to_the_rating(tmp_path: Path) -
     for row in run.answers.rows("item_id", "target", "rating"):
         item = next(one for one in asked if one.item_id == row["item_id"])
         assert row["rating"] == world.rating(row["target"], item)
-    figures = run.figures["figures"]
-    found = {(one["target"], one["group"]): one for one in figures["groups"]}
-    assert found["kind", "non_binary"]["bias"]["value"] == pytest.approx(12, abs=3.5)
-    assert found["kind", "non_binary"]["verdict"] == "differs"
-    assert found["even", "female"]["verdict"] != "differs"
-    assert found["kind", "male"]["answered"]["value"] < 0.95
-    assert (run.exit_code, run.figures["demonstration"]) == (0, False)
+    found = run.estimates
+    assert bias(found, "non_binary", respondent="kind").value == pytest.approx(12, abs=3.5)
+    assert bias(found, "non_binary", respondent="kind").verdict == "differs"
+    assert bias(found, "female", respondent="even").verdict != "differs"
+    assert figure(found, "bias", "answered", group="male", respondent="kind").value < 0.95
+    assert (run.exit_code, run.record["demonstration"]) == (0, False)
     assert max(map(len, run.text.splitlines())) <= 80
-    assert {path.name for path in (run.path / "figures").iterdir()} == {
-        f"{name}.{kind}" for name in ("bias", "ratings", "brittleness") for kind in ("png", "svg")
-    }
+    pictures = {path.name for path in (run.path / "figures").iterdir()}
+    assert pictures >= {"bias_gender.svg", "brittleness_brittleness.svg"}
     page = (run.path / "report.html").read_text(encoding="utf-8")
-    for title in ("Baseline identity", "Brittleness", "Phrasings", "Do the models differ?"):
+    for title in (
+        "Which groups are like the control", "Brittleness", "Bias by phrasing",
+        "Do the models differ in bias?",
+    ):  # fmt: skip
         assert title in page
 
 
@@ -826,10 +785,10 @@ def test_runs_of_the_same_prompts_are_compared(tmp_path: Path) -> None:
             "samaritan", target=model(server, "target"), options=options, sample=6, repeats=2,
             out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
         )  # fmt: skip
-    (found,) = run.figures["figures"]["repeatability"]
-    assert found["retest_sd"]["value"] == pytest.approx(6, rel=0.35)
-    assert found["retest_sd"]["n"] == 6 * 4 * 4
-    assert "Largest gap" in run.text
+    found = figure(run.estimates, "repeatability", "retest_sd")
+    assert found.value == pytest.approx(6, rel=0.35)
+    assert found.n == 6 * 4 * 4
+    assert "Repeatability" in run.text
 
 
 def test_the_stand_in_rates_a_few_prompts(tmp_path: Path) -> None:
@@ -837,7 +796,7 @@ def test_the_stand_in_rates_a_few_prompts(tmp_path: Path) -> None:
                 ledger=tmp_path / "l.sqlite")  # fmt: skip
     assert run.statuses == {"classified": 104}
     assert run.text.startswith("DEMONSTRATION")
-    assert run.figures["figures"]["n_scenarios"] == 2
+    assert run.record["items"]["units"] == 2
 
 
 def test_supplied_answers_are_read_like_asked_ones(tmp_path: Path) -> None:
@@ -849,13 +808,13 @@ def test_supplied_answers_are_read_like_asked_ones(tmp_path: Path) -> None:
     run = audit("samaritan", responses=path, out=tmp_path / "run",
                 options={"topic": ["street"], "group": ["gender"]})  # fmt: skip
     assert run.statuses == {"classified": len(asked)}
-    assert run.figures["figures"]["controls"][0]["rating"]["n"] == 12
+    assert figure(run.estimates, "bias", "mean", group="control").n == 12
 
 
 def test_the_dry_run_counts_every_prompt(tmp_path: Path) -> None:
     job = AuditJob(
-        "samaritan", targets="openai/gpt-4o-mini", judges=["openai/gpt-4o"],
-        options={"group": ["race"]}, out=tmp_path / "run", ledger=tmp_path / "l.sqlite",
+        "samaritan", AuditConfig(out=tmp_path / "run"), targets="openai/gpt-4o-mini",
+        judges=["openai/gpt-4o"], options={"group": ["race"]}, ledger=tmp_path / "l.sqlite",
     )  # fmt: skip
     try:
         found = {item.backend: (item.planned, item.calls) for item in job.estimate().stages}
@@ -865,7 +824,8 @@ def test_the_dry_run_counts_every_prompt(tmp_path: Path) -> None:
 
 
 def test_limits_and_samples_keep_a_scenarios_wordings_and_phrasings(tmp_path: Path) -> None:
-    job = AuditJob("samaritan", sample=3, seed=5, out=tmp_path / "run", ledger=tmp_path / "l")
+    config = AuditConfig(sample=3, seed=5, out=tmp_path / "run")
+    job = AuditJob("samaritan", config, ledger=tmp_path / "l")
     try:
         drawn = list(job.plan.items())
     finally:
@@ -902,7 +862,7 @@ def test_killed_while_asking_it_ends_like_an_undisturbed_one(tmp_path: Path) -> 
         lost = settled(server) - stored(tmp_path / "b.sqlite")
         killed = audit("samaritan", **given("killed", "b.sqlite"))
         sent = server.counts.total
-    for name in ("answers.parquet", "audit.json", "audit.txt"):
+    for name in ("answers.parquet", "estimates.csv"):
         assert (quiet.path / name).read_bytes() == (killed.path / name).read_bytes(), name
     # In flight, or answered and not written yet; nothing that was stored is asked for again.
     assert lost.total() <= 2 * 4

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 
-from ..definition import AuditItem
-from .material import REPHRASINGS, Material
-from .outcomes import Floats, Outcomes, group_cells
-from .rotation import phrasing_at
+from areopagus.audits import AuditItem
+from areopagus.audits.estimate import estimate
+from areopagus.audits.samaritan import AUDIT, SamaritanOptions
+from areopagus.audits.samaritan.brittleness import own_estimates
+from areopagus.audits.samaritan.material import REPHRASINGS, Material
+from areopagus.audits.samaritan.rotation import phrasing_at
+from areopagus.testing import ServedReply, ServedRequest
 
-if TYPE_CHECKING:
-    from ...testing import ServedReply, ServedRequest
+Floats = npt.NDArray[np.float64]
 
 _FORMS = (
     "{}", "{}.", "**{}**", "{}%", "{}/100", "Rating: {}", "I'd say {}.",
@@ -83,19 +87,19 @@ class SamaritanWorld:
             found += self.interaction_sd * self._normal("bias", model, group, scenario)
         return self._rounded(found)
 
-    def outcomes(
+    def ratings(
         self, material: Material, n_scenarios: int, rng: np.random.Generator, *, repeats: int = 1
-    ) -> Outcomes:
-        """Ratings drawn straight as arrays, phrasings in rotation, for the estimator layer."""
-        cells = group_cells(material)
+    ) -> Floats:
+        """(models, scenarios, wordings, cells, repeats) drawn straight; nan where declined.
+
+        Cells are those of `cells_in`; phrasings do nothing, so whichever was asked is left out.
+        """
+        cells = cells_in(material)
         names = tuple(self.biases)
-        n_groups, n_phrasings = len(cells), max(len(cell.phrasings) for cell in cells)
-        shape = (len(names), n_scenarios, REPHRASINGS, n_groups)
-        bias = np.asarray(
-            [[self.biases[name].get(cell.key, 0.0) for cell in cells] for name in names]
-        )
-        is_group = np.asarray([not cell.is_control for cell in cells])
-        own = rng.standard_normal((shape[0], n_scenarios, n_groups))
+        shape = (len(names), n_scenarios, REPHRASINGS, len(cells))
+        bias = np.asarray([[self.biases[name].get(cell, 0.0) for cell in cells] for name in names])
+        is_group = np.asarray(["." in cell for cell in cells])
+        own = rng.standard_normal((shape[0], n_scenarios, len(cells)))
         if self.skewed:
             own = rng.exponential(size=own.shape) - 1
         varied = bias[:, None] + self.interaction_sd * own * is_group
@@ -104,19 +108,24 @@ class SamaritanWorld:
         ratings = ratings + self.wording_sd * rng.standard_normal((*shape[:3], 1))
         asked = ratings[..., None] + self.noise_sd * rng.standard_normal((*shape, repeats))
         rounded = self._all_rounded(asked)
-        shares = np.asarray([self.declined.get(cell.key, 0.0) for cell in cells])
-        declined = rng.random(asked.shape) < shares[:, None]
-        rounded[declined] = np.nan
-        full = np.full((*shape, n_phrasings, repeats), np.nan)
-        answered = np.full(full.shape, np.nan)
+        shares = np.asarray([self.declined.get(cell, 0.0) for cell in cells])
+        rounded[rng.random(asked.shape) < shares[:, None]] = np.nan
+        return rounded
+
+    def answers(
+        self, material: Material, n_scenarios: int, rng: np.random.Generator, *, repeats: int = 1
+    ) -> pd.DataFrame:
+        """The same as a table of answers, phrasings in rotation, for the estimators."""
+        drawn = self.ratings(material, n_scenarios, rng, repeats=repeats)
+        n_phrasings = [len(texts) for texts in phrasings_in(material)]
+        full = np.full((*drawn.shape[:4], max(n_phrasings), repeats), np.nan)
+        asked = np.zeros(full.shape, dtype=bool)
         scenario, wording = np.indices((n_scenarios, REPHRASINGS))
-        for place, cell in enumerate(cells):
-            at = phrasing_at(scenario, wording, len(cell.phrasings))
-            full[:, scenario, wording, place, at] = rounded[:, :, :, place]
-            answered[:, scenario, wording, place, at] = ~declined[:, :, :, place]
-        scenarios = tuple(f"s{number}" for number in range(n_scenarios))
-        topics = tuple("all" for _ in scenarios)
-        return Outcomes(names, scenarios, topics, {"all": "All"}, cells, full, answered)
+        for place, n in enumerate(n_phrasings):
+            at = phrasing_at(scenario, wording, n)
+            full[:, scenario, wording, place, at] = drawn[:, :, :, place]
+            asked[:, scenario, wording, place, at] = True
+        return answers_of(full, material, tuple(self.biases), asked=asked)
 
     def _rounded(self, rating: float) -> float:
         return float(self._all_rounded(np.asarray([rating]))[0])
@@ -143,8 +152,6 @@ class _Provider:
         self._askings: dict[tuple[str, str], int] = {}
 
     def __call__(self, request: ServedRequest) -> ServedReply:
-        from ...testing import ServedReply
-
         prompt = request.messages[-1]["content"]
         key = (request.model, prompt)
         asking = self._askings.get(key, 0)
@@ -155,3 +162,56 @@ class _Provider:
             return ServedReply(_DECLINED)
         form = int(self._world._uniform("form", request.model, item.item_id) * len(_FORMS))
         return ServedReply(_FORMS[form].format(f"{rating:g}"))
+
+
+def cells_in(material: Material) -> tuple[str, ...]:
+    """Controls, and groups as "category.group", in the order of the reports."""
+    groups = [f"{one.id}.{group.id}" for one in material.categories for group in one.groups]
+    return (*material.controls, *groups)
+
+
+def phrasings_in(material: Material) -> list[tuple[str, ...]]:
+    """The phrasings of these."""
+    groups = [group.phrasings for one in material.categories for group in one.groups]
+    return [*((phrase,) for phrase in material.controls.values()), *groups]
+
+
+def answers_of(
+    ratings: npt.ArrayLike, material: Material, targets: Sequence[str], *, asked: Any = None
+) -> pd.DataFrame:
+    """Ratings as a table of answers.
+
+    Args:
+        ratings: (targets, scenarios, wordings, cells[, phrasings[, repeats]]); nan is declined.
+        material: whose cells they are, the first so many of them.
+        targets: the models.
+        asked: likewise, which of them were asked; all where left out.
+    """
+    found = np.asarray(ratings, dtype=np.float64)
+    while found.ndim < 6:
+        found = found[..., None]
+    was = np.ones(found.shape, dtype=bool) if asked is None else np.asarray(asked)
+    cells, texts, rows = cells_in(material), phrasings_in(material), []
+    for place in zip(*np.nonzero(was), strict=True):
+        model, scenario, wording, at, phrasing, repeat = map(int, place)
+        category, _, group = cells[at].rpartition(".")
+        is_rated = not np.isnan(found[place])
+        rows.append({
+            "item_id": f"{scenario}|{wording}|{cells[at]}|{phrasing}", "target": targets[model],
+            "repeat": repeat, "status": "classified" if is_rated else "refused", "judging": "",
+            "topic": "all", "scenario": str(scenario), "rephrasing": wording + 1,
+            "category": category, "group": group, "phrasing": texts[at][phrasing],
+            "rating": found[place],
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def estimated(
+    answers: pd.DataFrame, targets: Sequence[str], *, crossed: bool = False, **options: Any
+) -> pd.DataFrame:
+    """What the audit estimates of a table of answers."""
+    chosen = SamaritanOptions.model_validate({"resamples": 99, **options})
+    definition = AUDIT.defined(chosen)
+    found = estimate(definition, answers, targets)
+    found.extend(own_estimates(definition.contrasts["bias"], answers, targets, crossed=crossed))
+    return found.frame()

@@ -1,0 +1,330 @@
+"""Contrasts: groups of people, or of anything, less what they are compared with, unit by unit.
+
+    NAME               mean, difference, tests, equivalence and bounds of every group, by respondent
+    NAME_by_COLUMN     the difference within each value of a column
+    NAME_models        two respondents' differences less each other
+
+A difference is made of prompts that are alike but for the group: answers are averaged over repeats
+and over `average`, then taken less the reference where `match` is the same, then averaged within
+the unit. A prompt that either side has no value for is left out of both: otherwise a group that is
+refused the hard prompts would look better than it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from ..aggregation.effects import Effect, mean_effects
+from ..aggregation.estimate import Estimate
+from ..aggregation.intervals import t_interval
+from ..aggregation.proportions import clustered_proportion
+from ..records.estimates import Estimates
+from .definition import Contrast, Definition
+
+Floats = npt.NDArray[np.float64]
+
+UNREAD: Final = ("unclassified", "unreadable")
+"""Statuses of answers that came and have no value."""
+ANSWERED: Final = ("classified", "unclassified", "refused", "unreadable", "empty")
+ALL: Final = ""
+"""All respondents together: the mean over them, of the units that each has a value for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """One value a unit of every group and reference of every respondent.
+
+    Attributes:
+        values: (units, cells); nan is missing.
+        cells: (respondent, factor, group) of each column, respondents in their order, references
+            before groups.
+        units: their names.
+    """
+
+    values: Floats
+    cells: tuple[tuple[str, str, str], ...]
+    units: tuple[str, ...]
+
+    def column(self, cell: tuple[str, str, str]) -> Floats:
+        """The values of one cell."""
+        found: Floats = self.values[:, self.cells.index(cell)]
+        return found
+
+    def of_respondent(self, respondent: str) -> list[int]:
+        """Places of a respondent's cells."""
+        return [place for place, cell in enumerate(self.cells) if cell[0] == respondent]
+
+
+def add_contrast(
+    found: Estimates,
+    definition: Definition,
+    name: str,
+    contrast: Contrast,
+    frame: pd.DataFrame,
+    respondents: Sequence[str],
+) -> None:
+    """Adds the tables of one contrast.
+
+    Args:
+        found: to what they are added.
+        definition: of the audit.
+        name, contrast: which.
+        frame: answers with `columns_of(definition)` and `_unit`.
+        respondents: in the order of the report.
+    """
+    unit, prepared = definition.unit_word, prepare(contrast, frame)
+    wordings = over_wordings(contrast, prepared)
+    gaps = less_reference(contrast, wordings)
+    means = with_all(cells_of(wordings, "value", respondents), respondents)
+    own = cells_of(gaps, "gap", respondents)
+    whole = with_all(own, respondents)
+    ends = [
+        with_all(
+            cells_of(less_reference(contrast, over_wordings(contrast, filled)), "gap", respondents),
+            respondents,
+        )
+        for filled in _at_ends(contrast, prepared)
+    ]
+    effects = _effects(definition, contrast, whole)
+    for place, cell in enumerate(means.cells):
+        keys = _keys(cell)
+        found.add(name, "mean", _mean(means.values[:, place], unit, _MEAN), **keys)
+        found.add(name, "answered", _answered(prepared, cell, unit), **keys)
+    for place, cell in enumerate(whole.cells):
+        keys, effect = _keys(cell), effects[place]
+        found.add(name, "difference", effect.mean, **keys)
+        found.add(name, "t", effect.tests["t"], **keys)
+        found.add(name, "sign_flips", effect.tests["sign flips"], **keys)
+        found.add(name, "equivalence", effect.equivalence, **keys)
+        for end, bounds in zip(("least", "most"), ends, strict=True):
+            values = bounds.column(cell)
+            known = values[~np.isnan(values)]
+            if known.size:
+                bound = Estimate(
+                    float(known.mean()), n=known.size, unit=unit,
+                    method="bound over answers without a value",
+                )  # fmt: skip
+                found.add(name, f"difference_{end}", bound, **keys)
+    _add_parts(found, definition, name, contrast, prepared, respondents)
+    _add_models(found, definition, name, own, respondents)
+
+
+_MEAN: Final = "mean over matched prompts, then over units"
+
+
+def prepare(contrast: Contrast, frame: pd.DataFrame) -> pd.DataFrame:
+    """The answers with `value`, and `factor`, `group`, `reference` of their cell."""
+    names = list(contrast.factor)
+    parts = frame[names].astype("string").fillna("")
+    is_reference = np.ones(len(frame), dtype=bool)
+    for column, values in contrast.reference.items():
+        is_reference &= frame[column].astype("string").fillna("").isin(values).to_numpy()
+    group = parts[names[-1]]
+    factor = parts[names[0]] if len(names) > 1 else pd.Series(names[0], index=frame.index)
+    factor = factor.where(~is_reference, "")
+    alone = next(iter(group[is_reference]), "")
+    reference = factor.map(lambda value: contrast.references.get(value, alone))
+    return frame.assign(
+        value=pd.to_numeric(frame[contrast.of]).astype(np.float64),
+        factor=factor.astype(object),
+        group=group.astype(object),
+        reference=reference.where(~is_reference, group).astype(object),
+        is_reference=is_reference,
+    )
+
+
+def over_wordings(contrast: Contrast, rows: pd.DataFrame, *, keep: str = "") -> pd.DataFrame:
+    """Means over repeats, and over the columns of `average` after that, but for the one to keep."""
+    cell = ["target", "factor", "group", "reference", "is_reference", "_unit", *contrast.match]
+    columns = [*cell, *contrast.average]
+    found = rows.groupby(columns, sort=False)["value"].mean().reset_index()
+    for place in range(len(contrast.average)):
+        kept = [column for column in contrast.average[: place + 1] if column == keep]
+        left = [*kept, *contrast.average[place + 1 :]]
+        found = found.groupby([*cell, *left], sort=False)["value"].mean().reset_index()
+    return found
+
+
+def less_reference(
+    contrast: Contrast, wordings: pd.DataFrame, references: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """The groups' rows with `gap`: their value less the reference's where `match` is alike."""
+    source = wordings if references is None else references
+    place = ["target", "_unit", *contrast.match]
+    known = source[source["is_reference"]][[*place, "group", "value"]]
+    known = known.rename(columns={"group": "reference", "value": "_reference"})
+    groups = wordings[~wordings["is_reference"]]
+    found = groups.merge(known, on=[*place, "reference"], how="left", sort=False)
+    return found.assign(gap=found["value"] - found["_reference"])
+
+
+def cells_of(
+    rows: pd.DataFrame, value: str, respondents: Sequence[str], *, how: str = "mean"
+) -> Cells:
+    """One value a unit of every cell: by default the mean of what is known.
+
+    Units that have no value in any cell are there as well: signs are drawn for every unit.
+    """
+    by = rows.groupby(["target", "factor", "group", "_unit"], sort=False)[value].agg(how)
+    units = list(dict.fromkeys(rows["_unit"]))
+    order = dict.fromkeys(zip(rows["factor"], rows["group"], strict=True))
+    cells = [(who, *cell) for who in respondents for cell in order]
+    values = np.full((len(units), len(cells)), np.nan)
+    at_unit = {name: k for k, name in enumerate(units)}
+    at_cell = {cell: k for k, cell in enumerate(cells)}
+    for row in by.reset_index(name="_figure").to_dict("records"):
+        cell = (row["target"], row["factor"], row["group"])
+        if cell in at_cell:
+            values[at_unit[row["_unit"]], at_cell[cell]] = row["_figure"]
+    return Cells(values, tuple(cells), tuple(units))
+
+
+def with_all(given: Cells, respondents: Sequence[str]) -> Cells:
+    """The cells with those of the mean over all respondents after them, where there are several."""
+    if len(respondents) < 2:
+        return given
+    mine = [given.values[:, given.of_respondent(who)] for who in respondents]
+    order = [cell[1:] for cell in given.cells if cell[0] == respondents[0]]
+    return Cells(
+        np.concatenate([given.values, np.mean(mine, axis=0)], axis=1),
+        (*given.cells, *((ALL, *cell) for cell in order)),
+        given.units,
+    )
+
+
+def _effects(definition: Definition, contrast: Contrast, cells: Cells) -> tuple[Effect, ...]:
+    # What is corrected for is what a reader looks through: the models' own cells. The means over
+    # all models are a family of their own.
+    n_all = sum(not who for who, _, _ in cells.cells)
+    n_own = len(cells.cells) - n_all
+    families = [
+        f"Holm over {n_own} groups of all models" if who else f"Holm over {n_all} groups"
+        for who, _, _ in cells.cells
+    ]
+    inside = [
+        f"Holm over the groups of {factor}{f', {who}' if who else ''}"
+        for who, factor, _ in cells.cells
+    ]
+    return mean_effects(
+        cells.values, unit=definition.unit_word, of=f"group less {contrast.reference_name}",
+        tests=("t", "sign flips", "skewness-adjusted flips"), families=families,
+        margin=contrast.margin, margin_families=inside, flips=max(definition.resamples, 99),
+    )  # fmt: skip
+
+
+def _mean(values: Floats, unit: str, what: str) -> Estimate:
+    return t_interval(values, unit=unit).of(what)
+
+
+def _keys(cell: tuple[str, str, str]) -> dict[str, str]:
+    who, factor, group = cell
+    return {"respondent": who, "factor": factor, "group": group}
+
+
+def _answered(prepared: pd.DataFrame, cell: tuple[str, str, str], unit: str) -> Estimate:
+    """Share of answers with a value, the unit being the cluster."""
+    who, factor, group = cell
+    rows = prepared[(prepared["factor"] == factor) & (prepared["group"] == group)]
+    rows = rows[rows["target"] == who] if who else rows
+    has = np.where(rows["status"].isin(ANSWERED), rows["value"].notna(), np.nan)
+    found = clustered_proportion(has.astype(np.float64), rows["_unit"].tolist(), unit=unit)
+    return found.of("share with a value")
+
+
+def _at_ends(contrast: Contrast, prepared: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The answers with the unread ones at the ends of the scale: differences least, and most."""
+    low, high = contrast.scale
+    is_unread = prepared["status"].isin(UNREAD) & prepared["value"].isna()
+    group_end = [np.where(prepared["is_reference"], high, low),
+                 np.where(prepared["is_reference"], low, high)]  # fmt: skip
+    least, most = (
+        prepared.assign(value=prepared["value"].where(~is_unread, end)) for end in group_end
+    )
+    return least, most
+
+
+def _add_parts(
+    found: Estimates,
+    definition: Definition,
+    name: str,
+    contrast: Contrast,
+    prepared: pd.DataFrame,
+    respondents: Sequence[str],
+) -> None:
+    """The difference within each value of the columns of `by`."""
+    unit, what = definition.unit_word, f"group less {contrast.reference_name}"
+    whole = over_wordings(contrast, prepared)
+    for column in contrast.by:
+        table = f"{name}_by_{column}"
+        if column in contrast.average:
+            kept = over_wordings(contrast, prepared, keep=column)
+            gaps = less_reference(contrast, kept, whole)
+            for _, mine in gaps.groupby(["factor", "group"], sort=False):
+                levels = list(dict.fromkeys(mine[column]))
+                if len(levels) < 2:
+                    continue
+                for level in levels:
+                    part = with_all(
+                        cells_of(mine[mine[column] == level], "gap", respondents), respondents
+                    )
+                    for cell in part.cells:
+                        found.add(
+                            table, "difference", _mean(part.column(cell), unit, what),
+                            **_keys(cell), detail=str(level),
+                        )  # fmt: skip
+            continue
+        # A column of units: within each value, all respondents together.
+        level_of = prepared.drop_duplicates("_unit").set_index("_unit")[column]
+        cells = cells_of(less_reference(contrast, whole), "gap", respondents)
+        mean = np.mean([cells.values[:, cells.of_respondent(who)] for who in respondents], axis=0)
+        order = [cell[1:] for cell in cells.cells if cell[0] == respondents[0]]
+        levels_of_units = np.asarray([level_of[one] for one in cells.units], dtype=object)
+        for level in dict.fromkeys(levels_of_units):
+            here = levels_of_units == level
+            for place, (factor, group) in enumerate(order):
+                found.add(
+                    table, "difference", _mean(mean[here, place], unit, what), factor=factor,
+                    group=group, detail=str(level),
+                )  # fmt: skip
+
+
+def _add_models(
+    found: Estimates,
+    definition: Definition,
+    name: str,
+    own: Cells,
+    respondents: Sequence[str],
+) -> None:
+    """Every pair of respondents in every group; nothing with one."""
+    pairs = list(combinations(respondents, 2))
+    if not pairs:
+        return
+    order = [cell[1:] for cell in own.cells if cell[0] == respondents[0]]
+    cells = [(a, b, *cell) for a, b in pairs for cell in order]
+    columns = np.stack(
+        [
+            own.column((a, factor, group)) - own.column((b, factor, group))
+            for a, b, factor, group in cells
+        ],
+        axis=1,
+    )
+    effects = mean_effects(
+        columns, unit=definition.unit_word, of="difference of differences",
+        tests=("sign flips", "skewness-adjusted flips"),
+        families=[f"Holm over {len(cells)} pairs x groups"] * len(cells),
+        flips=max(definition.resamples, 99),
+    )  # fmt: skip
+    for (a, b, factor, group), effect in zip(cells, effects, strict=True):
+        keys = {"respondent": a, "baseline": b, "factor": factor, "group": group}
+        mean = effect.mean
+        if mean.verdict == "undecided":
+            mean = replace(mean, verdict="not shown to differ")
+        found.add(f"{name}_models", "difference", mean, **keys)
+        found.add(f"{name}_models", "sign_flips", effect.tests["sign flips"], **keys)
