@@ -5,14 +5,15 @@
 A source (a stereotype sentence, an item of a bias test) gives the belief in it, two opposite
 concepts, a check that may replace them, a scene with an ending that hides the first concept,
 another that hides the second. The question is checked by rules; what they find goes back to the
-writer once. What the models are told stands in `templates/concept_pair.yaml`. An expected failure
-is a status, not an exception.
+writer once. A pair or a scene that stands already is told to the writer, who finds another once;
+what repeats it still is refused. What the models are told stands in `templates/concept_pair.yaml`.
+An expected failure is a status, not an exception.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -31,15 +32,17 @@ from .generate import (
     sum_of,
 )
 from .prompt_template import ECHO_CHARACTERS, load_prompt_template
+from .variant_checks import normalised
 
 Faults = Sequence[tuple[str, str]]
 """Parts and the codes of what is wrong with them."""
 
-Step = Literal["summary", "pair", "check", "scene", "second", "repair"]
+Step = Literal["summary", "pair", "another", "check", "scene", "second", "repair"]
 
 _FIELDS: Final[Mapping[Step, Mapping[str, Value]]] = {
     "summary": {"summary": TEXT},
     "pair": {"concept_one": TEXT, "concept_two": TEXT},
+    "another": {"concept_one": TEXT, "concept_two": TEXT},
     "check": {"reason": TEXT, "is_good": FLAG, "concept_one": TEXT, "concept_two": TEXT},
     "scene": {"scene": TEXT, "option_one": TEXT},
     "second": {"option_two": TEXT},
@@ -48,6 +51,9 @@ _FIELDS: Final[Mapping[Step, Mapping[str, Value]]] = {
 
 _RULED: Final = frozenset({"scene", "second", "repair"})
 """Steps that write sentences, and are told the rules for them."""
+
+REPEATED: Final = "repeated"
+"""The fault of what stands already."""
 
 _MAX_WORDS: Final = 40
 _PRONOUNS = re.compile(
@@ -100,12 +106,51 @@ def step_question(
     )
 
 
+class Taken:
+    """The pairs and the scenes that stand already; case, spacing and punctuation are the same."""
+
+    def __init__(self, questions: Iterable[Mapping[str, str]] = ()) -> None:
+        """Takes what stands, by concept_one, concept_two and scene."""
+        self.pairs: list[tuple[str, str]] = []
+        self._pairs: set[frozenset[str]] = set()
+        self._scenes: set[str] = set()
+        for one in questions:
+            self.add(one)
+
+    def add(self, question: Mapping[str, str]) -> None:
+        """Takes one more."""
+        concepts = (question["concept_one"], question["concept_two"])
+        self.pairs.append(concepts)
+        self._pairs.add(frozenset(map(normalised, concepts)))
+        self._scenes.add(normalised(question["scene"]))
+
+    def holds_pair(self, concepts: Mapping[str, str]) -> bool:
+        """Whether the two concepts stand, either way round."""
+        return frozenset(normalised(concepts[key]) for key in _CONCEPTS) in self._pairs
+
+    def holds(self, question: Mapping[str, str]) -> bool:
+        """Whether its two concepts or its scene stand."""
+        return self.holds_pair(question) or self.holds_scene(question["scene"])
+
+    def holds_scene(self, scene: str) -> bool:
+        """Whether the scene stands."""
+        return normalised(scene) in self._scenes
+
+    def told(self) -> str:
+        """The pairs as a writer is told of them, the last ones."""
+        return "\n".join(f"- {one} / {two}" for one, two in self.pairs[-_MOST_TOLD:])
+
+
+_MOST_TOLD: Final = 200
+
+
 @dataclass(frozen=True, slots=True)
 class QuestionTask(WritingTask):
     """The second ending of a scene; a question that does not serve is written anew as a whole."""
 
     concepts: Mapping[str, str]
     opening: Mapping[str, str]
+    taken: Taken
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -128,6 +173,8 @@ class QuestionTask(WritingTask):
             written["scene"],
             (written["option_one"], written["option_two"]),
         )
+        if self.taken.holds_scene(written["scene"]):
+            faults.append(("scene", REPEATED))
         return Checked(tuple(Fault(part, code) for part, code in faults))
 
     def to_repair(self, faulty: Collection[str]) -> list[str]:
@@ -212,10 +259,12 @@ def _stem(word: str) -> str:
     return word
 
 
-BuiltStatus = Literal["built", "unsuitable", "refused", "unreadable", "failed", "not_asked"]
+BuiltStatus = Literal[
+    "built", "unsuitable", "repeated", "refused", "unreadable", "failed", "not_asked"
+]
 """`built`: a question that passed the review. `unsuitable`: rules refuse what was written, after
-one repair. The others as in every call: declined, unreadable after one repair of the form, no
-reply, not asked."""
+one repair; `repeated`: they do because it stands already. The others as in every call: declined,
+unreadable after one repair of the form, no reply, not asked."""
 
 STEPS: tuple[Step, ...] = ("summary", "pair", "check", "scene", "second")
 
@@ -254,6 +303,11 @@ class BuiltConcept:
     calls: int = 0
     cost_usd: float | None = 0.0
 
+    @property
+    def item(self) -> dict[str, str]:
+        """Concepts, scene and endings, as the table has them."""
+        return {**self.concepts, **self.question}
+
 
 @dataclass(slots=True)
 class _Draft:
@@ -262,6 +316,7 @@ class _Draft:
     client: Client
     writer: Backend
     checker: Backend
+    taken: Taken
     summary: str = ""
     raw: dict[str, str] = field(default_factory=dict)
     concepts: dict[str, str] = field(default_factory=dict)
@@ -278,26 +333,43 @@ class _Draft:
         if asked.status != "read":
             return
         belief = {"BELIEF": self.summary}
-        asked = await self._ask("pair", belief)
-        self.raw = _texts(asked.value, _CONCEPTS)
-        if asked.status != "read":
+        if not await self._agree(belief, "pair"):
             return
-        asked = await self._ask("check", {**belief, **_named(self.raw)}, self.checker)
-        if asked.status != "read":
-            return
-        concepts = self.raw if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
-        self.pair_faults = concept_faults(concepts["concept_one"], concepts["concept_two"])
-        if self.pair_faults:
-            return
-        self.concepts = concepts
+        if self.taken.holds_pair(self.concepts):
+            stands = {**belief, "PAIRS THAT STAND": self.taken.told()}
+            if not await self._agree(stands, "another"):
+                return
+            if self.taken.holds_pair(self.concepts):
+                self.pair_faults = [("concept_two", REPEATED)]
+                return
+        concepts = self.concepts
         asked = await self._ask("scene", _named(concepts))
         self.question = _texts(asked.value, ("scene", "option_one"))
         if asked.status == "read":
             await self._finish()
 
+    async def _agree(self, material: Mapping[str, str], step: Step) -> bool:
+        """Whether writer and checker came to two concepts, which are `concepts` then."""
+        self.concepts = {}
+        asked = await self._ask(step, material)
+        self.raw = _texts(asked.value, _CONCEPTS)
+        if asked.status != "read":
+            return False
+        shown = {"BELIEF": material["BELIEF"], **_named(self.raw)}
+        name = "check" if step == "pair" else "second check"
+        asked = await self._ask("check", shown, self.checker, name=name)
+        if asked.status != "read":
+            return False
+        concepts = self.raw if asked.value["is_good"] else _texts(asked.value, _CONCEPTS)
+        self.pair_faults = concept_faults(concepts["concept_one"], concepts["concept_two"])
+        if not self.pair_faults:
+            self.concepts = concepts
+        return not self.pair_faults
+
     async def _finish(self) -> None:
         """The second ending, and the whole question anew where it does not serve."""
-        made = await generate(self.client, QuestionTask(self.concepts, self.question), self.writer)
+        task = QuestionTask(self.concepts, self.question, self.taken)
+        made = await generate(self.client, task, self.writer)
         self.question |= {"option_two": "", **(made.written or {})}
         steps = {"write": "second"}
         self.calls |= {steps.get(name, name): call for name, call in made.calls.items()}
@@ -305,15 +377,27 @@ class _Draft:
         self.first_faults = [(fault.part, fault.code) for fault in made.repaired or ()]
 
     async def _ask(
-        self, step: Step, material: Mapping[str, str], backend: Backend | None = None
+        self,
+        step: Step,
+        material: Mapping[str, str],
+        backend: Backend | None = None,
+        *,
+        name: str = "",
     ) -> CallOutcome:
         question = step_question(step, material, secret=self.client.ledger.secret)
-        self.calls[step] = await ask(self.client, backend or self.writer, question)
-        return self.calls[step]
+        asked = await ask(self.client, backend or self.writer, question)
+        self.calls[name or step] = asked
+        return asked
 
 
 async def build_concept(
-    source_id: str, source: str, *, writer: Backend, checker: Backend, client: Client
+    source_id: str,
+    source: str,
+    *,
+    writer: Backend,
+    checker: Backend,
+    client: Client,
+    taken: Taken | None = None,
 ) -> BuiltConcept:
     """What became of one source.
 
@@ -323,11 +407,12 @@ async def build_concept(
         writer: who writes.
         checker: who checks the pair.
         client: where calls are handed in.
+        taken: what stands already and must not come again.
 
     Raises:
         StoreError: the ledger cannot be written: nothing more may be paid for.
     """
-    draft = _Draft(client, writer, checker)
+    draft = _Draft(client, writer, checker, taken or Taken())
     await draft.write(source)
     calls = draft.calls
     status: BuiltStatus = "built"
@@ -336,7 +421,9 @@ async def build_concept(
     if last.status != "read":
         status, step, detail = last.status, name, last.detail
     elif unsuitable := draft.pair_faults or draft.faults:
-        status, step = "unsuitable", "check" if draft.pair_faults else "review"
+        is_repeated = any(code == REPEATED for _, code in unsuitable)
+        status = "repeated" if is_repeated else "unsuitable"
+        step = "check" if draft.pair_faults else "review"
         detail = "; ".join(f"{part}: {code}" for part, code in unsuitable)
     return BuiltConcept(
         source_id=source_id,

@@ -19,6 +19,8 @@ RUNS: Final[dict[str, str]] = {
     "prompts": ".prompts.result:PromptRun",
     "study": ".study.collect:StudyCollection",
     "audit": ".auditing.run:AuditRun",
+    "scenarios": ".prompts.scenario_items:ScenarioRun",
+    "concepts": ".prompts.concept_items:ConceptRun",
 }
 """Kind of a run to "module:class" of its `JobRun`."""
 

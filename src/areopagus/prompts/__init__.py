@@ -8,6 +8,11 @@ from __future__ import annotations
 from ..lazy import lazy_imports
 
 _HOME = {
+    "agenerate_scenarios": ".scenario_items",
+    "generate_scenarios": ".scenario_items",
+    "construct_concepts": ".concept_items",
+    "ScenariosConfig": ".config",
+    "ConceptPairsConfig": ".config",
     "Funnel": ".scenarios",
     "FunnelStep": ".scenarios",
     "HleFilters": ".hle",
@@ -32,6 +37,7 @@ _HOME = {
 __getattr__, __dir__ = lazy_imports(__name__, _HOME)
 
 __all__ = [
+    "ConceptPairsConfig",
     "Funnel",
     "FunnelStep",
     "HleFilters",
@@ -41,8 +47,12 @@ __all__ = [
     "Sample",
     "Scenario",
     "ScenarioSet",
+    "ScenariosConfig",
     "aconstruct_prompts",
+    "agenerate_scenarios",
+    "construct_concepts",
     "construct_prompts",
+    "generate_scenarios",
     "load_hle_filters",
     "read_bbq",
     "read_concepts",

@@ -1,13 +1,14 @@
-"""What a construction of prompts decides before it looks, and how long it may go on."""
+"""What may be chosen for a construction of prompts, of scenarios and of concept pairs."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
-from ..experiment.config import InputConfig, Option
+from ..experiment.config import InputConfig, JobConfig, Option
 
 if TYPE_CHECKING:
     # The options of the command are made of this model: its help loads no graph.
@@ -71,3 +72,65 @@ class PromptsConfig(InputConfig):
         """The choices that decide what is asked; another folder is needed where they change."""
         names = ("per_scenario", "filter_judges", "diversity_of", "cross_pairs", "seed")
         return {name: getattr(self, name) for name in names}
+
+
+class ScenariosConfig(JobConfig):
+    """What `scenarios` takes."""
+
+    topics: Annotated[tuple[str, ...], Option("WORDS", "--topic")] = Field(
+        default=(),
+        description="What scenarios are about; repeatable. Default: the audit's ten topics.",
+    )
+    per_topic: Annotated[int, Option("N")] = Field(
+        default=100, ge=1, description="Scenarios wanted of each topic, ten in a call."
+    )
+    versions: Annotated[int, Option("N")] = Field(
+        default=3, ge=1, le=20, description="Wordings of each, the first one included."
+    )
+    similarity: Annotated[float, Option("SHARE")] = Field(
+        default=0.8, ge=0, le=1, description="Least share of words that a wording keeps."
+    )
+    beside: Annotated[tuple[str | Path, ...], Option("FILE")] = Field(
+        default=(),
+        description="Scenarios that stand already, beside which these are written: none of them "
+        "comes again; repeatable.",
+    )
+    effort: Annotated[str | None, Option("LEVEL")] = Field(
+        default=None, description="Reasoning effort of the writer; none sends none."
+    )
+
+    @field_validator("beside")
+    @classmethod
+    def _as_text(cls, given: tuple[str | Path, ...]) -> tuple[str, ...]:
+        return tuple(map(str, given))
+
+    @field_validator("topics")
+    @classmethod
+    def _distinct(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        counted = Counter(" ".join(topic.split()).casefold() for topic in given)
+        said = [
+            f"{name!r} stands twice" if name else "must not be empty"
+            for name, n in counted.items()
+            if n > 1 or not name
+        ]
+        if said:
+            raise ValueError("; ".join(said))
+        return given
+
+
+class ConceptPairsConfig(InputConfig):
+    """What `concept-pairs` takes."""
+
+    beside: Annotated[tuple[str | Path, ...], Option("FILE")] = Field(
+        default=(),
+        description="Concept pairs that stand already (.jsonl), beside which these are made: none "
+        "of them comes again; repeatable.",
+    )
+    effort: Annotated[str | None, Option("LEVEL")] = Field(
+        default=None, description="Reasoning effort of the models; none sends none."
+    )
+
+    @field_validator("beside")
+    @classmethod
+    def _as_text(cls, given: tuple[str | Path, ...]) -> tuple[str, ...]:
+        return tuple(map(str, given))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import signal
@@ -17,13 +16,13 @@ from click.testing import CliRunner
 
 from areopagus import InputError
 from areopagus.async_runner import run_sync
-from areopagus.auditing.constructing import constructed
-from areopagus.auditing.scenarios import scenario_job
-from areopagus.audits.silverspoon import agenerate_scenarios, generate_scenarios
 from areopagus.audits.silverspoon.material import load_scenarios
-from areopagus.cli.constructing import scenarios
+from areopagus.cli.items import scenarios
+from areopagus.experiment.job import run_job
 from areopagus.graphs.scenarios import faults_of, similarity
 from areopagus.judges.models.request import Request
+from areopagus.prompts import agenerate_scenarios, generate_scenarios
+from areopagus.prompts.scenario_items import ScenarioJob
 from areopagus.testing import ProviderServer, ScriptedBackend, ServedReply, ServedRequest
 
 DEEDS = (
@@ -103,14 +102,14 @@ def scripted(batches: list[list[int]], **settings: Any) -> ScriptedBackend:
 def in_pairs(model: ScriptedBackend, folder: Path, **more: Any) -> Any:
     """Two batches of two scenarios, two texts each."""
     options: dict[str, Any] = {"topics": ["hunger"], "per_topic": 4, "versions": 2}
-    return scenario_job(
+    return ScenarioJob(
         models=[model], out=folder / "run", ledger=folder / "l.sqlite", **{**options, **more}
     )
 
 
 @pytest.fixture
 def pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("areopagus.auditing.scenarios.BATCH", 2)
+    monkeypatch.setattr("areopagus.prompts.scenario_items.BATCH", 2)
 
 
 def nothing_is_lost(counts: Mapping[str, int]) -> bool:
@@ -131,18 +130,19 @@ def test_scenarios_and_wordings_make_a_table_that_the_audit_reads(tmp_path: Path
         again = generated(server, tmp_path, resume=True)
         assert server.counts.total == sent, "everything is in the ledger"
     assert [path.read_bytes() for path in (again.table, again.outcomes)] == written
-    assert (again.counts, again.lines) == (found.counts, found.lines)
-    assert (again.spending.calls.sent, again.spending.calls.from_ledger) == (0, 6)
-    assert (found.state, found.exit_code, found.spending.calls.sent) == ("complete", 0, sent)
+    assert again.counts == found.counts
+    calls = [session["calls"] for session in again.record["sessions"]]
+    assert [(one["sent"], one["from_ledger"]) for one in calls] == [(sent, 0), (0, 6)]
+    assert (found.state, found.exit_code) == ("complete", 0)
     assert (writer.n_repairs, writer.n_wordings) == (1, 4)
     counts = found.counts
     assert (counts["scenarios"], counts["texts"], counts["calls"]) == (4, 8, 6)
     assert (counts["repaired"], counts["unusable"]) == (1, 0)
     assert (counts["wordings_wanted"], counts["wordings"], counts["wordings_unlike"]) == (8, 4, 4)
     assert nothing_is_lost(counts)
-    assert found.lines == (
-        "Batches: 1 written", "Scenarios: 4 of 4", "Texts: 8; wordings left out: 4 unlike",
-    )  # fmt: skip
+    shown = found.summary()
+    assert shown.headline[0] == "4 of 4 scenarios wanted are written, in 8 texts."
+    assert shown.trust == [("batches", "1 written"), ("wordings", "left out: 4 unlike")]
     (batch,) = found.read_outcomes()
     assert (batch["batch"], batch["status"], batch["calls"]) == ("t1_b1", "written", 6)
     assert batch["texts"] == {f"t1_b1_s{n}": 2 for n in range(1, 5)}
@@ -168,48 +168,87 @@ def test_a_writer_that_fails_leaves_a_gap_and_no_scenario(tmp_path: Path) -> Non
     assert found.table.read_text(encoding="utf-8") == "scenario_id,base,topic,other,text\n"
 
 
+def told(model: ScriptedBackend) -> list[list[str]]:
+    """Of each writing call what the writer was told stands already."""
+    users = [request.messages[-1]["content"] for request in model.requests]
+    return [re.findall(r"^- (P1.*)$", user, re.MULTILINE) for user in users if "Topic: " in user]
+
+
 @pytest.mark.usefixtures("pairs")
-def test_a_scenario_like_one_of_an_earlier_batch_is_left_out_whoever_ends_first(
+def test_a_writer_is_told_what_stands_and_a_scenario_that_repeats_it_is_left_out(
     tmp_path: Path,
 ) -> None:
-    tables = []
-    for late in ("Batch 1.", "Batch 2."):
+    # The second batch brings the first one's second deed, and so does its repair.
+    model = scripted([[0, 1], [1, 2]])
+    run = run_job(in_pairs(model, tmp_path))
+    first, second, repair = told(model)
+    assert (first, len(second)) == ([], 2)
+    # What is written in its place is told of the one that stands beside it too.
+    assert [DEEDS[number] in text for number, text in zip((0, 1, 2), repair, strict=True)] == [
+        True, True, True,
+    ]  # fmt: skip
+    counts = run.counts
+    assert (counts["scenarios"], counts["repeated"], counts["unusable"]) == (3, 1, 0)
+    assert nothing_is_lost(counts)
+    assert run.exit_code == 0
+    assert ("left out", "1 repeated scenarios") in run.summary().trust
+    again = scripted([[0, 1], [1, 2]])
+    table = run.table.read_bytes()
+    assert run_job(in_pairs(again, tmp_path)).table.read_bytes() == table
+    assert again.requests == [], "what is told is the same in every run"
 
-        class Late(ScriptedBackend):
-            async def send(self, request: Request, late: str = late) -> Any:
-                await asyncio.sleep(0.05 * (late in request.messages[-1]["content"]))
-                return await super().send(request)
 
-        plain = scripted([[0, 1], [1, 2]])
-        folder = tmp_path / late[:7]
-        folder.mkdir()
-        run = constructed(in_pairs(Late(plain._answer, name="scripted/writer"), folder))
-        tables.append(run.table.read_text(encoding="utf-8"))
-        assert [batch["repeated"] for batch in run.read_outcomes()] == [{}, {
-            "t1_b2_s1": "t1_b1_s2",
-        }]  # fmt: skip
-        counts = run.counts
-        assert (counts["scenarios"], counts["repeated"], counts["wordings_repeated"]) == (3, 1, 1)
-        assert nothing_is_lost(counts)
-        assert run.exit_code == 0
-        assert "Scenarios: 3 of 4; left out: 1 repeated" in run.lines
-    assert tables[0] == tables[1]
-    # Another topic is another matter: the same deed may stand in both.
-    both = in_pairs(scripted([[0, 1], [1, 2]]), tmp_path, topics=["hunger", "theft"])
-    assert constructed(both).counts["repeated"] == 2
+@pytest.mark.usefixtures("pairs")
+def test_a_repeated_scenario_is_written_anew_once(tmp_path: Path) -> None:
+    batches = [[0, 1], [1, 2]]
+
+    def mending(request: Request) -> Any:
+        is_repair = "do not serve" in request.messages[-1]["content"]
+        return deeds_of(request, [3]) if is_repair else scripted(batches)._answer(request)
+
+    model = ScriptedBackend(mending, name="scripted/writer")
+    counts = run_job(in_pairs(model, tmp_path)).counts
+    assert (counts["scenarios"], counts["repeated"], counts["repaired"]) == (4, 0, 1)
+
+
+@pytest.mark.usefixtures("pairs")
+def test_what_stands_in_a_file_or_another_topic_is_not_written_again(tmp_path: Path) -> None:
+    first = run_job(in_pairs(scripted([[0, 1], [2, 3]]), tmp_path))
+    # Case, spacing and punctuation make no other scenario of it.
+    stands = tmp_path / "stands.csv"
+    text = first.table.read_text(encoding="utf-8")
+    stands.write_text(text.replace("takes bread", "Takes  bread,"), encoding="utf-8")
+    other = tmp_path / "other"
+    other.mkdir()
+    model = scripted([[0, 1], [2, 3]])
+    run = run_job(in_pairs(model, other, topics=["theft"], beside=[stands]))
+    assert (run.counts["scenarios"], run.counts["repeated"]) == (0, 4)
+    assert "takes bread" not in run.table.read_text(encoding="utf-8")
+    same_topic = scripted([[0, 1], [2, 3]])
+    (tmp_path / "third").mkdir()
+    run_job(in_pairs(same_topic, tmp_path / "third", beside=[stands]))
+    assert len(told(same_topic)[0]) == 8, "every text of the topic in the file is told"
+    (tmp_path / "two").mkdir()
+    both = in_pairs(scripted([[0, 1], [2, 3]]), tmp_path / "two", topics=["hunger", "theft"])
+    found = run_job(both)
+    assert (found.counts["scenarios"], found.counts["repeated"]) == (4, 4)
+    assert nothing_is_lost(found.counts)
+    assert [batch["repeated"] for batch in found.read_outcomes()][2] == {
+        "t2_b1_s1": "t1_b1_s1", "t2_b1_s2": "t1_b1_s2",
+    }  # fmt: skip
 
 
 @pytest.mark.usefixtures("pairs")
 def test_a_cost_cap_leaves_wordings_out_counted_and_the_same_job_goes_on(tmp_path: Path) -> None:
     first = scripted([[0, 1], [2, 3]], cost_usd=1.0, concurrency=1)
-    run = constructed(in_pairs(first, tmp_path, max_cost=3.0))
+    run = run_job(in_pairs(first, tmp_path, max_cost=3.0))
     assert (run.state, run.exit_code, len(first.requests)) == ("budget", 4, 3)
-    assert run.counts["wordings_missing"] > 0
     assert nothing_is_lost(run.counts)
-    assert {batch["status"] for batch in run.read_outcomes()} == {"partly"}
-    assert run.spending.spent_usd == 3.0
+    # The second batch waits for the first, whose two wordings are asked for by then.
+    assert [batch["status"] for batch in run.read_outcomes()] == ["written", "not_asked"]
+    assert run.record["sessions"][-1]["spent_usd"] == 3.0
     rest = scripted([[0, 1], [2, 3]], cost_usd=1.0)
-    again = constructed(in_pairs(rest, tmp_path))
+    again = run_job(in_pairs(rest, tmp_path))
     assert (again.state, again.exit_code, len(rest.requests)) == ("complete", 0, 3)
     assert (again.counts["scenarios"], again.counts["texts"]) == (4, 8)
     assert [batch["cost_usd"] for batch in again.read_outcomes()] == [3.0, 3.0]
@@ -220,7 +259,7 @@ def test_interrupted_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path)
     for name in ("quiet", "stopped"):
         (tmp_path / name).mkdir()
     whole = [[0, 1], [2, 3]]
-    quiet = constructed(in_pairs(scripted(whole), tmp_path / "quiet"))
+    quiet = run_job(in_pairs(scripted(whole), tmp_path / "quiet"))
     model = scripted(whole, concurrency=1)
     job = in_pairs(model, tmp_path / "stopped", on_progress=lambda seen: seen.sent and job.stop())
     stopped = run_sync(job.run())
@@ -229,12 +268,13 @@ def test_interrupted_and_resumed_it_ends_like_an_undisturbed_one(tmp_path: Path)
     assert nothing_is_lost(stopped.counts)
     (tmp_path / "stopped" / "run" / ".scenarios.csv.0a0a").write_text("of a killed one")
     rest = scripted(whole)
-    again = constructed(in_pairs(rest, tmp_path / "stopped", resume=True))
+    again = run_job(in_pairs(rest, tmp_path / "stopped", resume=True))
     assert len(model.requests) + len(rest.requests) == 6
     assert again.table.read_bytes() == quiet.table.read_bytes()
     assert again.outcomes.read_bytes() == quiet.outcomes.read_bytes()
     assert sorted(path.name for path in again.path.iterdir()) == [
-        "batches.jsonl", "run.json", "scenarios.csv",
+        "batches.jsonl", "estimates.csv", "estimates.parquet", "report.html", "report.txt",
+        "run.json", "scenarios.csv",
     ]  # fmt: skip
     record = json.loads((again.path / "run.json").read_text(encoding="utf-8"))
     assert [one["state"] for one in record["sessions"]] == ["interrupted", "complete"]
@@ -278,26 +318,28 @@ def test_numbers_out_of_range_and_embedded_models_are_refused(tmp_path: Path) ->
             "openai/x", out=folder, per_topic=0, versions=0, similarity=2,
             topics=["Theft", "theft ", ""],
         )  # fmt: skip
-    assert len(caught.value.faults) == 5
+    assert {fault.field for fault in caught.value.faults} == {
+        "per_topic", "versions", "similarity", "topics",
+    }  # fmt: skip
     for models, message in (
         (["offline/respondent"], "is an embedded model, and none makes scenarios"),
         ([], "name a model that writes"),
         (["openai/x", "openai/y"], "one model writes the scenarios; got 2"),
     ):
         with pytest.raises(InputError, match=message):
-            scenario_job(models=models, out=folder)
+            ScenarioJob(models=models, out=folder)
     assert not folder.exists()
 
 
 def test_what_is_planned_is_said_before_anything_is_sent() -> None:
     model = scripted([], cost_usd=0.5)
-    job = scenario_job(models=[model], topics=["a", "b"], per_topic=25)
+    job = ScenarioJob(models=[model], topics=["a", "b"], per_topic=25)
     found = job.estimate()
     # 2 topics x 3 batches, which may be repaired; 50 scenarios to reword; replies asked for again.
     assert (found.stages[0].planned, found.calls, found.most_calls) == (6, 6 + 50, 2 * (12 + 50))
-    assert [unit.size for unit in job.construction.units] == [10, 10, 5] * 2
+    assert [unit.size for unit in job.units] == [10, 10, 5] * 2
     assert (found.likely_usd, found.most_usd) == (56 * 0.5, 124 * 0.5)
-    once = scenario_job(models=[model], topics=["a"], per_topic=10, versions=1)
+    once = ScenarioJob(models=[model], topics=["a"], per_topic=10, versions=1)
     assert (once.estimate().calls, once.estimate().most_calls) == (1, 4)
     assert model.requests == []
 
@@ -335,16 +377,16 @@ def test_the_command_plans_keeps_to_a_cap_writes_and_pays_nothing_twice(tmp_path
             command(server, tmp_path, "--resume")
         capped = command(server, tmp_path, "--max-cost", "0.01")
         assert (capped.return_value, server.counts.total) == (4, 0)
-        assert "Batches: 1 not asked\n" in capped.output
+        assert "batches 1 not asked" in " ".join(capped.output.split())
         assert "Stopped by the cost cap" in capped.output
         done = command(server, tmp_path)
         sent = server.counts.total
         assert (done.return_value, sent) == (0, 6)
-        assert "Scenarios: 4 of 4\nTexts: 8; wordings left out: 4 unlike\n" in done.output
-        assert f"Scenarios: {tmp_path / 'run' / 'scenarios.csv'}\n" in done.output
+        assert "4 of 4 scenarios wanted are written, in 8 texts." in done.output
+        assert "scenarios.csv is for the audit" in done.output
         again = command(server, tmp_path, "--resume")
         assert (again.return_value, server.counts.total) == (0, sent)
-        assert "Calls: 0 calls sent, 6 answered by the ledger\nCost now: $0\n" in again.output
+        assert "0 calls sent · $0" in again.output
         assert command(server, tmp_path, "--quiet").output == ""
     assert len(load_scenarios(tmp_path / "run" / "scenarios.csv").scenarios) == 8
 

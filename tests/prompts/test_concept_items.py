@@ -12,15 +12,13 @@ import pytest
 from click.testing import CliRunner
 
 from areopagus import InputError
-from areopagus.auditing.concept_pairs import (
-    concept_job,
-    construct_concepts,
-)
 from areopagus.audits.hidden_bias.material import load_pairs
-from areopagus.cli.constructing import concept_pairs
+from areopagus.cli.items import concept_pairs
 from areopagus.errors import ProviderError
 from areopagus.graphs.concept_pairs import concept_faults, question_faults
 from areopagus.judges.models.request import Request
+from areopagus.prompts import construct_concepts
+from areopagus.prompts.concept_items import ConceptJob
 from areopagus.testing import ScriptedBackend
 
 GOOD: dict[str, Mapping[str, Any]] = {
@@ -177,6 +175,76 @@ def test_refusals_and_failures_are_counted_and_leave_the_others_standing(
     assert pair.id == "built-00003"
 
 
+def sources(n: int) -> list[dict[str, str]]:
+    return [{"scenario_id": f"s{k}", "scenario_text": f"Belief number {k}."} for k in range(n)]
+
+
+def test_a_source_that_repeats_an_earlier_pair_is_told_of_it_and_finds_another(
+    built: Callable[..., Any],
+) -> None:
+    def answer(request: Request) -> Any:
+        shown = request.messages[-1]["content"]
+        if "PAIRS THAT STAND" not in shown:
+            return GOOD[step_of(request)] | _other_scene(shown)
+        return {"concept_one": "Shy", "concept_two": "outgoing"}
+
+    model = ScriptedBackend(answer, name="scripted/writer")
+    run = built(model, sources=sources(2))
+    assert (run.counts["built"], run.counts["repeated"], run.exit_code) == (2, 0, 0)
+    first, second = load_pairs([run.table], replaces=True)
+    assert (first.concept_one, second.concept_one) == ("bad at sums", "Shy")
+    (asked,) = [r for r in model.requests if "PAIRS THAT STAND" in r.messages[-1]["content"]]
+    assert "- bad at sums / good at sums" in asked.messages[-1]["content"]
+    assert built(ScriptedBackend(answer, name="scripted/writer"), sources=sources(2)).counts == (
+        run.counts
+    ), "what is told is the same in every run"
+
+
+def _other_scene(shown: str) -> dict[str, str]:
+    """Another scene for the concepts that are no sums."""
+    return {"scene": "{X} came to the party late."} if "Shy" in shown else {}
+
+
+def test_what_repeats_a_pair_or_a_scene_still_is_refused_and_counted(
+    built: Callable[..., Any],
+) -> None:
+    # Every source brings the same pair, also when it is told; case and order make no other.
+    turned = {"concept_one": "Good at  sums", "concept_two": "bad at sums."}
+
+    def answer(request: Request) -> Any:
+        stands = "PAIRS THAT STAND" in request.messages[-1]["content"]
+        return turned if stands else GOOD[step_of(request)]
+
+    run = built(ScriptedBackend(answer, name="scripted/writer"), sources=sources(3))
+    assert (run.counts["built"], run.counts["repeated"], run.exit_code) == (1, 2, 3)
+    assert ("left out", "2 repeated") in run.summary().trust
+    last = run.read_outcomes()[-1]
+    assert (last["status"], last["step"]) == ("repeated", "check")
+    assert len(load_pairs([run.table], replaces=True)) == 1
+
+
+def test_a_scene_that_stands_in_a_file_is_written_anew(
+    built: Callable[..., Any], tmp_path: Path
+) -> None:
+    stands = {
+        "id": "old", "concept_one": "shy", "concept_two": "bold",
+        "scene": GOOD["scene"]["scene"].upper().replace(".", " !"),
+        "option_one": "{X} sat.", "option_two": "{X} ran.",
+    }  # fmt: skip
+    file = tmp_path / "stands.jsonl"
+    file.write_text(json.dumps(stands) + "\n", encoding="utf-8")
+    anew = {**GOOD["scene"], **GOOD["second"], "scene": "{X} stood at the till."}
+    model = writer(repair=anew)
+    run = built(model, beside=[file])
+    (found,) = run.read_outcomes()
+    assert found["repaired_faults"] == [["scene", "repeated"]]
+    assert (
+        "scene: must not be a scene that stands already"
+        in (model.requests[-1].messages[1]["content"])
+    )
+    assert run.counts["built"] == 1
+
+
 def test_a_cost_cap_stops_it_and_the_same_call_goes_on(tmp_path: Path) -> None:
     def model() -> ScriptedBackend:
         return ScriptedBackend(
@@ -228,7 +296,7 @@ def test_input_is_checked_before_anything_is_spent(tmp_path: Path) -> None:
         ([writer(), writer(), writer()], "at most two models take part"),
     ):
         with pytest.raises(InputError, match=message):
-            concept_job(SOURCES, models=models, out=tmp_path / "run")
+            ConceptJob(SOURCES, models=models, out=tmp_path / "run")
 
 
 def test_the_command_says_what_it_would_call(tmp_path: Path) -> None:
