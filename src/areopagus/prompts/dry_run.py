@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from ..experiment.dry_run import DryRun, StageCost
+from ..experiment.dry_run import StageCost
 from ..graphs.prompt_construction import (
     Bundle,
     Constructed,
@@ -18,19 +17,20 @@ from ..graphs.prompt_construction import (
 )
 from ..graphs.prompt_writing import Block, equivalence_question, quality_question
 from ..judges.models.backend import Backend
-from ..judges.models.client import Client
 from ..judges.models.request import ResponseFormat
-from ..records.ledger import Ledger
 from .embedding import EmbeddingBackend, embedding_request
 from .models import Models
-from .scenarios import Scenario, ScenarioSet
+
+if TYPE_CHECKING:
+    from ..records.ledger import Ledger
+
 
 _WORDS = 60
 """Words that a prompt which is not written yet is assumed to have."""
 _BLOCK_TOKENS = 130
 _SCRATCHPAD_TOKENS = 250
 _VOTE_TOKENS = 110
-_ASSUMPTION = (
+ASSUMPTION = (
     "Prompts that are not written yet are assumed usable, of some sixty words each; one repair of "
     "a reply comes on top where it is needed."
 )
@@ -38,41 +38,22 @@ _LIKELY_FORMAT: ResponseFormat = "json_schema"
 _Stages = Callable[[str, Backend], StageCost]
 
 
-class Priced(Protocol):
-    """What is read of a job to price it."""
-
-    scenarios: ScenarioSet
-    models: Models
-    embedding: EmbeddingBackend | None
-
-    @property
-    def ledger(self) -> Ledger: ...
-
-    def construct_each(
-        self, client: Client, *, at_once: int | None = None
-    ) -> AsyncGenerator[Constructed, None]: ...
-
-    def construction(self, scenario: Scenario, client: Client) -> Construction: ...
-
-
-async def most_per_scenario(job: Priced) -> float:
-    """The most that a scenario still to be written may cost, in US dollars, on average."""
-    found = [item for item in await _stages(job) if item.stage != "embed"]
-    unwritten = sum(item.calls for item in found if item.stage == "generate")
-    scenarios = max(1, unwritten // max(1, len(job.models.generators)))
-    return sum(item.most_usd or 0.0 for item in found) / scenarios
-
-
-async def dry_run(job: Priced) -> DryRun:
-    """Calls and cost of every stage and backend, in order."""
-    return DryRun(tuple(await _stages(job)), (_ASSUMPTION,))
-
-
-async def _stages(job: Priced) -> list[StageCost]:
-    """The stages of the dry run.
+async def stage_costs(
+    done: AsyncIterator[tuple[Construction, Constructed]],
+    models: Models,
+    ledger: Ledger,
+    embedding: EmbeddingBackend | None,
+) -> list[StageCost]:
+    """Calls and cost of every stage and backend, in order.
 
     Repairs are not foreseen: they are in the most that a run may cost, and in no count of calls,
     unless a stored reply is known to need one.
+
+    Args:
+        done: every scenario with what the ledger has of it, by a client that sends nothing.
+        models: who writes and judges.
+        ledger: the store of calls.
+        embedding: the model of the map, where there is one.
     """
     stages: dict[tuple[str, str], StageCost] = {}
 
@@ -80,27 +61,29 @@ async def _stages(job: Priced) -> list[StageCost]:
         key = (name, backend.spec.name)
         return stages.setdefault(key, StageCost(name, backend.spec.name))
 
-    for backend in job.models.generators:
+    for backend in models.generators:
         stage("generate", backend)
     for name in ("filter", "compare"):
-        for backend in job.models.asked_judges:
+        for backend in models.asked_judges:
             stage(name, backend)
-    client = Client(job.ledger)
-    client.stop()  # what is stored is answered, nothing is sent
     texts: list[str] = []
-    async with aclosing(job.construct_each(client, at_once=8)) as outcomes:
-        rows = iter(job.scenarios.rows)
-        async for outcome in outcomes:
-            scenario = next(rows)
-            work = job.construction(scenario, client)
-            bundles = [_bundle(work, bundle, stage) for bundle in outcome.bundles]
-            _count_votes(work, outcome, bundles, stage)
-            _count_pairs(work, outcome, bundles, stage)
-            texts.append(scenario.text)
-            texts += [block.question for bundle in bundles for block in bundle.usable]
-    if job.embedding is not None:
-        _count_embeddings(job, texts, stage("embed", job.embedding))
+    async for work, outcome in done:
+        bundles = [_bundle(work, bundle, stage) for bundle in outcome.bundles]
+        _count_votes(work, outcome, bundles, stage)
+        _count_pairs(work, outcome, bundles, stage)
+        texts.append(work.material.text)
+        texts += [block.question for bundle in bundles for block in bundle.usable]
+    if embedding is not None:
+        _count_embeddings(embedding, ledger, texts, stage("embed", embedding))
     return [item for item in stages.values() if item.planned or item.stage == "generate"]
+
+
+def most_per_scenario(stages: Sequence[StageCost]) -> float:
+    """The most that a scenario still to be written may cost, in US dollars, on average."""
+    found = [item for item in stages if item.stage != "embed"]
+    writing = [item for item in found if item.stage == "generate"]
+    unwritten = sum(item.calls for item in writing)
+    return sum(item.most_usd or 0.0 for item in found) / max(1, unwritten // max(1, len(writing)))
 
 
 def _bundle(work: Construction, bundle: Bundle, stage: _Stages) -> Bundle:
@@ -165,14 +148,14 @@ def _count_pairs(
         item.add(judge, request, output_tokens=_VOTE_TOKENS)
 
 
-def _count_embeddings(job: Priced, texts: Sequence[str], stage: StageCost) -> None:
-    """Adds the calls for these texts to an estimate."""
-    assert job.embedding is not None  # noqa: S101 - only asked for with a model
+def _count_embeddings(
+    embedding: EmbeddingBackend, ledger: Ledger, texts: Sequence[str], stage: StageCost
+) -> None:
     for text in texts:
-        request = embedding_request(job.embedding, text)
+        request = embedding_request(embedding, text)
         key = request.key()
         stage.planned += 1
-        if job.ledger.lookup([key]).get(key) is not None:
+        if ledger.lookup([key]).get(key) is not None:
             stage.stored += 1
         else:
-            stage.add(job.embedding, request, output_tokens=0)
+            stage.add(embedding, request, output_tokens=0)

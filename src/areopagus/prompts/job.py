@@ -14,7 +14,7 @@ from ..async_runner import run_async
 from ..errors import ProviderError
 from ..experiment.backends import require_access, settings_of
 from ..experiment.cost_cap import CapStop
-from ..experiment.dry_run import DryRun
+from ..experiment.dry_run import DryRun, StageCost
 from ..experiment.job import Job, Progress, run_job
 from ..formats import units
 from ..graphs.generate import CallOutcome
@@ -35,7 +35,7 @@ from ..judges.models.rate_limit import StoppedError
 from ..records.estimates import Estimates
 from .concepts import load_technology_terms
 from .config import PromptsConfig
-from .dry_run import dry_run, most_per_scenario
+from .dry_run import ASSUMPTION, most_per_scenario, stage_costs
 from .embedding import EmbeddingBackend, Vector, embedding_from, embedding_request, unpacked
 from .estimates import SET, estimate
 from .map import Embedded, map_estimates, require_projection, write_map
@@ -152,7 +152,20 @@ class PromptJob(Job[PromptRun]):
 
     async def dry_run(self) -> DryRun:
         """Calls and cost of every stage and backend."""
-        return await dry_run(self)
+        return DryRun(tuple(await self._stage_costs()), (ASSUMPTION,))
+
+    async def _stage_costs(self) -> list[StageCost]:
+        client = Client(self.ledger)
+        client.stop()  # what is stored is answered, nothing is sent
+
+        async def done() -> AsyncGenerator[tuple[Construction, Constructed], None]:
+            rows = iter(self.scenarios.rows)
+            async with aclosing(self.construct_each(client, at_once=8)) as outcomes:
+                async for outcome in outcomes:
+                    yield self.construction(next(rows), client), outcome
+
+        async with aclosing(done()) as found:
+            return await stage_costs(found, self.models, self.ledger, self.embedding)
 
     async def run_stages(self, client: Client) -> Estimates:
         """All scenarios; one that fails leaves the others standing, counted."""
@@ -219,7 +232,7 @@ class PromptJob(Job[PromptRun]):
         """
         most_usd = 0.0
         if client.budget.cap is not None:
-            most_usd = await most_per_scenario(self)
+            most_usd = most_per_scenario(await self._stage_costs())
         busy = at_once or max(4, sum(b.spec.concurrency for b in self.models.generators) // 2)
         slots = asyncio.Semaphore(busy)
         queue: deque[asyncio.Task[Constructed]] = deque()
