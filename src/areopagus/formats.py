@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from .aggregation.estimate import Estimate
+if TYPE_CHECKING:
+    # The help of a command loads no estimators.
+    from .aggregation.estimate import Estimate
 
 UNDEFINED: Final = "–"
 """What stands for a figure that there is none of; never a zero."""
