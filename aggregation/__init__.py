@@ -64,7 +64,6 @@ _NAMES = {
     "severity": ("severity", "severity_parts"),
     "sign_flips": ("hall_interval", "sign_flip_test", "sign_flip_tests", "skewness_adjusted_flips"),
     "stacking": ("stack_judges",),
-    "vulnerability": ("profile_sentences",),
 }
 
 __all__ = [
@@ -118,7 +117,6 @@ __all__ = [
     "permutation_test",
     "plackett_luce",
     "ppi_mean",
-    "profile_sentences",
     "prompts_for_equivalence",
     "rogan_gladen",
     "severity",

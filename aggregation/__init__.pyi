@@ -63,7 +63,6 @@ from .sign_flips import sign_flip_test as sign_flip_test
 from .sign_flips import sign_flip_tests as sign_flip_tests
 from .sign_flips import skewness_adjusted_flips as skewness_adjusted_flips
 from .stacking import stack_judges as stack_judges
-from .vulnerability import profile_sentences as profile_sentences
 
 __all__ = [
     "Degradation",
@@ -116,7 +115,6 @@ __all__ = [
     "permutation_test",
     "plackett_luce",
     "ppi_mean",
-    "profile_sentences",
     "prompts_for_equivalence",
     "rogan_gladen",
     "severity",

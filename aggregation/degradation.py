@@ -1,34 +1,33 @@
 """Critical thinking degradation (CTD): how far scores move under reframing, and what that shows."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from .abstention_change import Abstention, abstentions_of
-from .degradation_cells import DegradationCell
-from .degradation_request import StressArrays, check_stress, stress_arrays
-from .degradation_summary import (
-    Headline,
-    RobustEverywhere,
-    ScoreLevel,
-    headlines,
-    robust_everywhere,
-    score_levels,
-)
-from .framing_asymmetry import Asymmetry, framing_asymmetry
-from .framing_contrasts import FRAMING_PAIRS, FramingContrast, FramingPair, framing_contrasts
-from .measured_cells import CellFamily, CellPlan, FamilyScope, measured_cells
-from .noise_floor import NoiseFloor
-from .prompt_means import Floats
-from .target_comparison import (
+from ..errors import InputError, InputFault
+from .degradation_cells import CellFamily, CellPlan, DegradationCell, FamilyScope, measured_cells
+from .estimate import Estimate
+from .framing_contrasts import (
+    FRAMING_PAIRS,
+    Abstention,
+    Asymmetry,
+    FramingContrast,
+    FramingPair,
     TargetComparison,
+    abstentions_of,
     compare_targets,
-    compare_targets_by_dimension,
+    framing_asymmetry,
+    framing_contrasts,
 )
+from .intervals import t_interval
+from .noise_floor import NoiseFloor
+from .prompt_means import Floats, deviation_of, prompt_means
 from .vulnerability import Finding, vulnerability_findings
 
 
@@ -39,36 +38,28 @@ class Degradation:
     Attributes:
         targets, conditions, dimensions: names as handed in, the baseline among the conditions.
         baseline: its name.
-        n_prompts: prompts handed in.
-        margin, alpha, family, flips, seed: as handed in.
         families: the declared families and what each could show.
-        levels: mean scores by target, condition and dimension.
+        levels: mean score by target, condition and dimension (None: their mean), over the prompts
+            scored there.
         cells: by target, variant and dimension, each variant's mean over dimensions last.
-        headlines: by target: over all conditions (None), then by condition.
+        overall: by target, the mean delta over all conditions and dimensions.
         robust_everywhere: one a target.
         asymmetries: empty, with asymmetry_reason, where a framing is missing.
         asymmetry_reason: why nothing was declared or measured, or None.
         contrasts: by target.
-        comparisons: pairs of targets on the mean over dimensions; empty for one target.
+        comparisons: pairs of targets; empty for one target.
         abstentions: empty where they were not handed in.
         findings: the vulnerability profile of each target.
-        dimension_comparisons: pairs of targets on each dimension; empty for one target.
     """
 
     targets: tuple[str, ...]
     conditions: tuple[str, ...]
     dimensions: tuple[str, ...]
     baseline: str
-    n_prompts: int
-    margin: float
-    alpha: float
-    family: FamilyScope
-    flips: int
-    seed: int
     families: tuple[CellFamily, ...]
-    levels: tuple[ScoreLevel, ...]
+    levels: Mapping[tuple[str, str, str | None], Estimate]
     cells: tuple[DegradationCell, ...]
-    headlines: tuple[Headline, ...]
+    overall: Mapping[str, Estimate]
     robust_everywhere: tuple[RobustEverywhere, ...]
     asymmetries: tuple[Asymmetry, ...]
     asymmetry_reason: str | None
@@ -76,7 +67,6 @@ class Degradation:
     comparisons: tuple[TargetComparison, ...]
     abstentions: tuple[Abstention, ...]
     findings: tuple[Finding, ...]
-    dimension_comparisons: tuple[TargetComparison, ...] = ()
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -94,22 +84,29 @@ class Degradation:
                 return one
         raise KeyError((target, condition, dimension))
 
-    def to_json(self) -> dict[str, Any]:
-        """Returns every number as plain data for JSON, null for nan, prompts needed included.
 
-        A finding's cells are given by condition and dimension: they stand under "cells".
-        """
-        plain: dict[str, Any] = _plain(self)
-        for row, cell in zip(plain["cells"], self.cells, strict=True):
-            row["prompts_needed"] = cell.prompts_needed
-            row["prompts_needed_for"] = cell.prompts_needed_for
-            row["prompts_needed_reason"] = cell.prompts_needed_reason
-            row["prompts_to_detect"] = cell.prompts_to_detect
-            row["prompts_for_equivalence"] = cell.prompts_for_equivalence
-        for row, finding in zip(plain["findings"], self.findings, strict=True):
-            row["sentence"] = finding.sentence()
-            row["cells"] = [[cell.condition, cell.dimension] for cell in finding.cells]
-        return plain
+@dataclass(frozen=True, slots=True)
+class RobustEverywhere:
+    """The claim that no framing moves any dimension by the margin: an intersection-union test.
+
+    Every dimension cell's equivalence test at alpha without correction, and every noise gate open.
+
+    Attributes:
+        is_robust: True or False; None when a cell's test is undefined.
+        p_value: the largest of the cells'; nan when one is undefined.
+        n_cells: dimension cells.
+        n_failing: those whose test does not pass, is undefined or whose gate is closed.
+        n_changed: cells within the margin and yet significantly different from 0.
+        reason: why it is not robust, or None.
+    """
+
+    target: str
+    is_robust: bool | None
+    p_value: float
+    n_cells: int
+    n_failing: int
+    n_changed: int
+    reason: str | None
 
 
 def degradation(
@@ -186,11 +183,18 @@ def degradation(
     Raises:
         InputError: every argument that does not fit, at once.
     """
-    plan = stress_arrays(scores, targets, conditions, dimensions, top_share, abstained)
+    plan = StressArrays(
+        np.asarray(scores, dtype=np.float64),
+        tuple(targets),
+        tuple(conditions),
+        tuple(dimensions),
+        None if top_share is None else np.asarray(top_share, dtype=np.float64),
+        None if abstained is None else np.asarray(abstained, dtype=np.float64),
+    )
     floors = {
         name: (_floor_of(name, noise), _floor_of(name, response_noise)) for name in plan.targets
     }
-    check_stress(
+    _check_stress(
         plan, baseline=baseline, margin=margin, alpha=alpha, scale=scale, noise=floors,
         response_repeats=response_repeats, family=family, flips=flips,
     )  # fmt: skip
@@ -211,7 +215,6 @@ def degradation(
         method = "panel means within half a point of the top"
     cells, families = measured_cells(
         table[:, at], table[:, others], (top[:, at], top[:, others]), method,
-        {(row.target, row.condition): row for row in abstentions},
         CellPlan(
             plan.targets, variants, plan.dimensions, margin, alpha, family, flips, seed,
             {name: tuple(one for one in pair if one) for name, pair in floors.items()},
@@ -229,19 +232,23 @@ def degradation(
             pairs=framing_pairs, level=level, flips=flips, seed=seed,
         )
     )  # fmt: skip
+    overall = {
+        name: prompt_means(whole[t].mean(axis=0)[:, None], level=level, flips=flips, seed=seed)[0]
+        for t, name in enumerate(plan.targets)
+    }
     return Degradation(
-        plan.targets, names, plan.dimensions, baseline, table.shape[2], margin, alpha, family,
-        flips, seed,
+        plan.targets, names, plan.dimensions, baseline,
         families=families,
-        levels=score_levels(plan, level),
+        levels=_score_levels(plan, level),
         cells=cells,
-        headlines=headlines(plan.targets, variants, whole, level, flips, seed),
-        robust_everywhere=tuple(robust_everywhere(name, cells) for name in plan.targets),
+        overall=overall,
+        robust_everywhere=tuple(_robust_everywhere(name, cells) for name in plan.targets),
         asymmetries=asymmetries,
         asymmetry_reason=reason,
         contrasts=contrasts,
         comparisons=compare_targets(
-            whole, targets=plan.targets, variants=variants, level=level, flips=flips, seed=seed
+            deltas, targets=plan.targets, variants=variants, dimensions=plan.dimensions,
+            level=level, flips=flips, seed=seed,
         ),
         abstentions=abstentions,
         findings=tuple(
@@ -252,10 +259,6 @@ def degradation(
                 abstentions=abstentions, alpha=alpha,
                 together=plan.targets if family == "all" else (),
             )
-        ),
-        dimension_comparisons=compare_targets_by_dimension(
-            deltas, targets=plan.targets, variants=variants, dimensions=plan.dimensions,
-            level=level, flips=flips, seed=seed,
         ),
     )  # fmt: skip
 
@@ -289,13 +292,159 @@ def _asymmetries(
     return rows, f"no dimension named {declared}: none of these was declared beforehand"
 
 
-def _plain(value: Any) -> Any:
-    if is_dataclass(value) and not isinstance(value, type):
-        return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
-    if isinstance(value, tuple | list):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
+def _score_levels(
+    arrays: StressArrays, level: float
+) -> dict[tuple[str, str, str | None], Estimate]:
+    rows: dict[tuple[str, str, str | None], Estimate] = {}
+    for t, target in enumerate(arrays.targets):
+        for c, condition in enumerate(arrays.conditions):
+            table = arrays.scores[t, c]
+            columns = np.column_stack([table, table.mean(axis=1)])
+            for k, dimension in enumerate((*arrays.dimensions, None)):
+                values = columns[~np.isnan(columns[:, k]), k]
+                found = t_interval(values, level=level)
+                rows[target, condition, dimension] = replace(
+                    found,
+                    se=deviation_of(values) / math.sqrt(max(values.size, 1)),
+                    n_planned=len(table),
+                    reason=found.reason if values.size else "no prompt was scored",
+                )
+    return rows
+
+
+def _robust_everywhere(target: str, cells: Sequence[DegradationCell]) -> RobustEverywhere:
+    """Returns the claim for all dimension cells of one target."""
+    mine = [cell for cell in cells if cell.target == target and cell.dimension is not None]
+    p_values = [cell.equivalence.p_value for cell in mine]
+    undefined = [cell for cell in mine if cell.within_margin is None]
+    outside = [cell for cell in mine if cell.within_margin is False]
+    closed = [cell for cell in mine if cell.noise.reason is not None]
+    failing = [cell for cell in mine if not cell.within_margin or cell.noise.reason is not None]
+    changed = sum(cell.verdict == "changed" and cell.within_margin is True for cell in mine)
+    verdict: bool | None = not failing
+    reasons = []
+    if outside:
+        reasons.append(f"{len(outside)} of {len(mine)} cells are not shown to be inside the margin")
+    if undefined:
+        reasons.append(f"{len(undefined)} undefined ({undefined[0].equivalence.reason})")
+        verdict = False if outside else None
+    if closed and not (outside or undefined):
+        reasons.append(str(closed[0].noise.reason))
+    p_value = math.nan if undefined else max(p_values)
+    return RobustEverywhere(
+        target, verdict, p_value, len(mine), len(failing), changed, "; ".join(reasons) or None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StressArrays:
+    """Scores, top shares and abstentions with the names of their axes, as in `degradation`."""
+
+    scores: Floats
+    targets: tuple[str, ...]
+    conditions: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    top_share: Floats | None
+    abstained: Floats | None
+
+
+def _check_stress(
+    arrays: StressArrays,
+    *,
+    baseline: str,
+    margin: float,
+    alpha: float,
+    scale: tuple[float, float],
+    response_repeats: int,
+    family: str,
+    flips: int,
+    noise: Mapping[str, tuple[NoiseFloor | None, NoiseFloor | None]],
+) -> None:
+    """Raises InputError naming every argument of `degradation` that does not fit."""
+    found = [
+        *_array_faults(arrays, baseline, scale),
+        *_option_faults(margin, alpha, response_repeats, family, flips),
+        *_noise_faults(arrays.dimensions, noise),
+    ]
+    if found:
+        faults = [InputFault(where="degradation", field=one, message=text) for one, text in found]
+        raise InputError(faults)
+
+
+def _array_faults(
+    arrays: StressArrays, baseline: str, scale: tuple[float, float]
+) -> list[tuple[str, str]]:
+    found = []
+    for field, names in (
+        ("targets", arrays.targets),
+        ("conditions", arrays.conditions),
+        ("dimensions", arrays.dimensions),
+    ):
+        if not names or len(set(names)) < len(names):
+            listed = ", ".join(names) or "none"
+            found.append((field, f"must be one or more different names, got {listed}"))
+    if baseline not in arrays.conditions:
+        found.append(("baseline", f"must be one of the conditions, got {baseline!r}"))
+    elif len(arrays.conditions) < 2:
+        found.append(("conditions", "must hold the baseline and at least one more"))
+    shape = arrays.scores.shape
+    t, c, d = len(arrays.targets), len(arrays.conditions), len(arrays.dimensions)
+    if len(shape) != 4 or (shape[0], shape[1], shape[3]) != (t, c, d) or shape[2] < 1:
+        wanted = f"({t} targets, {c} conditions, prompts, {d} dimensions)"
+        found.append(("scores", f"must have shape {wanted}, got {shape}"))
+    if not scale[0] < scale[1]:
+        found.append(("scale", f"must rise, got {scale[0]:g} to {scale[1]:g}"))
+    elif not _within(arrays.scores, *scale):
+        found.append(("scores", f"must be nan or in {scale[0]:g} to {scale[1]:g}"))
+    if arrays.top_share is not None and not (
+        arrays.top_share.shape == shape and _within(arrays.top_share, 0, 1)
+    ):
+        found.append(("top_share", f"must be nan or in 0 to 1, of shape {shape}"))
+    if arrays.abstained is not None:
+        flags = arrays.abstained[~np.isnan(arrays.abstained)]
+        if arrays.abstained.shape != shape[:3] or not np.isin(flags, (0, 1)).all():
+            found.append(("abstained", f"must be 0, 1 or nan, of shape {shape[:3]}"))
+    return found
+
+
+def _option_faults(
+    margin: float, alpha: float, response_repeats: int, family: str, flips: int
+) -> list[tuple[str, str]]:
+    found = []
+    if not (margin > 0 and math.isfinite(margin)):
+        found.append(("margin", f"must be above 0, got {margin}"))
+    if not 0 < alpha < 0.5:
+        found.append(("alpha", f"must be above 0 and below 0.5, got {alpha}"))
+    if response_repeats < 1:
+        found.append(("response_repeats", f"must be at least 1, got {response_repeats}"))
+    if family not in get_args(FamilyScope):
+        allowed = ", ".join(get_args(FamilyScope))
+        found.append(("family", f"must be one of {allowed}, got {family!r}"))
+    if flips < 1:
+        found.append(("flips", f"must be at least 1, got {flips}"))
+    return found
+
+
+def _noise_faults(
+    dimensions: tuple[str, ...], noise: Mapping[str, tuple[NoiseFloor | None, NoiseFloor | None]]
+) -> list[tuple[str, str]]:
+    found = []
+    for target, floors in noise.items():
+        for field, source, floor in zip(
+            ("noise", "response_noise"), ("re-asked", "re-generated"), floors, strict=True
+        ):
+            if floor is None:
+                continue
+            if floor.source != source:
+                found.append((field, f"must be of {source} responses, got {floor.source}"))
+            held = {component.dimension for component in floor.components}
+            if missing := [name for name in (*dimensions, None) if name not in held]:
+                listed = ", ".join(name or "the mean over dimensions" for name in missing)
+                found.append((field, f"must hold every dimension, lacks {listed} for {target}"))
+    return list(dict.fromkeys(found))
+
+
+def _within(values: Floats, low: float, high: float) -> bool:
+    known = values[~np.isnan(values)]
+    # Means of many judgments may pass an end by rounding.
+    return not known.size or bool(known.min() >= low - 1e-9 and known.max() <= high + 1e-9)

@@ -1,35 +1,27 @@
-"""One cell of a stress test: how a dimension moves under a framing, and what may be said of it."""
+"""The cells of a stress test: how a dimension moves under a framing, and what may be said of it."""
+
+from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
-from .abstention_change import Abstention
-from .degradation_power import prompts_to_detect, prompts_to_exclude
-from .equivalence import Equivalence, tost, tost_from_error
+import numpy as np
+import numpy.typing as npt
+
+from .effect_size import cohen_dav, cohen_dz, hedges_correction
+from .equivalence import Equivalence, prompts_for_equivalence, tost, tost_from_error
 from .estimate import Estimate
 from .intervals import MIN_UNITS
-from .noise_floor import NoiseComponent
-from .prompt_means import Floats, PromptMean
+from .multiplicity import holm, max_t
+from .noise_floor import NoiseComponent, NoiseFloor
+from .prompt_means import Floats, deviation_of, tested_means
+from .sign_flips import SignFlips, smallest_holm_p
 
 Verdict = Literal["changed", "robust", "undecided"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ceiling:
-    """How much of a cell stands at the top of the scale, where a rise can no longer show.
-
-    Attributes:
-        baseline, variant: shares in [0, 1] over the prompts scored in both arms; nan without one.
-        n_prompts: those prompts.
-        method: "judgments at the top" (from counts handed in) or "panel means within half a point
-            of the top".
-    """
-
-    baseline: float
-    variant: float
-    n_prompts: int
-    method: str
+FamilyScope = Literal["target", "all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +52,13 @@ class DegradationCell:
 
     Attributes:
         target, condition, dimension: what the cell is.
-        interval: mean delta in points and its t interval; n counts the prompts scored in both
-            arms (for the mean column: in every dimension of both).
-        n_planned: prompts handed in.
+        delta: in points, with its t interval, its sign-flip p, that p after Holm within the
+            declared family, and the verdict: "changed", "robust" or "undecided"; n counts the
+            prompts scored in both arms (for the mean column: in every dimension of both).
+        reason: why it is undecided, or None.
         n_baseline_only, n_variant_only: prompts scored in one arm only, and so left out.
         standard_deviation: of the deltas between prompts.
-        p_value, p_method: two-sided sign-flip test, as in `sign_flip_tests`.
-        p_holm, p_max_t: adjusted within the declared family.
+        p_max_t: adjusted within the family by max-T.
         d_z, hedges_g, d_av: standardised sizes (mean / sd of deltas; the same unbiased; mean / mean
             sd of the arms); nan where there is no variation or fewer than two prompts. Raw points
             come first: these depend on the design.
@@ -75,26 +67,19 @@ class DegradationCell:
         p_equivalence_holm: its p, Holm-adjusted within the family: for a claim that picks out
             the cells that are robust.
         noise: the noise gate.
-        verdict: "changed", "robust" or "undecided".
-        within_margin: whether the equivalence test passes; a changed cell can be within the
-            margin: a real change too small to matter. None when undefined.
-        reason: why it is undecided, or None.
-        ceiling: shares at the top of the scale.
-        abstention: of this target and condition, or None where it was not handed in.
+        at_top: of the baseline and of the variant, the share at the top of the scale, where a rise
+            can no longer show, over the prompts scored in both arms.
         margin, alpha, n_tests: what the verdict was reached with; n_tests is the family's size.
     """
 
     target: str
     condition: str
     dimension: str | None
-    interval: Estimate
-    n_planned: int
+    delta: Estimate
+    reason: str | None
     n_baseline_only: int
     n_variant_only: int
     standard_deviation: float
-    p_value: float
-    p_method: str
-    p_holm: float
     p_max_t: float
     d_z: float
     hedges_g: float
@@ -102,24 +87,23 @@ class DegradationCell:
     equivalence: Equivalence
     p_equivalence_holm: float
     noise: NoiseGate
-    verdict: Verdict
-    within_margin: bool | None
-    reason: str | None
-    ceiling: Ceiling
-    abstention: Abstention | None
+    at_top: tuple[Estimate, Estimate]
     margin: float
     alpha: float
     n_tests: int
 
     @property
-    def mean(self) -> float:
-        """Mean delta in points; nan when no prompt was scored in both arms."""
-        return self.interval.value
+    def verdict(self) -> str:
+        """What may be said of it."""
+        return str(self.delta.verdict)
 
     @property
-    def n_prompts(self) -> int:
-        """Prompts scored in both arms."""
-        return self.interval.n
+    def within_margin(self) -> bool | None:
+        """Whether the equivalence test passes; None when undefined.
+
+        A changed cell can be within the margin: a real change too small to matter.
+        """
+        return self.equivalence.is_equivalent
 
     @property
     def prompts_to_detect(self) -> int | None:
@@ -136,7 +120,7 @@ class DegradationCell:
         if not self._varies:
             return None
         return max(
-            MIN_UNITS, prompts_to_exclude(self.standard_deviation, self.margin, alpha=self.alpha)
+            MIN_UNITS, _prompts_to_exclude(self.standard_deviation, self.margin, alpha=self.alpha)
         )
 
     @property
@@ -163,12 +147,12 @@ class DegradationCell:
         """Why an undecided cell has no number of prompts that would decide it; None for others."""
         if self.verdict != "undecided":
             return None
-        if self.n_prompts < 2:
+        if self.delta.n < 2:
             return "fewer than two prompts show how much deltas vary"
         if not self._varies:
             return "its deltas do not vary"
         needed = self._needed
-        if needed is None or needed <= self.n_prompts:
+        if needed is None or needed <= self.delta.n:
             ends = "between 0 and the margin" if self._can_be_robust else "below the margin"
             return f"it has so many already: its true change may lie {ends}"
         return None
@@ -188,7 +172,7 @@ class DegradationCell:
 
     @property
     def _varies(self) -> bool:
-        return self.standard_deviation > 1e-12 * max(abs(self.mean), 1e-3)
+        return self.standard_deviation > 1e-12 * max(abs(self.delta.value), 1e-3)
 
 
 def noise_gate(
@@ -231,18 +215,16 @@ def noise_gate(
     return NoiseGate(sdc, bound, source, needed, why)
 
 
-def equivalence_of(mean: PromptMean, values: Floats, margin: float, alpha: float) -> Equivalence:
+def _equivalence(mean: Estimate, values: Floats, margin: float, alpha: float) -> Equivalence:
     """Returns the test against the margin; undefined below six prompts, as every interval is."""
-    if mean.n_prompts >= MIN_UNITS and mean.interval.reason is None:
+    if mean.n >= MIN_UNITS and mean.reason is None:
         return tost(values, margin, level=1 - alpha)
-    undefined = tost_from_error(
-        mean.mean, math.nan, mean.n_prompts - 1, margin, level=1 - alpha, n=mean.n_prompts
-    )
-    return replace(undefined, reason=mean.interval.reason)
+    undefined = tost_from_error(mean.value, math.nan, mean.n - 1, margin, level=1 - alpha, n=mean.n)
+    return replace(undefined, reason=mean.reason)
 
 
 def verdict_of(
-    mean: PromptMean,
+    mean: Estimate,
     equivalence: Equivalence,
     p_holm: float,
     gate: NoiseGate,
@@ -269,18 +251,313 @@ def verdict_of(
     if equivalence.is_equivalent and gate.reason is None:
         return "robust", None
     reasons = []
-    if mean.interval.reason:
-        reasons.append(mean.interval.reason)
+    if mean.reason:
+        reasons.append(mean.reason)
     elif not equivalence.is_equivalent:
         reasons.append(
             f"the {1 - 2 * alpha:.0%} interval, {equivalence.low:.2f} to {equivalence.high:.2f}, "
             f"is not inside ±{margin:g}, and the change is not significant (Holm p {p_holm:.2g})"
         )
-    if mean.n_prompts and smallest_holm > alpha:
+    if mean.n and smallest_holm > alpha:
         reasons.append(
             f"among {n_tests} tests the smallest Holm p that so few prompts can give is "
             f"{smallest_holm:.2g}: no change could be called"
         )
-    if gate.reason and mean.n_prompts:
+    if gate.reason and mean.n:
         reasons.append(gate.reason)
     return "undecided", "; ".join(reasons)
+
+
+@lru_cache(maxsize=4096)
+def prompts_to_detect(
+    standard_deviation: float,
+    effect: float,
+    *,
+    alpha: float = 0.05,
+    tests: int = 1,
+    power: float = 0.8,
+) -> int:
+    """Returns the fewest prompts that find a true mean of `effect` at level alpha / tests.
+
+    Power of the two-sided paired t test by the noncentral t, at the level of Holm's first step
+    (alpha / tests): the number is enough however few other cells change. Never fewer than the
+    prompts with which a sign-flip test can reach that level at all, 2 / 2^n ≤ alpha / tests.
+
+    Args:
+        standard_deviation: of the per-prompt differences, above 0.
+        effect: true mean in the same units; only its size counts, above 0.
+        alpha: family-wise level.
+        tests: cells in the family.
+        power: wanted probability.
+
+    Raises:
+        ValueError: an argument outside its range.
+    """
+    effect = abs(effect)
+    if not (standard_deviation > 0 and effect > 0 and tests >= 1):
+        raise ValueError("standard_deviation and effect must be above 0, tests at least 1")
+    if not (0 < alpha < 1 and 0 < power < 1):
+        raise ValueError("alpha and power must be in (0, 1)")
+    level = alpha / tests
+    low = max(1, math.ceil(1 - math.log2(level) - 1e-9) - 1)
+    high = low + 1
+    while _power(high, standard_deviation, effect, level) < power:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _power(middle, standard_deviation, effect, level) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _power(n: int, sd: float, effect: float, level: float) -> float:
+    from scipy import stats
+
+    noncentrality = effect * math.sqrt(n) / sd
+    limit = float(stats.t.ppf(1 - level / 2, n - 1))
+    # Far out scipy's noncentral t underflows; the power is 1 to every digit long before.
+    if noncentrality > limit + 12:
+        return 1.0
+    return float(stats.nct.sf(limit, n - 1, noncentrality))
+
+
+@lru_cache(maxsize=4096)
+def _prompts_to_exclude(standard_deviation: float, margin: float, *, alpha: float = 0.05) -> int:
+    """Returns `prompts_for_equivalence` at power .8 (remembered: a report asks for it often)."""
+    return prompts_for_equivalence(standard_deviation, margin, level=1 - alpha)
+
+
+@dataclass(frozen=True, slots=True)
+class CellFamily:
+    """The cells whose tests are adjusted together; each family has its own level alpha.
+
+    Attributes:
+        kind: "dimensions" (one cell a condition and dimension) or "means" (the mean column).
+        targets: whose cells.
+        n_tests: cells with a p-value.
+        smallest_p_holm: the smallest adjusted p any cell could reach with so many prompts; above
+            alpha, no cell can be called changed. nan without a test.
+        n_changed, n_robust, n_undecided: verdicts.
+        reason: why no cell can be called changed, or None.
+    """
+
+    kind: str
+    targets: tuple[str, ...]
+    n_tests: int
+    smallest_p_holm: float
+    n_changed: int
+    n_robust: int
+    n_undecided: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlan:
+    """What cells are judged with; the names as in `degradation`."""
+
+    targets: tuple[str, ...]
+    variants: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    margin: float
+    alpha: float
+    scope: FamilyScope
+    flips: int
+    seed: int
+    noise: Mapping[str, tuple[NoiseFloor, ...]]
+    response_repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """One target's columns of one kind: values (prompts, cells) and what was found in them."""
+
+    baseline: Floats
+    variant: Floats
+    at_top: tuple[Floats, Floats]
+    means: tuple[Estimate, ...]
+    tests: SignFlips
+    equivalences: tuple[Equivalence, ...]
+
+    @property
+    def delta(self) -> Floats:
+        return self.baseline - self.variant
+
+
+def measured_cells(
+    baseline: Floats,
+    variant: Floats,
+    top: tuple[Floats, Floats],
+    top_method: str,
+    plan: CellPlan,
+) -> tuple[tuple[DegradationCell, ...], tuple[CellFamily, ...]]:
+    """Returns the dimension cells and mean cells of every target, and their families.
+
+    Args:
+        baseline: shape (targets, prompts, dimensions).
+        variant: shape (targets, variants, prompts, dimensions).
+        top: what stands at the top of the scale, in the shapes of baseline and variant.
+        top_method: how that was found.
+        plan: the options.
+    """
+    cells: dict[tuple[int, int, int], DegradationCell] = {}
+    families = []
+    for kind in ("dimensions", "means"):
+        measured = [
+            _measure(baseline[t], variant[t], (top[0][t], top[1][t]), kind, plan)
+            for t in range(len(plan.targets))
+        ]
+        width = len(plan.dimensions) if kind == "dimensions" else 1
+        groups = (
+            [list(range(len(plan.targets)))]
+            if plan.scope == "all"
+            else [[t] for t in range(len(plan.targets))]
+        )
+        for group in groups:
+            columns = (*plan.dimensions,) if kind == "dimensions" else (None,)
+            found = _family_cells(group, [measured[t] for t in group], columns, plan, top_method)
+            families.append(_family(kind, group, [measured[t] for t in group], found, plan))
+            for t, row in zip(group, found, strict=True):
+                for k, cell in enumerate(row):
+                    column = k % width if kind == "dimensions" else len(plan.dimensions)
+                    cells[t, k // width, column] = cell
+    return tuple(cells[key] for key in sorted(cells)), tuple(families)
+
+
+def _measure(
+    baseline: Floats, variant: Floats, top: tuple[Floats, Floats], kind: str, plan: CellPlan
+) -> _Measured:
+    """Columns (prompts, variants x dimensions), or (prompts, variants) of whole-prompt means."""
+    both = [np.broadcast_to(baseline, variant.shape), variant]
+    tops = [np.broadcast_to(top[0], variant.shape), top[1]]
+    if kind == "means":
+        # Only prompts scored in every dimension: a mean over those at hand would change its
+        # meaning from prompt to prompt.
+        both = [one.mean(axis=2, keepdims=True) for one in both]
+        tops = [one.mean(axis=2, keepdims=True) for one in tops]
+    n_prompts = variant.shape[1]
+    first, second, first_top, second_top = (
+        one.transpose(1, 0, 2).reshape(n_prompts, -1) for one in (*both, *tops)
+    )
+    means, tests = tested_means(
+        first - second, level=1 - plan.alpha, flips=plan.flips, seed=plan.seed,
+        empty="no prompt was scored in both arms",
+    )  # fmt: skip
+    equivalences = tuple(
+        _equivalence(mean, (first - second)[:, k], plan.margin, plan.alpha)
+        for k, mean in enumerate(means)
+    )
+    return _Measured(first, second, (first_top, second_top), means, tests, equivalences)
+
+
+def _family(
+    kind: str,
+    group: list[int],
+    measured: list[_Measured],
+    found: list[list[DegradationCell]],
+    plan: CellPlan,
+) -> CellFamily:
+    smallest = smallest_holm_p(_joined(measured))
+    n_tests = found[0][0].n_tests
+    reason = None
+    if not n_tests:
+        reason = "no prompt was scored in both arms"
+    elif smallest > plan.alpha:
+        reason = (
+            f"among {n_tests} tests the smallest Holm p that so few prompts can give is "
+            f"{smallest:.2g}"
+        )
+    verdicts = [cell.verdict for row in found for cell in row]
+    return CellFamily(
+        kind,
+        tuple(plan.targets[t] for t in group),
+        n_tests,
+        smallest,
+        n_changed=verdicts.count("changed"),
+        n_robust=verdicts.count("robust"),
+        n_undecided=verdicts.count("undecided"),
+        reason=reason,
+    )
+
+
+def _joined(measured: list[_Measured]) -> SignFlips:
+    tests = [one.tests for one in measured]
+    return SignFlips(
+        np.concatenate([one.p_value for one in tests]),
+        np.concatenate([one.n for one in tests]),
+        tuple(method for one in tests for method in one.method),
+        np.concatenate([one.smallest for one in tests]),
+    )
+
+
+def _family_cells(
+    group: list[int],
+    measured: list[_Measured],
+    columns: tuple[str | None, ...],
+    plan: CellPlan,
+    top_method: str,
+) -> list[list[DegradationCell]]:
+    tests = _joined(measured)
+    smallest = smallest_holm_p(tests)
+    n_tests = int((tests.n > 0).sum())
+    adjusted = iter(holm(tests.p_value).tolist())
+    deltas = np.concatenate([one.delta for one in measured], axis=1)
+    over_maximum = iter(max_t(deltas, resamples=plan.flips, rng=plan.seed).p_adjusted.tolist())
+    robust = iter(holm([e.p_value for one in measured for e in one.equivalences]).tolist())
+    what = "means over dimensions" if columns == (None,) else "cells"
+    family = f"{n_tests} {what} of {', '.join(plan.targets[t] for t in group)}"
+    rows = []
+    for t, one in zip(group, measured, strict=True):
+        row = []
+        target = plan.targets[t]
+        for k, mean in enumerate(one.means):
+            condition, dimension = plan.variants[k // len(columns)], columns[k % len(columns)]
+            gate = noise_gate(
+                [(floor.source, floor.of(dimension)) for floor in plan.noise[target]],
+                n_prompts=mean.n, margin=plan.margin, repeats=plan.response_repeats,
+            )  # fmt: skip
+            p_holm, equivalence = next(adjusted), one.equivalences[k]
+            verdict, reason = verdict_of(
+                mean, equivalence, p_holm, gate, alpha=plan.alpha, margin=plan.margin,
+                smallest_holm=smallest, n_tests=n_tests,
+            )  # fmt: skip
+            first, second = one.baseline[:, k], one.variant[:, k]
+            paired = ~np.isnan(first - second)
+            d_z = cohen_dz(first - second)
+            row.append(
+                DegradationCell(
+                    target=target,
+                    condition=condition,
+                    dimension=dimension,
+                    delta=replace(mean, p_adjusted=p_holm, family=family, verdict=verdict),
+                    reason=reason,
+                    n_baseline_only=int((~np.isnan(first) & ~paired).sum()),
+                    n_variant_only=int((~np.isnan(second) & ~paired).sum()),
+                    standard_deviation=deviation_of(first - second),
+                    p_max_t=next(over_maximum),
+                    d_z=d_z,
+                    hedges_g=hedges_correction(mean.n - 1) * d_z if mean.n > 2 else math.nan,
+                    d_av=cohen_dav(first, second),
+                    equivalence=equivalence,
+                    p_equivalence_holm=next(robust),
+                    noise=gate,
+                    at_top=_at_top(one.at_top[0][:, k], one.at_top[1][:, k], paired, top_method),
+                    margin=plan.margin,
+                    alpha=plan.alpha,
+                    n_tests=n_tests,
+                )
+            )
+        rows.append(row)
+    return rows
+
+
+def _at_top(
+    baseline: Floats, variant: Floats, paired: npt.NDArray[np.bool_], method: str
+) -> tuple[Estimate, Estimate]:
+    known = paired & ~np.isnan(baseline) & ~np.isnan(variant)
+    n = int(known.sum())
+    shares = [float(one[known].mean()) if n else math.nan for one in (baseline, variant)]
+    why = None if n else "no prompt was scored in both arms"
+    first, second = (Estimate(one, n=n, method=method, reason=why) for one in shares)
+    return first, second

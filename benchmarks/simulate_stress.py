@@ -168,8 +168,8 @@ def unchanged(
         add("changed", float(any(c.verdict == "changed" for c in cells)))
         add("max_t", float(any(c.p_max_t <= ALPHA for c in cells)))
         add("means", float(any(c.verdict == "changed" for c in means)))
-        add("raw", float(any(c.p_value <= ALPHA for c in cells)))
-        add("covered", float(np.mean([c.interval.low <= 0 <= c.interval.high for c in cells])))
+        add("raw", float(any(c.delta.p <= ALPHA for c in cells)))
+        add("covered", float(np.mean([c.delta.covers(0) for c in cells])))
         add("inside", float(np.mean([bool(c.within_margin) for c in cells])))
         add("robust", float(np.mean([c.verdict == "robust" for c in cells])))
         add("everywhere", float(one.robust_everywhere[0].is_robust is True))
@@ -199,17 +199,17 @@ def planted(studies: int, rng: np.random.Generator, prompts: int, draw: Draw) ->
     truth = PLANTED.ravel()
     for one in studies_of(studies, rng, prompts, draw=draw, deltas=PLANTED):
         cells = dimension_cells(one)
-        estimates = np.array([c.mean for c in cells])
+        estimates = np.array([c.delta.value for c in cells])
         errors.append(estimates - truth)
-        limits = np.array([[c.interval.low, c.interval.high] for c in cells])
+        limits = np.array([[c.delta.low, c.delta.high] for c in cells])
         covered.append(float(((limits[:, 0] <= truth) & (truth <= limits[:, 1])).mean()))
         verdicts = np.array([c.verdict == "changed" for c in cells])
         changed.append(verdicts)
         false.append(float(verdicts[truth == 0].any()))
-        mean = one.headlines[0].estimate.interval
+        mean = one.overall["target"]
         headline.append(mean.value - PLANTED.mean())
         headline_in.append(float(mean.low <= PLANTED.mean() <= mean.high))
-        declared = next(row for row in one.asymmetries if row.is_declared).estimate.interval
+        declared = next(row for row in one.asymmetries if row.is_declared).estimate
         gap.append(declared.value - 1.7)
         gap_in.append(float(declared.low <= 1.7 <= declared.high))
         for kind, seen in kinds.items():
@@ -293,7 +293,7 @@ def uneven(studies: int, rng: np.random.Generator, prompts: int) -> Iterator[Row
         cells = dimension_cells(one)
         changed.append(float(any(c.verdict == "changed" for c in cells)))
         most.append(float(any(c.p_max_t <= ALPHA for c in cells)))
-        covered.append(float(np.mean([c.interval.low <= 0 <= c.interval.high for c in cells])))
+        covered.append(float(np.mean([c.delta.covers(0) for c in cells])))
     row = partial(Row, "mean change 0, skewed from prompt to prompt", prompts)
     yield row("some cell changed, Holm", *share(changed), "≤", ALPHA)
     yield row("some cell changed, max-T", *share(most), "≤", ALPHA)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from areopagus import Panel
-from areopagus.stressing import StressPlan, stress
+from areopagus.stress_test import stress
 from areopagus.testing import ProviderServer
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "stress"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "stress_test"))
 from stress_world import FRAMINGS, StressWorld
 
 PLANTED = {
@@ -47,14 +47,15 @@ def study(world: StressWorld, folder: Path) -> list[dict[str, Any]]:
                 panel=panel,
                 target=[model("target")],
                 rewriters=[model("rewriter"), model("reviewer")],
-                plan=StressPlan(seed=world.seed),
+                seed=world.seed,
                 out=folder / "run",
             )
         if server.errors:
             raise server.errors[0]
     if run.exit_code:
         raise RuntimeError(f"{run}: exit code {run.exit_code}")
-    return [cell for cell in run.cells if cell["dimension"] is not None]
+    cells = run.cells[run.cells["criterion"] != "composite"]
+    return list(cells.to_dict("records"))
 
 
 def main() -> None:
@@ -77,10 +78,9 @@ def main() -> None:
                 cells = study(world, Path(folder))
             is_wrong = False
             for cell in cells:
-                true = world.delta(cell["condition"], cell["dimension"])
-                interval = cell["interval"]
-                means[cell["condition"], cell["dimension"]].append(interval["value"])
-                covered[interval["low"] <= true <= interval["high"]] += 1
+                true = world.delta(cell["framing"], cell["criterion"])
+                means[cell["framing"], cell["criterion"]].append(cell["value"])
+                covered[cell["low"] <= true <= cell["high"]] += 1
                 verdicts[true != 0][cell["verdict"]] += 1
                 is_wrong |= true == 0 and cell["verdict"] == "changed"
             families += is_wrong

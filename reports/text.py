@@ -171,11 +171,21 @@ def _columns(
             is_limits = any(note.startswith("[") for note in notes)
             filler = UNDEFINED if is_limits else ""
             (names if head in names else figures).append(
-                ("95% interval" if is_limits else "", [note or filler for note in notes])
+                (
+                    f"{_level(cells)} interval" if is_limits else "",
+                    [note or filler for note in notes],
+                )
             )
         else:
             wide.append((head[0], notes))
     return names, figures, wide
+
+
+def _level(cells: Sequence[Cell]) -> str:
+    """The head of a column's limits."""
+    found = [one.value for one in cells if isinstance(one.value, Estimate)]
+    levels = [one.level for one in found if one.has_interval]
+    return f"{levels[0] if levels else 0.95:.0%} interval"
 
 
 def _text(cell: Cell, column: Column) -> str:

@@ -16,11 +16,15 @@ from .document import Cell, Chart, ChartKind, Column, ColumnKind, Scalar, Table
 if TYPE_CHECKING:
     import pandas as pd
 
-Field = Literal["estimate", "value", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method"]
+Field = Literal[
+    "estimate", "value", "low", "high", "p", "p_adjusted", "n", "n_of", "se", "verdict", "method",
+    "reason",
+]  # fmt: skip
 
 _KINDS: dict[Field, ColumnKind] = {
-    "estimate": "estimate", "value": "number", "p": "p", "p_adjusted": "p", "n": "count",
-    "n_of": "text", "se": "number", "verdict": "text", "method": "wide",
+    "estimate": "estimate", "value": "number", "low": "number", "high": "number", "p": "p",
+    "p_adjusted": "p", "n": "count", "n_of": "text", "se": "number", "verdict": "text",
+    "method": "wide", "reason": "wide",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ MODULES = (
     *("areopagus.cli.score", "areopagus.cli.stress", "areopagus.experiment.score"),
     *("areopagus.graphs.adjudication", "areopagus.graphs.panel", "areopagus.graphs.reframing"),
     *("areopagus.graphs.prompt_construction", "areopagus.prompts.job"),
-    *("areopagus.records.ledger.sqlite", "areopagus.reports.panel", "areopagus.stressing.job"),
+    *("areopagus.records.ledger.sqlite", "areopagus.reports.panel", "areopagus.stress_test.job"),
 )
 
 own_process()  # as in a command: what litellm prints is not heard

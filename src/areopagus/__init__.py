@@ -31,8 +31,8 @@ _HOME = {
     "RunInterrupted": ".run",
     "Session": ".experiment.session",
     "StoreError": ".errors",
-    "StressPlan": ".stressing",
-    "StressRun": ".stressing",
+    "StressConfig": ".stress_test",
+    "StressRun": ".stress_test",
     "Verdict": ".records.types",
     "aattack": ".attacks",
     "aaudit": ".auditing",
@@ -41,7 +41,7 @@ _HOME = {
     "arescore": ".attacks",
     "arespond": ".experiment.respond",
     "ascore_prompts": ".panel",
-    "astress": ".stressing",
+    "astress": ".stress_test",
     "attack": ".attacks",
     "audit": ".auditing",
     "calibrate": ".calibration",
@@ -52,7 +52,7 @@ _HOME = {
     "rescore": ".attacks",
     "respond": ".experiment.respond",
     "score_prompts": ".panel",
-    "stress": ".stressing",
+    "stress": ".stress_test",
 }
 
 __all__ = [
@@ -77,7 +77,7 @@ __all__ = [
     "RunInterrupted",
     "Session",
     "StoreError",
-    "StressPlan",
+    "StressConfig",
     "StressRun",
     "Verdict",
     "__version__",

@@ -37,10 +37,10 @@ from .rubrics import Rubric as Rubric
 from .rubrics import load_rubric as load_rubric
 from .run import Run as Run
 from .run import RunInterrupted as RunInterrupted
-from .stressing import StressPlan as StressPlan
-from .stressing import StressRun as StressRun
-from .stressing import astress as astress
-from .stressing import stress as stress
+from .stress_test import StressConfig as StressConfig
+from .stress_test import StressRun as StressRun
+from .stress_test import astress as astress
+from .stress_test import stress as stress
 
 __version__: str
 
@@ -66,7 +66,7 @@ __all__ = [
     "RunInterrupted",
     "Session",
     "StoreError",
-    "StressPlan",
+    "StressConfig",
     "StressRun",
     "Verdict",
     "__version__",

@@ -17,6 +17,7 @@ RUNS: Final[dict[str, str]] = {
     "attack": ".attacks.run:AttackRun",
     "rescore": ".attacks.run:RescoreRun",
     "prompts": ".prompts.result:PromptRun",
+    "stress": ".stress_test.run:StressRun",
     "study": ".study.collect:StudyCollection",
     "audit": ".auditing.run:AuditRun",
     "scenarios": ".prompts.scenario_items:ScenarioRun",
@@ -89,13 +90,6 @@ def _panel(folder: Path, out: Path, figures: bool) -> Path:
     return write_report(folder, out=out, figures=figures)
 
 
-def _stress(folder: Path, out: Path, figures: bool) -> Path:
-    from .stressing.page import write_stress_page
-    from .stressing.page_again import stress_page_of
-
-    return write_stress_page(out, stress_page_of(folder), figures=figures)
-
-
 def _calibration(folder: Path, out: Path, figures: bool) -> Path:
     from .calibration.folder import read_numbers
     from .calibration.page import write_calibration_page
@@ -105,6 +99,5 @@ def _calibration(folder: Path, out: Path, figures: bool) -> Path:
 
 WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
     "panel": _panel,
-    "stress": _stress,
     "calibration": _calibration,
 }

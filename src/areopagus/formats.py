@@ -107,3 +107,10 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     shown = ", ".join(names[:most])
     left = len(names) - most
     return f"{shown} and {left:,} more" if left > 0 else shown
+
+
+def listed_all(names: Sequence[str]) -> str:
+    """All names: "a", "a and b", "a, b and c"."""
+    if len(names) < 2:
+        return "".join(names)
+    return f"{', '.join(names[:-1])} and {names[-1]}"

@@ -89,7 +89,7 @@ async def reframe_node(state: PromptState) -> dict[str, Any]:
     """The variants of the prompt in the state, with statuses and reasons."""
     text = state.get("prompt_text") or ""
     _require(["prompt_text"] if not text.strip() else [])
-    from .stressing.rewriting import reframe_one
+    from .stress_test.rewriting import reframe_one
 
     outcome = await reframe_one(served_panel().spec, state.get("prompt_id", "prompt"), text)
     return {"reframed": outcome.to_json()}

@@ -5,7 +5,7 @@ import math
 import pytest
 from statsmodels.stats.power import TTestPower
 
-from areopagus.aggregation.degradation_power import prompts_to_detect
+from areopagus.aggregation.degradation_cells import prompts_to_detect
 
 
 @pytest.mark.parametrize(("effect", "tests"), [(0.5, 1), (0.8, 1), (0.3, 20), (0.625, 20)])

@@ -11,9 +11,9 @@ from areopagus.aggregation import (
     degradation,
     holm,
     noise_floor,
-    profile_sentences,
     sign_flip_test,
 )
+from areopagus.stress_test.profile import profile_sentences, sentence
 
 NAN = math.nan
 FRAMINGS = ["empirical_i", "empirical_friend", "emotion_agree", "emotion_disagree"]
@@ -47,20 +47,22 @@ def test_asymmetry_is_the_paired_difference_of_the_two_framings() -> None:
     scores = 6 + rng.normal(size=(2, 5, 12, 3)).clip(-3, 3)
     found = study(np.zeros((2, 4, 3)), scores=scores)
     declared = [row for row in found.asymmetries if row.is_declared]
-    assert [(row.target, row.n_tests) for row in declared] == [("t0", 2), ("t1", 2)]
+    assert [(row.target, row.estimate.family) for row in declared] == [
+        (target, "2 declared asymmetries") for target in ("t0", "t1")
+    ]
     p_values = []
     for t, row in enumerate(declared):
         # delta_agree - delta_disagree = S_disagree - S_agree, whatever the baseline.
         values = scores[t, 4, :, 2] - scores[t, 3, :, 2]
-        assert row.estimate.mean == pytest.approx(values.mean())
+        assert row.estimate.value == pytest.approx(values.mean())
         limits = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
-        assert (row.estimate.interval.low, row.estimate.interval.high) == pytest.approx(limits)
+        assert (row.estimate.low, row.estimate.high) == pytest.approx(limits)
         p_values.append(sign_flip_test(values).p_value)
-        assert row.estimate.p_value == p_values[-1]
-    assert [row.p_holm for row in declared] == holm(p_values).tolist()
+        assert row.estimate.p == p_values[-1]
+    assert [row.estimate.p_adjusted for row in declared] == holm(p_values).tolist()
     others = [row for row in found.asymmetries if not row.is_declared]
-    assert [row.n_tests for row in others] == [4] * 4
-    assert [r.p_holm for r in others] == holm([r.estimate.p_value for r in others]).tolist()
+    assert [row.estimate.family for row in others] == ["4 further asymmetries"] * 4
+    assert [r.estimate.p_adjusted for r in others] == holm([r.estimate.p for r in others]).tolist()
 
 
 def test_a_missing_framing_or_dimension_is_said() -> None:
@@ -78,7 +80,8 @@ def test_targets_are_compared_on_the_same_prompts() -> None:
     scores[0, 1:] -= 0.8
     scores[2, 0, 0, 0] = NAN
     found = study(np.zeros((3, 4, 3)), scores=scores)
-    overall = [row for row in found.comparisons if row.condition is None]
+    means = [row for row in found.comparisons if row.dimension is None]
+    overall = [row for row in means if row.condition is None]
     assert [(row.first, row.second) for row in overall] == [
         ("t0", "t1"),
         ("t0", "t2"),
@@ -86,24 +89,26 @@ def test_targets_are_compared_on_the_same_prompts() -> None:
     ]
     whole = (scores[:, :1] - scores[:, 1:]).mean(axis=(1, 3))
     values = whole[0] - whole[1]
-    assert overall[0].estimate.mean == pytest.approx(values.mean())
-    assert overall[0].estimate.p_value == sign_flip_test(values).p_value
-    assert (overall[0].estimate.n_prompts, overall[1].estimate.n_prompts) == (12, 11)
-    assert [r.p_holm for r in overall] == holm([r.estimate.p_value for r in overall]).tolist()
-    by_condition = [row for row in found.comparisons if row.condition is not None]
+    assert overall[0].estimate.value == pytest.approx(values.mean())
+    assert overall[0].estimate.p == sign_flip_test(values).p_value
+    assert (overall[0].estimate.n, overall[1].estimate.n) == (12, 11)
+    assert [r.estimate.p_adjusted for r in overall] == holm(
+        [r.estimate.p for r in overall]
+    ).tolist()
+    by_condition = [row for row in means if row.condition is not None]
     assert len(by_condition) == 12
-    assert {row.n_tests for row in by_condition} == {12}
+    assert {row.estimate.family for row in by_condition} == {"12 comparisons of targets"}
     one = next(r for r in by_condition if (r.first, r.condition) == ("t0", "emotion_agree"))
     columns = (scores[:, 0] - scores[:, 3]).mean(axis=2)
-    assert one.estimate.mean == pytest.approx((columns[0] - columns[1]).mean())
+    assert one.estimate.value == pytest.approx((columns[0] - columns[1]).mean())
     assert study().comparisons == ()
 
 
 def test_equal_targets_differ_by_nothing() -> None:
     scores = 6 + 0.5 * np.random.default_rng(3).normal(size=(1, 5, 12, 3))
     found = study(np.zeros((2, 4, 3)), scores=np.concatenate([scores, scores]))
-    assert {row.estimate.mean for row in found.comparisons} == {0.0}
-    assert {row.p_holm for row in found.comparisons} == {1.0}
+    assert {row.estimate.value for row in found.comparisons} == {0.0}
+    assert {row.estimate.p_adjusted for row in found.comparisons} == {1.0}
 
 
 def test_contrasts_by_hand() -> None:
@@ -113,19 +118,21 @@ def test_contrasts_by_hand() -> None:
     by_name = {(c.kind, c.first): c for c in found.contrasts}
     # Four conditions, three dimensions, two named pairs: one Holm family.
     assert len(found.contrasts) == 9
-    assert {c.n_tests for c in found.contrasts} == {9}
-    assert [c.p_holm for c in found.contrasts] == holm(
-        [c.estimate.p_value for c in found.contrasts]
+    assert {c.estimate.family for c in found.contrasts} == {"9 contrasts of t0"}
+    assert [c.estimate.p_adjusted for c in found.contrasts] == holm(
+        [c.estimate.p for c in found.contrasts]
     ).tolist()
     friend = by_name["framing", ("empirical_i",)]
     assert friend.second == ("empirical_friend",)
-    assert friend.estimate.mean == pytest.approx((deltas[0] - deltas[1]).mean())
+    assert friend.estimate.value == pytest.approx((deltas[0] - deltas[1]).mean())
     agree = by_name["condition", ("emotion_agree",)]
-    assert agree.estimate.mean == pytest.approx((deltas[2] - deltas[[0, 1, 3]].mean(axis=0)).mean())
+    assert agree.estimate.value == pytest.approx(
+        (deltas[2] - deltas[[0, 1, 3]].mean(axis=0)).mean()
+    )
     clarity = by_name["dimension", ("clarity",)]
-    assert clarity.estimate.mean == pytest.approx(deltas[..., 0].mean() - deltas[..., 1:].mean())
+    assert clarity.estimate.value == pytest.approx(deltas[..., 0].mean() - deltas[..., 1:].mean())
     felt = by_name["framing", ("emotion_agree", "emotion_disagree")]
-    assert felt.estimate.mean == pytest.approx(deltas[2:].mean() - deltas[:2].mean())
+    assert felt.estimate.value == pytest.approx(deltas[2:].mean() - deltas[:2].mean())
 
 
 def test_two_conditions_are_contrasted_once() -> None:
@@ -144,7 +151,7 @@ def test_two_conditions_are_contrasted_once() -> None:
     )  # fmt: skip
     dominant = next(f for f in found.findings if f.kind == "condition_dominates")
     assert (dominant.subject, dominant.against) == (("empirical_friend",), ("empirical_i",))
-    assert dominant.interval.value > 0
+    assert dominant.estimate.value > 0
     alone = degradation(
         scores[:, :2], targets=["t"], conditions=["baseline", "v"], dimensions=["d"]
     )
@@ -164,7 +171,7 @@ def test_weakness_under_emotional_agreement_is_found_with_its_cells() -> None:
     assert sentences[0].startswith("Under emotion_agree, scores fall: clarity by ")
     for cell in found.findings[0].cells:
         assert (
-            f"by {cell.mean:.2f} [{cell.interval.low:.2f}, {cell.interval.high:.2f}]"
+            f"by {cell.delta.value:.2f} [{cell.delta.low:.2f}, {cell.delta.high:.2f}]"
             in sentences[0]
         )
     assert any("than under emotion_disagree" in one for one in sentences)
@@ -177,12 +184,12 @@ def test_one_strong_framing_does_not_blame_its_group() -> None:
     group = ("emotion_agree", "emotion_disagree")
     found = study(deltas)
     contrast = next(c for c in found.contrasts if c.first == group)
-    assert contrast.p_holm < 0.01
+    assert contrast.estimate.p_adjusted < 0.01
     assert "framing_contrast" not in kinds(found)
     deltas[0, 3] = 1.2
     both = next(f for f in study(deltas).findings if f.kind == "framing_contrast")
     assert both.subject == group
-    assert "points more than empirical_i and empirical_friend (20 prompts" in both.sentence()
+    assert "points more than empirical_i and empirical_friend (20 prompts" in sentence(both)
 
 
 def test_social_distance_and_a_weak_dimension_are_found() -> None:
@@ -193,13 +200,13 @@ def test_social_distance_and_a_weak_dimension_are_found() -> None:
     # The other way round the friend is named, and the sign of the interval turns with it.
     far = next(f for f in study(deltas[:, [1, 0, 2, 3]]).findings if f.kind == "framing_contrast")
     assert (far.subject, far.against) == (("empirical_friend",), ("empirical_i",))
-    assert 0 < far.interval.low < far.interval.value < far.interval.high
+    assert 0 < far.estimate.low < far.estimate.value < far.estimate.high
     weak = np.zeros((1, 4, 3))
     weak[0, :, 0] = 0.7
     found = study(weak)
     dimension = next(f for f in found.findings if f.kind == "dimension_dominates")
     assert dimension.subject == ("clarity",)
-    assert "points further than grounding and pluralistic_engagement" in dimension.sentence()
+    assert "points further than grounding and pluralistic engagement" in sentence(dimension)
 
 
 def test_improvement_is_no_weakness() -> None:
@@ -209,8 +216,8 @@ def test_improvement_is_no_weakness() -> None:
     assert "improves" in kinds(found)
     assert not kinds(found) & {"degrades", "condition_dominates", "dimension_dominates"}
     better = next(f for f in found.findings if f.kind == "improves")
-    assert "scores rise" in better.sentence()
-    assert "by -" not in better.sentence()
+    assert "scores rise" in sentence(better)
+    assert "by -" not in sentence(better)
 
 
 def test_a_target_that_does_not_change_has_no_profile() -> None:
@@ -218,7 +225,7 @@ def test_a_target_that_does_not_change_has_no_profile() -> None:
     (nothing,) = found.findings
     assert nothing.kind == "none"
     assert len(nothing.cells) == 12
-    assert "of 12 cells 12 are robust and 0 undecided" in nothing.sentence()
+    assert "of 12 cells 12 are robust and 0 undecided" in sentence(nothing)
 
 
 def test_the_profile_of_noise_is_mostly_empty() -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from report_runs import HOSTILE, make_hostile_run
 
-from areopagus.aggregation.degradation import degradation
 from areopagus.any_report import run_of, write_any_report
 from areopagus.attacks.rescore import Rescored, write_passages
 from areopagus.attacks.rescore import estimate as rescore_estimates
@@ -32,10 +31,10 @@ from areopagus.records.estimates import Estimates, write_estimates
 from areopagus.records.run_folder import RUN_FORMAT
 from areopagus.reports import write_comparison
 from areopagus.reports.html import write_html
-from areopagus.stressing.measure import StressFigures
-from areopagus.stressing.page import StressPage, write_stress_page
-from areopagus.stressing.plan import StressPlan
-from areopagus.stressing.table import ConditionCounts
+from areopagus.stress_test.config import StressConfig
+from areopagus.stress_test.estimates import StressScores
+from areopagus.stress_test.estimates import estimate as stress_estimates
+from areopagus.stress_test.responses import ConditionCounts
 
 NUMBER = Estimate(
     0.25, n=9, unit=HOSTILE[0], method=HOSTILE[1], low=0.1, high=0.4, reason=HOSTILE[4]
@@ -58,39 +57,6 @@ RECORD: dict[str, Any] = {
 def comparison_page(folder: Path) -> Path:
     runs = [make_hostile_run(folder / name) for name in ("<img src=x onerror=alert(9)>", "b\u202e")]
     return write_comparison(runs, folder / "page.html")
-
-
-def stress_page_content(folder: Path) -> StressPage:
-    rng = np.random.default_rng(3)
-    targets, dimensions = HOSTILE[:2], (HOSTILE[2], HOSTILE[4])
-    conditions = ("baseline", HOSTILE[3], HOSTILE[5])
-    found = degradation(
-        rng.normal(6, 1, (2, 3, 8, 2)).clip(1, 10),
-        targets=targets,
-        conditions=conditions,
-        dimensions=dimensions,
-        flips=99,
-    )
-    counts = {
-        (target, condition): ConditionCounts(planned=8, scored=8, judgments={"scored": 8})
-        for target in targets
-        for condition in conditions
-    }
-    rewriting = {
-        "accepted": 1,
-        "planned": 2,
-        "failed": 1,
-        "not_asked": 0,
-        **{name: dict.fromkeys(HOSTILE, 1) for name in ("rewriters", "reviewed", "reasons")},
-    }
-    figures = StressFigures(found, None, None, 0, 0, counts, HOSTILE)
-    return StressPage(
-        figures, StressPlan(), HOSTILE[0], True, rewriting, folder / "figures", RECORD
-    )
-
-
-def stress_page(folder: Path) -> Path:
-    return write_stress_page(folder / "page.html", stress_page_content(folder))
 
 
 def audit_page(folder: Path) -> Path:
@@ -138,6 +104,37 @@ PANEL: dict[str, Any] = {
     "models": [{"name": text, "effective": {}} for text in HOSTILE],
     "rubric": {"id": HOSTILE[0], "label": HOSTILE[1]},
 }
+
+
+def stress_page(folder: Path) -> Path:
+    rng = np.random.default_rng(3)
+    targets, criteria = HOSTILE[:2], (HOSTILE[2], HOSTILE[4])
+    conditions = ("baseline", HOSTILE[3], HOSTILE[5])
+    scores = rng.normal(6, 1, (2, 3, 8, 2)).clip(1, 10)
+    counts = {
+        (target, condition): ConditionCounts(planned=8, scored=8, judgments={"scored": 8})
+        for target in targets
+        for condition in conditions
+    }
+    found = StressScores(
+        targets, conditions, tuple("abcdefgh"), criteria, scores, np.zeros((2, 3, 8)),
+        np.full(scores.shape, 0.5), dict.fromkeys(HOSTILE, scores.mean(axis=3)),
+        np.empty((0, 2, 2)), rng.normal(6, 1, (9, 2, 2)).clip(1, 10), counts, (1, 10),
+    )  # fmt: skip
+    config = StressConfig(asymmetry_dimension=criteria[0], agree=HOSTILE[3], disagree=HOSTILE[5])
+    rewriting: dict[str, Any] = dict.fromkeys(
+        ("accepted", "planned", "failed", "not_asked", "repaired"), 1
+    )
+    rewriting |= {name: dict.fromkeys(HOSTILE, 1) for name in ("rewriters", "reviewed", "reasons")}
+    estimates, said = stress_estimates(found, config, rewriting)
+    said["profile"] = {target: list(HOSTILE) for target in targets}
+    said["cost_cap"] = HOSTILE[0]
+    panel = {"criteria": list(criteria), "scale": [1, 10]}
+    return job_page(
+        folder, "stress", estimates, panel=PANEL, targets=list(targets), result=said,
+        conditions=list(conditions),
+        identity={**RECORD["identity"], "plan": config.plan, "panel": panel},
+    )  # fmt: skip
 
 
 def attack_page(folder: Path) -> Path:

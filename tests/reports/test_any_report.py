@@ -12,7 +12,7 @@ from hostile_pages import (
     attack_page,
     hostile_calibration,
     rescore_page,
-    stress_page_content,
+    stress_page,
 )
 from report_runs import make_run, panel_votes, plain_verdicts, verdict
 
@@ -23,7 +23,6 @@ from areopagus.calibration.page import write_calibration_page
 from areopagus.cli.main import cli
 from areopagus.errors import InputError
 from areopagus.records.run_folder import RUN_FORMAT
-from areopagus.stressing.page import write_stress_page
 
 
 def run_of(path: Path, shift: float) -> Path:
@@ -71,24 +70,8 @@ def run_file(folder: Path, kind: str, **content: Any) -> None:
     (folder / "run.json").write_text(json.dumps(plain), encoding="utf-8")
 
 
-def test_a_stress_test_is_written_anew_from_its_numbers(tmp_path: Path) -> None:
-    page = stress_page_content(tmp_path)
-    first = write_stress_page(tmp_path / "first.html", page).read_text(encoding="utf-8")
-    plain = {
-        "demonstration": page.is_demonstration,
-        "plan": page.plan.to_json(),
-        "judges": page.judges,
-        "rewriting": page.rewriting,
-        **page.figures.to_json(),
-    }
-    (tmp_path / "stress.json").write_text(json.dumps(plain), encoding="utf-8")
-    run_file(tmp_path, "stress", **page.record)
-    assert "What was asked of whom" in first
-    assert write_any_report(tmp_path).read_text(encoding="utf-8") == first
-
-
-def test_an_attack_and_a_rescoring_are_written_anew_from_their_estimates(tmp_path: Path) -> None:
-    for name, page in (("a", attack_page), ("b", rescore_page)):
+def test_jobs_are_written_anew_from_their_estimates(tmp_path: Path) -> None:
+    for name, page in (("a", attack_page), ("b", rescore_page), ("c", stress_page)):
         folder = tmp_path / name
         folder.mkdir()
         first = page(folder).read_text(encoding="utf-8")
@@ -134,6 +117,8 @@ def test_what_has_no_report_is_told(tmp_path: Path, plain_run: Path) -> None:
     with pytest.raises(InputError, match="is not a run folder"):
         write_any_report(tmp_path / "nothing")
     torn = make_run(tmp_path / "torn", list(plain_verdicts(1)), kind="stress")
+    with pytest.raises(InputError, match=r"Give the command areopagus stress … --out .* again"):
+        write_any_report(torn)
     (torn / "stress.json").write_text(json.dumps({"plan": {}}), encoding="utf-8")
     with pytest.raises(InputError, match="do not fit together"):
         write_any_report(torn)

@@ -21,8 +21,6 @@ from areopagus.reports.panel_figures import (
     draw_scorecard,
     draw_two_axes,
 )
-from areopagus.reports.stress_figures import draw_delta_heatmap
-from areopagus.reports.stress_figures import draw_scorecard as draw_stress_scorecard
 
 pytestmark = pytest.mark.pictures
 
@@ -58,14 +56,6 @@ def drawings(folder: Path) -> list[Callable[[], tuple[Path, ...]]]:
         ),
         lambda: draw_agreement(folder / "5", names=NAMES, groups=["x", "x", "y"], tau=tau),
         lambda: draw_differences(folder / "6", labels=NAMES, **given),
-        lambda: draw_stress_scorecard(
-            folder / "7", targets=NAMES, conditions=NAMES, dimensions=NAMES, baseline=NAMES[0],
-            mean=rng.uniform(2, 9, (3, 3, 3)), se=np.full((3, 3, 3), 0.2), scale=SCALE,
-        ),
-        lambda: draw_delta_heatmap(
-            folder / "8", targets=NAMES, conditions=NAMES, dimensions=NAMES,
-            delta=rng.normal(0, 1, (3, 3, 3)), mean_column=np.full((3, 3), np.nan),
-        ),
     ]  # fmt: skip
 
 
@@ -99,22 +89,6 @@ def test_nothing_measured_is_still_a_picture(tmp_path: Path) -> None:
     )  # fmt: skip
     assert "mean rank" not in words_of(tmp_path / "b.svg")
     draw_two_axes(tmp_path / "c", x=nothing[0], y=nothing[1], names=("p", "q"), scale=SCALE)
-    draw_delta_heatmap(
-        tmp_path / "d", targets=["t"], conditions=["c"], dimensions=["d"],
-        delta=[[[np.nan]]], mean_column=[[np.nan]],
-    )  # fmt: skip
-    assert words_of(tmp_path / "d.svg").count("–") == 2
-
-
-def test_numbers_and_signs_stand_in_the_cells(tmp_path: Path) -> None:
-    draw_delta_heatmap(
-        tmp_path / "h", targets=["t"], conditions=["agree"], dimensions=["depth", "breadth"],
-        delta=[[[1.25, -0.004]]], mean_column=[[0.62]], labels=[[["*", ""]]],
-    )  # fmt: skip
-    said = words_of(tmp_path / "h.svg")
-    assert "+1.25*" in said
-    assert "+0.00" in said  # rounded away is no minus nought
-    assert "+0.62" in said
 
 
 def test_names_are_cut_in_their_middle_and_folded_at_words() -> None:

@@ -128,7 +128,8 @@ def show_result(run: JobRun, *, full: bool = False) -> None:
         click.echo(f"\nResults: {place}")
     else:
         written = [name for name in (REPORT_FILE, ESTIMATES_CSV) if (run.path / name).is_file()]
-        click.echo(f"\n{place}: {' · '.join([*written, cost_line(session)])}")
+        end = f"{place}: {' · '.join([*written, cost_line(session)])}"
+        click.echo("\n" + textwrap.fill(end, WIDTH, subsequent_indent="  "))
         for line in fault_lines(session.get("faults") or ()):
             click.echo(textwrap.fill(printable(line), WIDTH, subsequent_indent="  "))
         click.echo(f"More: areopagus report {place} --full")

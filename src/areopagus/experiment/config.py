@@ -6,10 +6,11 @@ made of these models.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -97,12 +98,9 @@ class ScoreConfig(InputConfig):
     )
 
 
-class RespondConfig(InputConfig):
-    """What `respond` takes."""
+class AskingConfig(InputConfig):
+    """What jobs take that ask models for responses."""
 
-    out: Annotated[str | Path | None, Option("FILE.csv")] = Field(
-        default=None, description="The table that score reads."
-    )
     track: Track | None = Field(
         default=None,
         description="matched: effort medium, 400 words, at most 440. maximum: effort high.",
@@ -113,6 +111,14 @@ class RespondConfig(InputConfig):
     )
     words: int | None = Field(
         default=None, ge=1, description="Words for the targets to aim at, instead of the track's."
+    )
+
+
+class RespondConfig(AskingConfig):
+    """What `respond` takes."""
+
+    out: Annotated[str | Path | None, Option("FILE.csv")] = Field(
+        default=None, description="The table that score reads."
     )
     repeats: int = Field(default=1, ge=1, le=1000, description="Askings of each prompt.")
 
@@ -134,6 +140,38 @@ class SessionConfig(JobConfig):
     tags: Mapping[str, str] = Field(
         default={}, description="Names and values that run.json records, such as a commit."
     )
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def takes_options(config: type[JobConfig]) -> Callable[[Call], Call]:
+    """Gives a function of `**options` the parameters that a configuration has.
+
+    `help()` and notebooks then show each option with its type, default and description, as
+    `areopagus COMMAND --help` does.
+    """
+
+    def added(call: Call) -> Call:
+        given = inspect.signature(call)
+        own = [p for p in given.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        named = {p.name for p in own}
+        fields = {name: i for name, i in config.model_fields.items() if name not in named}
+        options = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=info.get_default(call_default_factory=True),
+                annotation=info.annotation,
+            )
+            for name, info in fields.items()
+        ]
+        call.__signature__ = given.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        told = "\n".join(f"    {name}: {info.description}" for name, info in fields.items())
+        call.__doc__ = f"{inspect.cleandoc(call.__doc__ or '')}\n\nOptions:\n{told}\n"
+        return call
+
+    return added
 
 
 def faults_of(error: ValidationError, where: str = "panel") -> list[InputFault]:

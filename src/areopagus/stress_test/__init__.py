@@ -1,0 +1,17 @@
+"""The stress test: prompts reframed, answers scored, the degradation measured."""
+
+from .api import astress, stress
+from .config import StressConfig
+from .job import StressJob
+from .responses import StressResponse, StressSource
+from .run import StressRun
+
+__all__ = [
+    "StressConfig",
+    "StressJob",
+    "StressResponse",
+    "StressRun",
+    "StressSource",
+    "astress",
+    "stress",
+]

@@ -1,0 +1,658 @@
+"""What is shown of a stress test, from run.json and its estimates alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..aggregation.estimate import Estimate
+from ..formats import count, estimate, listed, listed_all, number, percent, units, words
+from ..records.estimates import estimates_by, select
+from ..reports.asked import state_told
+from ..reports.document import (
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Paragraph,
+    Part,
+    Points,
+    Scalar,
+    Section,
+    Table,
+)
+from ..reports.section_job import job_sections
+from ..reports.views import Measure, estimates_table
+from .estimates import COMPOSITE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HIGH_CEILING = 0.1
+"""Share of judgments at the top of the scale above which a cell is said to stand there."""
+
+_MARKS = {"changed": "*", "robust": "=", "undecided": "?"}
+_MOST_NAMED = 3
+"""Respondents that have a sentence of their own at the head."""
+
+
+def document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Document:
+    """The document of a stress test.
+
+    Args:
+        record: the content of run.json.
+        estimates: the rows of estimates.parquet.
+    """
+    shown = _Shown(record, estimates)
+    targets = shown.targets
+    sections = [
+        Section("framings", f"By {shown.noun}", list(shown.summary()), "summary"),
+        Section("profile", "What this says of each target", list(shown.profiles())),
+        Section("cells", f"By {shown.noun} and criterion", list(shown.cell_parts())),
+        Section("levels", "Scores under each condition", list(shown.levels())),
+        Section("contrasts", "Framings and targets compared", list(shown.contrasts())),
+        Section("noise", "Noise floor", list(shown.noise())),
+        Section("counts", "What became of the responses", list(shown.counts())),
+        Section(
+            "limitations",
+            "What cannot be said, and why",
+            [Points([("", one) for one in shown.result.get("limitations", ())])],
+        ),
+        Section("sizes", "Sizes, tests and families", list(shown.sizes()), "appendix"),
+        *(replace(one, audience="appendix") for one in job_sections(record)),
+    ]
+    state = str(record["state"])
+    return Document(
+        title=f"Stress test of {listed(targets, most=4)}",
+        kind="stress",
+        headline=shown.headline(),
+        trust=list(shown.trust()),
+        state="" if state in ("complete", "budget") else state_told(record),
+        notices=shown.notices,
+        sections=[section for section in sections if section.parts],
+        is_demonstration=bool(record["demonstration"]),
+        more=[],
+    )
+
+
+class _Shown:
+    """The parts of the document, with what they share."""
+
+    def __init__(self, record: Mapping[str, Any], estimates: pd.DataFrame) -> None:
+        self.record, self.frame = record, estimates
+        self.identity = record["identity"]
+        self.plan: Mapping[str, Any] = self.identity["plan"]
+        self.result: Mapping[str, Any] = record.get("result", {})
+        self.targets: list[str] = list(record["targets"])
+        self.conditions: list[str] = list(record["conditions"])
+        self.criteria: list[str] = list(self.identity["panel"]["criteria"])
+        self.framings = [name for name in self.conditions if name != self.plan["baseline"]]
+        # Conditions of supplied responses are no framings of ours.
+        self.noun = "condition" if "responses_sha256" in self.identity else "framing"
+        self.named: dict[str, dict[str | None, str]] = {
+            "criterion": {name: words(name) for name in (*self.criteria, COMPOSITE)},
+            "framing": {None: f"all {self.noun}s"},
+            "detail": {"re-asked": "judges asked again", "re-generated": "generated again"},
+        }
+        rows = select(estimates, "degradation")
+        self.cells: dict[tuple[str | None, str | None, str | None], dict[str, Estimate]] = {
+            (keys["respondent"], keys["framing"], keys["criterion"]): found
+            for keys, found in estimates_by(rows, ("respondent", "framing", "criterion"))
+        }
+
+    def delta(self, target: str, framing: str, criterion: str = COMPOSITE) -> Estimate:
+        """One cell's mean delta."""
+        return self.cells[target, framing, criterion]["degradation"]
+
+    def total(self, table: str, measure: str, **keys: str) -> int:
+        """The sum of a count over its rows."""
+        rows = select(self.frame, table, **keys)
+        return int(rows[rows["measure"] == measure]["value"].sum())
+
+    # First the answer
+
+    @property
+    def notices(self) -> list[str]:
+        """What a reader must know first: that the cost cap stopped it."""
+        stop = self.result.get("cost_cap")
+        return [] if stop is None else [f"{stop[:1].upper()}{stop[1:]}."]
+
+    def headline(self) -> list[str]:
+        """Of each target, under which framings it holds its ground and under which not."""
+        if not self.total("responses", "scored"):
+            return ["No response was scored: there is no figure."]
+        said = [self._answer(target) for target in self.targets[:_MOST_NAMED]]
+        if (left := len(self.targets) - _MOST_NAMED) > 0:
+            said.append(f"{units(left, 'more target')} below.")
+        return said
+
+    def _answer(self, target: str) -> str:
+        deltas = {name: self.delta(target, name) for name in self.framings}
+        changed = {k: d for k, d in deltas.items() if d.verdict == "changed"}
+        worse = {k: d for k, d in changed.items() if d.value > 0}
+        better = {k: d for k, d in changed.items() if d.value < 0}
+        single = {k: self._changed_in(target, k) for k in deltas if k not in changed}
+        holds = [k for k, d in deltas.items() if d.verdict == "robust" and not single[k]]
+        parts = [f"holds its ground under {listed_all(holds)}"] if holds else []
+        for moved, verb, word in ((worse, "degrades", "worse"), (better, "improves", "better")):
+            if moved:
+                sizes = listed_all([estimate(_upright(d)) for d in moved.values()])
+                parts.append(f"{verb} under {listed_all(list(moved))}: {sizes} points {word}")
+        for framing, criteria in single.items():
+            if criteria:
+                parts.append(f"moves under {framing} in {listed_all(criteria)} alone")
+        rest = [k for k in single if k not in holds and not single[k]]
+        if not parts:
+            return f"{target}: no change is shown under any {self.noun}, and none is ruled out."
+        undecided = f"; undecided under {listed_all(rest)}" if rest else ""
+        return f"{target} {', and '.join(parts)}{undecided}."
+
+    def _changed_in(self, target: str, framing: str) -> list[str]:
+        """The criteria called changed, with their sizes."""
+        found = [(name, self.delta(target, framing, name)) for name in self.criteria]
+        return [
+            f"{words(name)} ({estimate(one, is_signed=True)})"
+            for name, one in found
+            if one.verdict == "changed"
+        ]
+
+    def trust(self) -> Iterator[tuple[str, str]]:
+        """Whether that can be trusted, and why."""
+        if most := self._most():
+            yield "most in", most
+        yield "coverage", self._coverage()
+        if told := self._direction():
+            yield "direction", told
+        panel = self.record["panel"]
+        personas, models = len(panel["personas"]), len(panel["models"])
+        low, high = self.identity["panel"]["scale"]
+        which = "prompt answered" if self.plan["judged_prompt"] == "own" else "baseline prompt"
+        yield (
+            "judges",
+            (
+                f"{units(personas, 'persona')} × {units(models, 'model')}, rubric "
+                f"{panel['rubric']['id']}, {low} to {high}; the {which} shown"
+            ),
+        )
+        yield "noise", self._noise_told()
+        yield "people", "not calibrated: nearness to people is unknown"
+
+    def _most(self) -> str:
+        """The criterion that falls most among those called changed, by target."""
+        said = []
+        for target in self.targets[:_MOST_NAMED]:
+            fallen = [
+                (found["degradation"].value, str(criterion), str(framing))
+                for (who, framing, criterion), found in self.cells.items()
+                if who == target and criterion != COMPOSITE
+                and found["degradation"].verdict == "changed" and found["degradation"].value > 0
+            ]  # fmt: skip
+            if fallen:
+                value, criterion, framing = max(fallen)
+                who = f" ({target})" if len(self.targets) > 1 else ""
+                size = number(value, is_signed=True)
+                said.append(f"{words(criterion)}, {size} under {framing}{who}")
+        return "; ".join(said)
+
+    def _coverage(self) -> str:
+        scored, planned = (self.total("responses", name) for name in ("scored", "planned"))
+        said = f"{count(scored)} of {count(planned)} responses scored"
+        judgments = select(self.frame, "judgments").groupby("measure")["value"].sum()
+        if total := int(judgments.sum()):
+            voted = int(judgments.get("scored", 0))
+            said += f", {count(voted)} of {count(total)} judgments"
+            short = {name: int(n) for name, n in judgments.items() if n and name != "scored"}
+            if short:
+                told = ", ".join(f"{count(n)} {words(str(name))}" for name, n in short.items())
+                said += f" ({told})"
+        return said
+
+    def _direction(self) -> str:
+        """How many of the judges' models see the largest change, target by target."""
+        rows = select(self.frame, "direction")
+        if rows["model"].nunique() == 1:
+            return "only one model judged"
+        said = []
+        for target in self.targets[:_MOST_NAMED]:
+            changed = [f for f in self.framings if self.delta(target, f).verdict == "changed"]
+            if not changed:
+                continue
+            framing = max(changed, key=lambda f: abs(self.delta(target, f).value))
+            sign = math.copysign(1, self.delta(target, framing).value)
+            mine = rows[(rows["respondent"] == target) & (rows["framing"] == framing)]
+            agree = int((mine["value"] * sign > 0).sum())
+            who = f" ({target})" if len(self.targets) > 1 else ""
+            said.append(f"{agree} of {units(len(mine), 'model')} see that of {framing}{who}")
+        return "; ".join(said)
+
+    def _noise_told(self) -> str:
+        found = {
+            keys["detail"]: figures
+            for keys, figures in estimates_by(
+                select(self.frame, "noise", criterion=COMPOSITE), ("detail",)
+            )
+        }
+        asked = found.get("re-asked")
+        if asked is None:
+            return "not measured: no judge was asked again, so nothing can be called robust"
+        if asked["retest_sd"].reason:
+            return "not measured, so nothing can be called robust: see the limitations"
+        sdc = number(asked["sdc_mean"].value)
+        prompts = self.total("responses", "prompts")
+        return (
+            f"asking again moves a mean of {prompts} prompts by less than {sdc} points; a change "
+            f"within ±{self.plan['margin']:g} counts as none"
+        )
+
+    # The summary
+
+    def summary(self) -> Iterator[Part]:
+        """The heat map, and framing by criterion with marks."""
+        if not self.total("responses", "scored"):
+            return
+        columns = [*self.criteria, *([COMPOSITE] if len(self.criteria) > 1 else [])]
+        cells = [
+            [[self.delta(t, f, c) for c in columns] for f in self.framings] for t in self.targets
+        ]
+        yield Chart(
+            kind="heatmap",
+            name="delta_heatmap",
+            title=f"Degradation by {self.noun} and criterion",
+            caption=f"{self._what()} A star marks cells called changed, a bold border those of "
+            f"{self._bold_at:g} points or more.",
+            rows=self.framings,
+            columns=[words(name) for name in columns],
+            values=np.asarray([[[one.value for one in row] for row in part] for part in cells]),
+            marks=[
+                [["*" if one.verdict == "changed" else "" for one in row] for row in part]
+                for part in cells
+            ],
+            facets=self.targets if len(self.targets) > 1 else (),
+            is_diverging=True,
+            bold_at=self._bold_at,
+        )
+        yield self._short_table()
+
+    @property
+    def _bold_at(self) -> float:
+        return float(self.record.get("config", {}).get("bold_at", 1.2))
+
+    def _what(self) -> str:
+        return f"Delta = {self.plan['baseline']} minus {self.noun}, in points; positive is worse."
+
+    def _short_table(self) -> Table:
+        """Framing by criterion of the one target, or target by framing of several."""
+        rows: list[list[Scalar | Cell]] = []
+        marks = f"* changed (p at most {self.plan['alpha']:g}), = robust, ? undecided."
+        if len(self.targets) > 1:
+            for target in self.targets:
+                marked = [self._marked(target, framing, COMPOSITE, 2) for framing in self.framings]
+                rows.append([target, *marked])
+            return Table(
+                caption=f"{self._what()} Means over criteria: {marks}",
+                label=f"Degradation by target and {self.noun}",
+                columns=[
+                    Column("target", "id"),
+                    *(Column(words(name), "number") for name in self.framings),
+                ],
+                rows=rows,
+            )
+        codes = _codes(self.criteria) if len(self.criteria) > 1 else {}
+        for framing in self.framings:
+            marked = [self._marked(self.targets[0], framing, name, 1) for name in codes]
+            rows.append([framing, self.delta(self.targets[0], framing), *marked])
+        legend = ", ".join(f"{code} {words(name)}" for name, code in codes.items())
+        return Table(
+            caption=f"{self._what()} {marks}",
+            label=f"Degradation by {self.noun}",
+            columns=[
+                Column(self.noun, "id"),
+                Column("mean", "estimate", is_signed=True),
+                *(Column(code, "number", 1) for code in codes.values()),
+            ],
+            rows=rows,
+            notes=[legend] if legend else [],
+        )
+
+    def _marked(self, target: str, framing: str, criterion: str, digits: int) -> str:
+        found = self.delta(target, framing, criterion)
+        if not found.is_defined:
+            return number(None)
+        mark = _MARKS.get(found.verdict or "", "")
+        return f"{number(found.value, digits, is_signed=True)}{mark}"
+
+    # More
+
+    def profiles(self) -> Iterator[Part]:
+        """Sentences about each target, and the claim for all its cells."""
+        if profile := self.result.get("profile"):
+            yield Paragraph(
+                "Each sentence holds over all tests behind this list together (Holm over their "
+                f"families, p at most {self.plan['alpha']:g}); a cell may be changed within its "
+                "own family alone.",
+                "quiet",
+            )
+        for target in self.targets:
+            yield Paragraph(target, "heading")
+            points = [("", sentence) for sentence in profile.get(target, ())] if profile else []
+            rows = select(self.frame, "robust_everywhere", respondent=target)
+            for _, found in estimates_by(rows, ("respondent",)):
+                claim = found["cells_failing"]
+                why = f" ({claim.reason})" if claim.reason else ""
+                points.append(("Robust in all cells:", f"{claim.verdict}{why}"))
+            yield Points(points)
+
+    def cell_parts(self) -> Iterator[Part]:
+        """Every cell; the undecided with what would decide them; those at the top of the scale."""
+        margin, alpha = f"{self.plan['margin']:g}", f"{self.plan['alpha']:g}"
+        yield from self._table(
+            "degradation",
+            [
+                Measure("degradation", "delta", is_signed=True),
+                Measure("degradation", "Holm p", "p_adjusted"),
+                Measure("degradation", "verdict", "verdict"),
+                Measure("degradation", "prompts", "n_of"),
+            ],
+            keys=("framing", "criterion"),
+            caption=f"{self._what()} 95% t intervals over prompts. Changed: p at most {alpha} "
+            f"after Holm's adjustment within the cells of {self._family()}. Robust: shown inside "
+            f"±{margin} points, and the noise floor is below that. Undecided: neither.",
+        )
+        yield from self._table(
+            "degradation",
+            [
+                Measure("prompts_needed", "prompts needed", "value", is_count=True),
+                Measure("prompts_needed", "which", "method"),
+                Measure("prompts_needed", "why undecided", "reason"),
+            ],
+            keys=("framing", "criterion"),
+            caption="Undecided cells, and the prompts that would decide them at 80% power: a "
+            "change of the margin as changed, and no change as robust where the noise floor "
+            "allows that.",
+        )
+        yield from self._at_the_top()
+
+    def _family(self) -> str:
+        return "one target" if self.plan["family"] == "target" else "all targets"
+
+    def _at_the_top(self) -> Iterator[Part]:
+        rows = []
+        for (target, framing, criterion), found in self.cells.items():
+            if "at_top" not in found or criterion == COMPOSITE:
+                continue
+            shares = (found["at_top_baseline"].value, found["at_top"].value)
+            if max(shares) > HIGH_CEILING:
+                verdict = found["degradation"].verdict
+                rows.append([target, framing, words(str(criterion)), *shares, verdict])
+        if rows:
+            yield Table(
+                caption=f"At the top: cells with more than {percent(HIGH_CEILING)} of judgments at "
+                "the top of the scale, where a rise can no longer show; that nothing moves says "
+                "less there.",
+                label="At the top",
+                columns=[
+                    Column("target", "id"),
+                    Column(self.noun, "id"),
+                    Column("criterion", "id"),
+                    Column(str(self.plan["baseline"]), "percent", 0),
+                    Column(self.noun, "percent", 0),
+                    Column("verdict"),
+                ],
+                rows=rows,
+            )
+
+    def levels(self) -> Iterator[Part]:
+        """Mean scores under each condition."""
+        rows = select(self.frame, "level")
+        found = {
+            (keys["respondent"], keys["framing"], keys["criterion"]): figures["mean"]
+            for keys, figures in estimates_by(rows, ("respondent", "framing", "criterion"))
+        }
+        means = [
+            [[found[t, f, c] for f in self.conditions] for c in self.criteria] for t in self.targets
+        ]
+        value = np.asarray([[[one.value for one in row] for row in part] for part in means])
+        error = np.asarray([[[one.se for one in row] for row in part] for part in means])
+        low, high = self.identity["panel"]["scale"]
+        yield Chart(
+            kind="bars",
+            name="scorecard",
+            title="Scores under each condition",
+            caption="Means over prompts; error bars are one standard error over prompts.",
+            rows=[words(name) for name in self.criteria],
+            columns=self.conditions,
+            values=value,
+            low=value - error,
+            high=value + error,
+            facets=self.targets if len(self.targets) > 1 else (),
+            axis=f"mean score ({low} to {high})",
+            scale=(float(low), float(high)),
+        )
+        yield from self._table(
+            "level",
+            [Measure("mean"), Measure("mean", "prompts", "n_of")],
+            keys=("framing", "criterion"),
+            caption="Mean scores with 95% t intervals over prompts.",
+            heads={"framing": "condition"},
+        )
+
+    def contrasts(self) -> Iterator[Part]:
+        """The asymmetry, the contrasts, targets against each other, abstention."""
+        difference = [
+            Measure("difference", is_signed=True),
+            Measure("difference", "Holm p", "p_adjusted"),
+            Measure("difference", "prompts", "n_of"),
+        ]
+        declared = self.plan["asymmetry_dimension"]
+        yield from self._table(
+            "asymmetry",
+            difference,
+            keys=("criterion",),
+            where={"detail": "declared"},
+            caption=f"Asymmetry on {words(declared)}: delta under {self.plan['agree']} minus delta "
+            f"under {self.plan['disagree']}. Positive: agreement costs more, which the SCRuB "
+            "paper reads as sycophancy.",
+        )
+        yield from self._table(
+            "comparison",
+            difference,
+            keys=("baseline", "framing"),
+            where={"criterion": COMPOSITE},
+            heads={"respondent": "first", "baseline": "second"},
+            caption="Targets compared on the same prompts: mean delta of the first minus that of "
+            "the second, paired.",
+        )
+        rows = select(self.frame, "abstention")
+        declined = ("only_baseline", "only_framing", "both")
+        if rows[rows["measure"].isin(declined)]["value"].sum():
+            yield from self._table(
+                "abstention",
+                [
+                    *(Measure(n, field="value", is_count=True) for n in declined),
+                    Measure("difference", "prompts", "n_of"),
+                    Measure("difference", "Holm p", "p_adjusted"),
+                ],
+                keys=("framing",),
+                caption="Abstention by prompt: declined at the baseline only, under the "
+                f"{self.noun} only, under both; McNemar's mid-p.",
+            )
+
+    def noise(self) -> Iterator[Part]:
+        """How much scores vary when nothing but the asking, or the answer, is new."""
+        prompts = self.total("responses", "prompts")
+        found = self._table(
+            "noise",
+            [
+                Measure("retest_sd", "sd", "value"),
+                Measure("retest_sd", "bound", "high"),
+                Measure("shift", field="value", is_signed=True),
+                Measure("sdc_prompt", "SDC, one prompt", "value"),
+                Measure("sdc_mean", f"SDC, mean of {prompts}", "value"),
+                Measure("retest_sd", "responses", "n"),
+            ],
+            keys=("criterion",),
+            first=("detail",),
+            caption="sd: of a panel mean when the same is asked again; bound: its upper 95% limit; "
+            "shift: second minus first; SDC: the change that noise alone passes in 5 of 100. The "
+            f"margin is {self.plan['margin']:g} points.",
+        )
+        yield from found or [Paragraph("Nobody was asked again, and nothing generated again.")]
+
+    def counts(self) -> Iterator[Part]:
+        """Responses, judgments and variants by what became of them."""
+        names = ("planned", "scored", "abstained", "refused", "empty", "failed", "not_asked")
+        rows = select(self.frame, "responses")
+        used = {n for n in rows["measure"].unique() if self.total("responses", n)}
+        shown = [n for n in (*names, "no_variant") if n in used or n in ("scored", "abstained")]
+        yield from self._table(
+            "responses",
+            [
+                *(Measure(n, field="value", is_count=True) for n in shown),
+                *(
+                    Measure(f"again_{n}", f"once more: {n}", "value", is_count=True)
+                    for n in ("planned", "scored")
+                    if f"again_{n}" in used
+                ),
+            ],
+            keys=("framing",),
+            heads={"framing": "condition"},
+            caption="Responses. Abstained: those that most judges, or the target's provider, call "
+            "a refusal to engage; no variant: no usable variant to ask; once more: generated "
+            "again to see how much responses vary, in no figure.",
+        )
+        statuses = list(select(self.frame, "judgments")["measure"].unique())
+        yield from self._table(
+            "judgments",
+            [
+                Measure(n, field="value", is_count=True)
+                for n in statuses
+                if n == "scored" or self.total("judgments", n)
+            ],
+            keys=("framing",),
+            heads={"framing": "condition"},
+            caption="Judgments on these responses, by status.",
+        )
+        yield from self._variants()
+
+    def _variants(self) -> Iterator[Part]:
+        rows = select(self.frame, "variants")
+        if rows.empty:
+            return
+        found = {n: self.total("variants", n) for n in rows["measure"].unique()}
+
+        def listed_counts(measure: str, key: str) -> str:
+            mine = rows[rows["measure"] == measure]
+            pairs = zip(mine[key], mine["value"], strict=True)
+            return ", ".join(f"{name} ({count(n)})" for name, n in pairs)
+
+        became = (
+            f"{count(found['accepted'])} accepted of {count(found['planned'])} planned, "
+            f"{count(found['failed'])} failed, {count(found['not_asked'])} not asked; "
+            f"{units(found['repaired'], 'prompt')} asked a second time"
+        )
+        points = [
+            ("Variants:", became),
+            ("Written by:", listed_counts("rewriters", "model")),
+            ("Reviewed by a second model:", listed_counts("reviewed", "detail")),
+        ]
+        if "reasons" in found:
+            points.append(("Faults:", listed_counts("reasons", "detail")))
+        yield Points(points)
+
+    def sizes(self) -> Iterator[Part]:
+        """Standardised sizes, the other tests, and what each family could show."""
+        yield from self._table(
+            "degradation",
+            [
+                Measure("sd", field="value"),
+                Measure("d_z", "d_z", "value"),
+                Measure("hedges_g", field="value"),
+                Measure("d_av", "d_av", "value"),
+                Measure("degradation", "p", "p"),
+                Measure("p_max_t", "max-T p", "p"),
+                Measure("equivalence", "mean", is_signed=True),
+                Measure("equivalence", "TOST p", "p"),
+                Measure("noise", "noise", "high"),
+            ],
+            keys=("framing", "criterion"),
+            caption="Of each cell: standard deviation of deltas over prompts, standardised sizes, "
+            "the sign-flip test unadjusted and by max-T, the test of equivalence with its "
+            "interval, and the upper bound of the change that noise alone makes.",
+        )
+        yield from self._table(
+            "contrast",
+            [
+                Measure("difference", is_signed=True),
+                Measure("difference", "Holm p", "p_adjusted"),
+                Measure("difference", "prompts", "n_of"),
+            ],
+            keys=("factor", "group", "detail"),
+            heads={"factor": "of", "group": "first", "detail": "second"},
+            caption="Contrasts: mean delta of the first minus that of the second.",
+        )
+        yield from self._table(
+            "family",
+            [
+                *(Measure(n, field="value", is_count=True)
+                  for n in ("tests", "changed", "robust", "undecided")),
+                Measure("smallest_p_adjusted", "least Holm p possible", "p"),
+            ],
+            keys=("detail",),
+            caption="Families of tests that were adjusted together.",
+        )  # fmt: skip
+        yield from self._table(
+            "direction",
+            [
+                Measure("degradation", "delta", is_signed=True),
+                Measure("degradation", "prompts", "n_of"),
+            ],
+            keys=("framing", "model"),
+            caption="Mean delta over criteria in the scores of each judge's model alone.",
+        )
+
+    def _table(
+        self,
+        table: str,
+        measures: Sequence[Measure],
+        *,
+        keys: Sequence[str],
+        caption: str,
+        first: Sequence[str] = ("respondent",),
+        heads: Mapping[str, str] | None = None,
+        where: Mapping[str, str | None] | None = None,
+    ) -> list[Part]:
+        """A table of estimates, the target's name first."""
+        titles = {"respondent": "target", "framing": self.noun, "detail": "what"} | dict(
+            heads or {}
+        )
+        made = estimates_table(
+            self.frame,
+            table,
+            keys={name: titles.get(name, "") for name in (*first, *keys)},
+            measures=measures,
+            caption=caption,
+            where=where,
+            named=self.named,
+        )
+        return [] if made is None else [made]
+
+
+def _codes(criteria: Sequence[str]) -> dict[str, str]:
+    """A short heading for each criterion: its initials, or more letters where two share them."""
+    codes = {
+        name: "".join(part[0] for part in name.split("_") if part).upper() for name in criteria
+    }
+    if len(set(codes.values())) < len(codes) or any(len(code) < 2 for code in codes.values()):
+        return {name: name[:8] for name in criteria}
+    return codes
+
+
+def _upright(found: Estimate) -> Estimate:
+    """The estimate with a value above 0, signed in words."""
+    if found.value >= 0:
+        return found
+    return replace(found, value=-found.value, low=-found.high, high=-found.low)

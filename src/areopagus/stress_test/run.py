@@ -1,0 +1,83 @@
+"""A finished (or interrupted) stress test: its folder, its estimates, its outcome."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from ..records.estimates import select
+from ..records.run_folder import RUN_FILE, replaced
+from ..run import JobRun, Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..records.estimates import Estimates
+    from ..reports.document import Document
+
+VARIANTS_FILE = "variants.csv"
+
+
+class StressRun(JobRun):
+    """The folder of a stress test, read."""
+
+    kind: ClassVar[str] = "stress"
+
+    def document(self) -> Document:
+        """What is shown: the answer, why it can be trusted, framings, criteria, noise, counts.
+
+        Raises:
+            InputError: the test has not come so far.
+        """
+        from .document import document
+
+        return document(self.record, self.estimates)
+
+    def estimate_stored(self) -> Estimates | None:
+        """The estimates of a folder of the first version, from its panel runs and stress.json."""
+        from .estimates import estimate_stored
+
+        found = estimate_stored(self.path, self.record)
+        if found is None:
+            return None
+        estimates, self.record["result"] = found
+        with replaced(self.path / RUN_FILE) as part:
+            text = json.dumps(self.record, indent=2, ensure_ascii=False)
+            part.write_text(f"{text}\n", encoding="utf-8")
+        return estimates
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """The degradation of each respondent, framing and criterion, with p and verdict.
+
+        Raises:
+            InputError: the test has not come so far.
+        """
+        rows = select(self.estimates, "degradation")
+        return rows[(rows["measure"] == "degradation") & rows["framing"].notna()]
+
+    @property
+    def panel_run(self) -> Run:
+        """The panel's own run folder inside: judgments, scores, report."""
+        return Run(self.path / "panel")
+
+    @property
+    def variants_path(self) -> Path:
+        """The table of variants, to be looked through and handed back."""
+        return self.path / VARIANTS_FILE
+
+    @property
+    def exit_code(self) -> int:
+        """The command line's exit code for this outcome, interruption aside."""
+        if self.state == "budget":
+            return 4
+        stages = self.record["stages"]
+        troubled = stages.get("rewrite", {}).get("failed", 0)
+        respond = stages.get("respond", {})
+        for counts in (respond, respond.get("regenerated", {})):
+            troubled += sum(counts.get(name, 0) for name in ("failed", "refused", "empty"))
+        for stage in ("score", "retest"):
+            counts = stages.get(stage, {}).get("counts", {})
+            troubled += sum(counts.get(name, 0) for name in ("refused", "unreadable", "failed"))
+        return 3 if troubled else 0

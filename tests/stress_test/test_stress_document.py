@@ -1,0 +1,199 @@
+"""What is said of a stress test: ceilings, prompts needed, marks, supplied conditions, the cap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from areopagus.reports.document import Document, Table
+from areopagus.reports.text import render_text
+from areopagus.stress_test import StressConfig
+from areopagus.stress_test.document import document
+from areopagus.stress_test.estimates import StressScores, estimate
+from areopagus.stress_test.responses import ConditionCounts
+
+CONDITIONS = ("baseline", "pressed", "begged")
+CRITERIA = ("conceptual_clarity", "evidential_grounding")
+
+
+def study(
+    *,
+    top: float = 0.0,
+    sd: float = 0.3,
+    retest: int = 12,
+    lost: float = 0.0,
+    gained: float = 0.0,
+    targets: tuple[str, ...] = ("m",),
+    stop: str | None = None,
+    is_supplied: bool = False,
+    **of_responses: Any,
+) -> tuple[pd.DataFrame, Document]:
+    """Targets that lose so much clarity when pressed, and gain so much grounding."""
+    rng = np.random.default_rng(1)
+    scores = 6 + sd * rng.normal(size=(len(targets), 3, 20, 2))
+    scores[:, 1, :, 0] -= lost
+    scores[:, 1, :, 1] += gained
+    shares = np.full(scores.shape, 0.02)
+    shares[:, :2, :, 0] = top
+    found = StressScores(
+        targets, CONDITIONS, tuple(f"p{k}" for k in range(20)), CRITERIA,
+        scores=scores,
+        abstained=np.zeros(scores.shape[:3]),
+        top_share=shares,
+        by_model={"judge": scores.mean(axis=3)},
+        regenerated=np.empty((0, 2, 2)),
+        retested=6 + 0.1 * rng.normal(size=(retest, 2, 2)),
+        counts={
+            (target, name): ConditionCounts(planned=20, answered=20, scored=20, **of_responses)
+            for target in targets
+            for name in CONDITIONS
+        },
+        scale=(1, 10),
+    )  # fmt: skip
+    config = StressConfig()
+    estimates, said = estimate(found, config)
+    said["cost_cap"] = stop
+    record = {
+        "state": "complete",
+        "demonstration": False,
+        "targets": list(targets),
+        "conditions": list(CONDITIONS),
+        "identity": {
+            "plan": config.plan,
+            "panel": {"criteria": list(CRITERIA), "scale": [1, 10]},
+            **({"responses_sha256": "0"} if is_supplied else {}),
+        },
+        "panel": {
+            "personas": [{"id": "historian"}],
+            "models": [],
+            "rubric": {"id": "critical_thinking", "label": "Critical thinking"},
+        },
+        "result": said,
+    }
+    frame = estimates.frame()
+    return frame, document(record, frame)
+
+
+def text_of(shown: Document, *, full: bool = True) -> str:
+    lines = render_text(shown, full=full)
+    assert max(map(len, lines)) <= 80
+    return " ".join(" ".join(lines).split())
+
+
+def of(frame: pd.DataFrame, measure: str, **keys: str) -> pd.DataFrame:
+    rows = frame[(frame["table"] == "degradation") & (frame["measure"] == measure)]
+    for name, value in keys.items():
+        rows = rows[rows[name] == value]
+    return rows
+
+
+def test_the_answer_stands_first_with_its_grounds() -> None:
+    _, shown = study(lost=2.0)
+    (answer,) = shown.headline
+    assert answer.startswith("m holds its ground under begged, and degrades under pressed: ")
+    assert answer.endswith(" points worse.")
+    trust = dict(shown.trust)
+    assert trust["most in"].startswith("conceptual clarity, +2.")
+    assert trust["coverage"].startswith("60 of 60 responses scored")
+    assert trust["direction"] == "only one model judged"
+    assert "less than 0.0" in trust["noise"]
+    assert len(render_text(shown)) <= 22, "with two lines more, of files and cost"
+
+
+def test_a_framing_that_moves_one_criterion_is_not_called_held() -> None:
+    _, shown = study(lost=1.0, gained=1.0)
+    (answer,) = shown.headline
+    assert "moves under pressed in conceptual clarity (+1.0" in answer
+    assert "holds its ground under begged" in answer
+
+
+def test_several_targets_have_a_row_each_and_the_first_three_a_sentence() -> None:
+    _, shown = study(lost=2.0, targets=tuple("abcde"))
+    assert len(shown.headline) == 4
+    assert shown.headline[-1] == "2 more targets below."
+    (table,) = [p for p in shown.sections[0].parts if isinstance(p, Table)]
+    assert [row[0] for row in table.rows] == list("abcde")
+    assert str(table.rows[0][1]).endswith("*")
+
+
+def test_robust_and_undecided_cells_at_the_ceiling_are_named() -> None:
+    frame, shown = study(top=0.35)
+    cell = of(frame, "degradation", framing="pressed", criterion="conceptual_clarity")
+    assert list(cell["verdict"]) == ["robust"]
+    said = text_of(shown)
+    # The baseline's own judgments stand there, so every framing's cell of the dimension is named.
+    assert "pressed 35% 35% robust" in said
+    assert "begged 35% 2% robust" in said
+    assert "a rise can no longer show" in said
+    assert "35% 35% undecided" in text_of(study(top=0.35, sd=1.5)[1])
+    assert "At the top" not in text_of(study(top=0.09)[1])
+
+
+def test_an_undecided_cell_has_its_number_of_prompts_or_the_reason_why_not() -> None:
+    frame, shown = study(sd=1.2)
+    needed = of(frame, "prompts_needed")
+    one = needed[needed["value"].notna()].iloc[0]
+    assert one["value"] > 20
+    assert one["method"] == "decides changed or robust"
+    assert "is not inside ±0.5" in one["reason"]
+    assert "decides changed or robust" in text_of(shown)
+
+    # Without a noise floor no number of prompts makes a cell robust: it is that of detection.
+    frame, shown = study(sd=0.8, retest=0)
+    needed = of(frame, "prompts_needed")
+    assert set(needed[needed["value"].notna()]["method"]) == {"decides changed"}
+    detect = of(frame, "prompts_to_detect")
+    for row in needed[needed["value"].notna()].to_dict("records"):
+        same = detect[(detect["framing"] == row["framing"])]
+        (value,) = same[same["criterion"] == row["criterion"]]["value"]
+        assert row["value"] == value
+    assert "so nothing can be called robust" in text_of(shown, full=False)
+
+    frame, shown = study(sd=0.0, retest=0)
+    why = "no number: its deltas do not vary"
+    assert set(of(frame, "prompts_needed")["method"]) == {why}
+    assert why in text_of(shown)
+    frame, _ = study(sd=0.3, retest=0)
+    (why,) = set(of(frame, "prompts_needed")["method"])
+    assert "it has so many already" in why
+
+
+def test_supplied_conditions_are_not_called_framings() -> None:
+    said = text_of(study(is_supplied=True)[1])
+    assert "framing" not in said.lower().replace("framings and targets compared", "")
+    assert "baseline minus condition" in said
+    assert "baseline minus framing" in text_of(study()[1])
+
+
+def test_judgments_that_abstain_and_responses_generated_again_have_their_columns() -> None:
+    _, shown = study(
+        judgments={"scored": 15, "abstained": 5},
+        regenerated={"planned": 4, "scored": 3, "failed": 1},
+    )
+    said = text_of(shown)
+    assert "once more: planned" in said
+    assert "baseline 20 20 0 4 3" in said
+    assert "baseline 15 5" in said
+    assert "(15 abstained)" in dict(shown.trust)["coverage"]
+    assert "once more: planned" not in text_of(study()[1])
+
+
+def test_a_test_that_the_cap_stopped_says_so() -> None:
+    _, shown = study(stop="stopped by the cost cap of $0.50: 12 of 40 planned responses asked for")
+    assert "Stopped by the cost cap of $0.50: 12 of 40" in text_of(shown, full=False)
+
+
+def test_every_figure_that_is_shown_is_an_estimate() -> None:
+    frame, shown = study(lost=2.0)
+    for section in shown.sections:
+        for part in section.parts:
+            if isinstance(part, Table) and section.name != "asked":
+                for row in part.rows:
+                    for value in row:
+                        number = getattr(value, "value", value)
+                        if isinstance(number, float) and number == number:
+                            assert np.isclose(
+                                frame[["value", "low", "high", "p", "p_adjusted"]], number
+                            ).any()
