@@ -17,7 +17,7 @@ from .options import (
 )
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.option(
     "--responses", metavar="FILE", help="Responses to attack. Left out: eight built-in ones."
 )
@@ -55,7 +55,7 @@ def attack(
         )
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.argument("responses")
 @config_options(RescoreConfig)
 @report_options

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..records.types import Sample
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.argument("responses")
 @click.argument("response_id")
 @click.option("--persona", default="sociologist", metavar="NAME|FILE", show_default=True)

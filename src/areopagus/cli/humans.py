@@ -83,7 +83,7 @@ def humans() -> None:
     """Look into files of human judgments."""
 
 
-@humans.command("inspect", cls=NarrowCommand, context_settings={"max_content_width": 80})
+@humans.command("inspect", cls=NarrowCommand)
 @click.argument("file")
 @human_options
 def inspect(file: str, **options: Any) -> int:
@@ -98,7 +98,7 @@ def inspect(file: str, **options: Any) -> int:
     return 2 if reading.n_faults or found else 0
 
 
-@humans.command("comments", cls=NarrowCommand, context_settings={"max_content_width": 80})
+@humans.command("comments", cls=NarrowCommand)
 @click.argument("file")
 @click.option("--out", metavar="FILE.csv", required=True, help="Where the justifications go.")
 @click.option("--responses", metavar="FILE", help="The responses rated: adds the questions' texts.")

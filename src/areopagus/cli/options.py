@@ -156,25 +156,31 @@ column_option = config_options(InputConfig, only=("columns",))
 input_options = config_options(InputConfig)
 
 
-def target_options(about: str) -> Callable[[Command], Command]:
-    """Adds the options that name the models to ask; the command takes them for `models_from`.
+def model_options(
+    names: str, about: str, *flags: str, file: str = ""
+) -> Callable[[Command], Command]:
+    """Adds the options that name models, and a file of models; for `models_from`.
 
     Args:
-        about: what the help says of --target.
+        names: what the command calls the models; it takes the file as NAMES_file.
+        about: what the help says of the first option.
+        flags: of the first option.
+        file: what the help says of the file.
     """
+    about_file = file or "YAML with models and their settings, as under models in a panel.yaml."
 
     def added(command: Command) -> Command:
-        file = click.option(
-            "--targets-file",
-            metavar="FILE",
-            help="YAML with models and their settings, as under models in a panel.yaml.",
-        )
-        named = click.option(
-            "--target", "-t", "targets", multiple=True, metavar="MODEL[,MODEL…]", help=about
-        )
-        return named(file(command))
+        flag = f"--{names}-file"
+        in_file = click.option(flag, f"{names}_file", metavar="FILE", help=about_file)
+        named = click.option(*flags, names, multiple=True, metavar="MODEL[,MODEL…]", help=about)
+        return named(in_file(command))
 
     return added
+
+
+def target_options(about: str) -> Callable[[Command], Command]:
+    """Adds --target and --targets-file."""
+    return model_options("targets", about, "--target", "-t")
 
 
 def names_in(groups: tuple[str, ...]) -> tuple[str, ...]:

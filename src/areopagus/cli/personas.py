@@ -147,7 +147,7 @@ def list_them(folders: tuple[str, ...]) -> None:
             say(f"{persona.id} from {item.path}{hides}")
 
 
-@personas.command("show", context_settings={"max_content_width": 80})
+@personas.command("show")
 @click.argument("name")
 @click.option("--prompt", default=_SAMPLE_PROMPT, help="A prompt to show the messages with.")
 @click.option("--response", default=_SAMPLE_RESPONSE, help="A response to show them with.")

@@ -16,6 +16,7 @@ from .options import (
     config_options,
     dry_run_options,
     ledger_option,
+    model_options,
     models_from,
     report_options,
     seed_option,
@@ -25,19 +26,17 @@ if TYPE_CHECKING:
     from ..prompts import Funnel, Scenario
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-_WIDE = {"max_content_width": 80}
 
 _GENERATION_OPTIONS = (
-    click.option(
-        "--models", "-m", multiple=True, metavar="MODEL[,MODEL…]",
-        help="Model that writes, and judges what the others wrote; repeat or separate by commas.",
+    model_options(
+        "models",
+        "Model that writes, and judges what the others wrote; repeat or separate by commas.",
+        "--models", "-m",
     ),
-    click.option("--models-file", metavar="FILE", help="YAML with these models and settings."),
-    click.option(
-        "--judge", "judges", multiple=True, metavar="MODEL[,MODEL…]",
-        help="Further model that judges and does not write; repeatable.",
+    model_options(
+        "judges", "Further model that judges and does not write; repeatable.", "--judge",
+        file="The same for these judges.",
     ),
-    click.option("--judges-file", metavar="FILE", help="The same for these judges."),
     click.option(
         "--embedding", metavar="MODEL", help="Embedding model for the map; no map without one."
     ),
@@ -63,7 +62,7 @@ _scenarios_option = click.option(
 )
 
 
-@click.group(context_settings=_WIDE)
+@click.group()
 def prompts() -> None:
     """Construct open-ended prompts from sources, and measure them.
 
@@ -74,7 +73,7 @@ def prompts() -> None:
     """
 
 
-@prompts.command(context_settings=_WIDE)
+@prompts.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @_scenarios_option
 @_generation_options
@@ -94,7 +93,7 @@ def bbq(files: tuple[str, ...], **options: Any) -> int:
     return _scenarios("bbq", rows, funnel, options)
 
 
-@prompts.command(context_settings=_WIDE)
+@prompts.command()
 @click.argument("file", metavar="FILE")
 @click.option("--lists", metavar="FILE", help="Keywords and patterns of your own (YAML).")
 @column_option
@@ -113,7 +112,7 @@ def hle(file: str, *, lists: str | None, columns: dict[str, str], **options: Any
     return _scenarios("hle", rows, funnel, options)
 
 
-@prompts.command(context_settings=_WIDE)
+@prompts.command()
 @click.argument("file", metavar="FILE")
 @_scenarios_option
 @_generation_options
@@ -130,7 +129,7 @@ def concepts(file: str, **options: Any) -> int:
     return _scenarios("concepts", rows, funnel, options)
 
 
-@prompts.command(context_settings=_WIDE)
+@prompts.command()
 @click.argument("scenarios", metavar="SCENARIOS")
 @column_option
 @_generation_options
@@ -143,7 +142,7 @@ def generate(scenarios: str, *, columns: dict[str, str], **options: Any) -> int:
     return _generate(scenarios, columns, options)
 
 
-@prompts.command(context_settings=_WIDE)
+@prompts.command()
 @click.argument("source", metavar="RUN|FILE")
 @click.option(
     "--per-source", type=click.IntRange(min=1), default=10, show_default=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.argument("run")
 @click.option(
     "--as",

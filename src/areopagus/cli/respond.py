@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..experiment.respond import RespondResult
 
 
-@click.command(context_settings={"max_content_width": 80})
+@click.command()
 @click.argument("prompts")
 @target_options("Model to ask, as provider/model; repeatable.")
 @config_options(RespondConfig, leave=("resume",), required=("out",))

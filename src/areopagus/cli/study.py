@@ -42,11 +42,10 @@ def show_built(built: BuiltStudy) -> None:
     show_notices(built.notices)
 
 
-_WIDE = {"max_content_width": 80}
 _FOLDER = click.argument("study", metavar="STUDY")
 
 
-@click.group(context_settings=_WIDE)
+@click.group()
 def study() -> None:
     """Collect human judgments: blinded packets, a rating page, and the way back.
 
@@ -56,7 +55,7 @@ def study() -> None:
     """
 
 
-@study.command(context_settings=_WIDE)
+@study.command()
 @click.argument("responses", nargs=-1, metavar="[FILE]...")
 @click.option("--raters", required=True, metavar="N|FILE", help="How many, or a table: rater_id.")
 @click.option("--out", required=True, metavar="DIR", help="The folder to make.")
@@ -127,7 +126,7 @@ def build(
     show_built(built)
 
 
-@study.command(context_settings=_WIDE)
+@study.command()
 @_FOLDER
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to serve on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True)
@@ -159,7 +158,7 @@ def serve(study: str, *, host: str, port: int, store: str | None, log: bool) -> 
     serve_study(study, host=host, port=port, store=store, started=started)
 
 
-@study.command(context_settings=_WIDE)
+@study.command()
 @_FOLDER
 @click.argument("files", nargs=-1, metavar="[FILE]...")
 @click.option("--out", metavar="DIR", help="Default: STUDY/collected.")
@@ -190,7 +189,7 @@ def collect(
         write_json(json_file, found)
 
 
-@study.command(context_settings=_WIDE)
+@study.command()
 @_FOLDER
 @click.option(
     "--as",
@@ -213,7 +212,7 @@ def export(study: str, *, kind: str, out: str | None) -> None:
     click.echo(f"Bring answers back with: areopagus study collect {study} FILE...")
 
 
-@study.command(context_settings=_WIDE)
+@study.command()
 @_FOLDER
 @click.option("--url", help="What links begin with from now on.")
 @click.option("--renew", metavar="RATER_ID", help="Give this rater a new link; the old one ends.")
@@ -230,7 +229,7 @@ def links(study: str, *, url: str | None, renew: str | None) -> None:
         click.echo("A running server knows the new link once it is started again.")
 
 
-@study.command(context_settings=_WIDE)
+@study.command()
 @click.argument("calibration", required=False, metavar="[CALIBRATION]")
 @click.option("--half-width", type=float, help="Wanted half-width of the interval.")
 @click.option(
