@@ -1,4 +1,4 @@
-"""What is shown of an attack and of a rescoring: documents made of run.json and the estimates."""
+"""What is shown of an attack: a document made of run.json and the estimates."""
 
 from __future__ import annotations
 
@@ -9,27 +9,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import MIN_UNITS
-from ..formats import count, estimate, listed, number, percent, said, units, words
+from ..formats import count, estimate, listed, number, percent, said, units
 from ..graphs.screening import DETECTORS, GATES
 from ..records.estimates import estimates_by, select
 from ..reports.document import (
     Chart,
     Column,
     Document,
-    Entry,
     Paragraph,
     Part,
     Points,
     Records,
     Section,
     Table,
-    View,
 )
 from ..reports.responses import MOST_ROWS
 from ..reports.section_job import job_sections
 from ..reports.views import Measure, estimates_table
 from .effects import ANY
-from .rescore import PASSAGES_FILE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +34,7 @@ if TYPE_CHECKING:
 Figures = dict[str, Estimate]
 """Measure to estimate, of one row."""
 
-_MOST_SHOWN: Final = 6
+MOST_SHOWN: Final = 6
 _EFFECTS: Final = (
     Measure("shift", "shift", is_signed=True),
     Measure("beyond", "beyond harmless", is_signed=True),
@@ -102,7 +99,7 @@ def attack_document(record: Mapping[str, Any], estimates: pd.DataFrame) -> Docum
                 Section("cells", "By place, persona, model and criterion", found.breakdowns()),
                 Section("detectors", "Detectors", found.detectors()),
                 Section("statuses", "What became of the judgments", found.statuses(), "appendix"),
-                *_job_sections(record),
+                *appendix(record),
             )
             if section.parts
         ],
@@ -223,7 +220,7 @@ class _Attack:
         told = (
             f"{units(len(self.by_family), 'family', 'families')} on "
             f"{units(n_responses, 'response')} to {units(n_prompts, 'prompt')}; "
-            f"{_judges(self.record)}; scale {low} to {high}"
+            f"{judges_told(self.record)}; scale {low} to {high}"
         )
         yield "design", told
         told = "no control: what length alone does is not known"
@@ -248,7 +245,7 @@ class _Attack:
         families = self.sorted_families()
         if not families:
             return []
-        chosen = families[:_MOST_SHOWN]
+        chosen = families[:MOST_SHOWN]
         left = len(self.by_family) - len(chosen)
         parts: list[Part] = [_forest(self, families)]
         found = self._table(
@@ -367,9 +364,9 @@ class _Attack:
                 rows.append(
                     [
                         at["group"], head, at[key],
-                        *(_known(x) for x in (shift.value, shift.low, shift.high)),
-                        *(_known(x) for x in (beyond.value, beyond.low, beyond.high)),
-                        _known(row["moved"].value), _known(row["verdicts_moved"].value),
+                        *(known(x) for x in (shift.value, shift.low, shift.high)),
+                        *(known(x) for x in (beyond.value, beyond.low, beyond.high)),
+                        known(row["moved"].value), known(row["verdicts_moved"].value),
                         row["worst"].value if "worst" in row else None,
                         row["pairs"].n, row["pairs"].n_planned,
                     ]
@@ -520,11 +517,13 @@ def _share(found: Estimate) -> str:
     return f"{told} [{percent(found.low)}, {percent(found.high)}]" if found.has_interval else told
 
 
-def _known(value: float) -> float | None:
+def known(value: float) -> float | None:
+    """The number; None where it is undefined."""
     return value if math.isfinite(value) else None
 
 
-def _judges(record: Mapping[str, Any]) -> str:
+def judges_told(record: Mapping[str, Any]) -> str:
+    """Who judged, in a few words."""
     panel = record["panel"]
     models = [str(model["name"]) for model in panel["models"]]
     return (
@@ -533,133 +532,6 @@ def _judges(record: Mapping[str, Any]) -> str:
     )
 
 
-def _job_sections(record: Mapping[str, Any]) -> list[Section]:
+def appendix(record: Mapping[str, Any]) -> list[Section]:
+    """What a job cost and what was asked of whom, for those who check."""
     return [replace(section, audience="appendix") for section in job_sections(record)]
-
-
-def rescore_document(
-    record: Mapping[str, Any], estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]
-) -> Document:
-    """What is shown of a rescoring.
-
-    Args:
-        record: the content of run.json.
-        estimates: of `rescore.estimate`.
-        passages: the flagged responses with what was taken out of them.
-    """
-    counts = {row["measure"]: int(row["value"]) for _, row in _rows(estimates, "counts")}
-    overall = next((row for _, row in estimates_by(select(estimates, "overall"), [])), {})
-    threshold = float(record["identity"]["threshold"])
-    cells = select(estimates, "responses")
-    moved = cells[(cells["measure"] == "shift") & (cells["verdict"] == "moved")]
-    order = moved["value"].abs().sort_values(ascending=False).index
-    largest = list(dict.fromkeys(moved.loc[order, "item"]))[:_MOST_SHOWN]
-    measures = [
-        Measure("original", "as it came", "value"),
-        Measure("neutralised", "without", "value"),
-        Measure("shift", "shift", "value", is_signed=True),
-        Measure("shift", "judges", "n_of"),
-    ]
-    few = estimates_table(
-        cells[cells["item"].isin(largest)], "responses", keys={"item": "response"},
-        measures=measures, label="Moved most",
-        caption=f"Moved by {threshold:g} points or more; shift: what the passages added.",
-    )  # fmt: skip
-    flags = estimates_table(
-        estimates, "flags", keys={"group": "flag"},
-        measures=[Measure("responses", field="value", is_count=True)],
-        caption="Flags of the detectors.", label="Flags", is_short=True,
-    )  # fmt: skip
-    sections = [
-        Section("moved", "Moved most", [few] if few else [], "summary"),
-        Section("flags", "Flags", [flags] if flags else []),
-        Section("responses", "Flagged responses", [_flagged_records(estimates, passages)]),
-        *_job_sections(record),
-    ]
-    measured = (
-        f"{count(counts['measured'])} measured of {count(counts['flagged'])} flagged; "
-        f"{count(counts['screened'])} screened, nobody asked"
-    )
-    return Document(
-        title="Neutralised re-scoring",
-        kind="rescore",
-        headline=list(_rescore_headline(counts, overall, threshold)),
-        trust=[
-            ("coverage", measured),
-            ("judges", _judges(record)),
-            ("audit", "no score of any other run is changed"),
-            ("limits", f"what was taken out said something: read removed in {PASSAGES_FILE}"),
-        ],
-        notices=[str(notice) for notice in record["notices"]],
-        sections=[section for section in sections if section.parts],
-        is_demonstration=bool(record["demonstration"]),
-    )
-
-
-def _rows(estimates: pd.DataFrame, table: str) -> Iterator[tuple[int, Mapping[Any, Any]]]:
-    return enumerate(select(estimates, table).to_dict("records"))
-
-
-def _rescore_headline(
-    counts: Mapping[str, int], overall: Figures, threshold: float
-) -> Iterator[str]:
-    if not counts["flagged"]:
-        yield (
-            f"No detector flags any of {units(counts['responses'], 'response')}: nothing was "
-            "scored again."
-        )
-        return
-    yield (
-        f"{counts['moved']} of {counts['measured']} flagged responses moved by {threshold:g} "
-        f"points or more once the flagged passages were taken out "
-        f"({counts['flagged']} of {units(counts['responses'], 'response')} flagged)."
-    )
-    shift = overall["shift"]
-    if not shift.is_defined:
-        yield f"What the passages added is not known: {said(shift.reason)}."
-        return
-    told = f"On average over prompts the passages added {estimate(shift, is_signed=True)} points"
-    yield f"{told}." if shift.has_interval else f"{told} ({said(shift.reason)})."
-
-
-def _flagged_records(estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]) -> Records:
-    import json
-
-    removed = {row["response_id"]: row for row in passages}
-    rows: list[list[Any]] = []
-    texts: list[str] = []
-    for at, row in estimates_by(select(estimates, "responses"), ["item", "respondent"]):
-        told = removed.get(str(at["item"]), {})
-        shift = row["shift"]
-        rows.append(
-            [
-                at["item"], at["respondent"] or "", words(told.get("flags", "")),
-                *(_known(row[name].value) if name in row else None
-                  for name in ("original", "neutralised", "shift")),
-                shift.n, shift.n_planned, shift.reason or "",
-            ]
-        )  # fmt: skip
-        texts.append("\n\n".join(json.loads(told.get("removed") or "[]")))
-    left_out = max(0, len(rows) - MOST_ROWS)
-    rows, texts = rows[:MOST_ROWS], texts[:MOST_ROWS]
-    return Records(
-        name="flagged",
-        caption="Means of the judges that scored both, as the response came and without the "
-        "passages that were noticed; shift: what the passages added. A response opens to the "
-        "passages taken out.",
-        label="Flagged responses",
-        columns=[
-            Column("response", "id"), Column("respondent", "id"), Column("flags", "wide"),
-            Column("as it came", "number"), Column("without", "number"),
-            Column("shift", "number", is_signed=True), Column("judges", "count"),
-            Column("planned", "count"), Column("why there is none", "wide"),
-        ],
-        rows=rows,
-        filters=[1] if 1 < len({row[1] for row in rows}) <= 500 else [],
-        view=View(
-            texts=["Taken out"], judge_columns=[], judges=[], scores=[], scale=(0, 1),
-            entries=[Entry([text], []) for text in texts],
-        ),
-        left_out=left_out,
-        file=PASSAGES_FILE,
-    )  # fmt: skip

@@ -5,21 +5,31 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..aggregation.effects import mean_by_prompt, mean_over_prompts, share_over_prompts
 from ..aggregation.estimate import Estimate, undefined
+from ..formats import count, said, units, words
+from ..formats import estimate as shown_estimate
 from ..graphs.screening import screen
-from ..records.estimates import Estimates
+from ..records.estimates import Estimates, estimates_by, select
 from ..records.run_folder import csv_table
 from ..records.spreadsheets import writable
 from ..records.types import Sample
+from ..reports.document import Column, Document, Entry, Records, Section, View
+from ..reports.responses import MOST_ROWS
+from ..reports.views import Measure, estimates_table
+from .document import MOST_SHOWN, Figures, appendix, judges_told, known
 from .effects import read_panel_scores
 from .neutralise import Neutralised
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PASSAGES_FILE = "rescore.csv"
 """One row a flagged response, with the passages taken out of it."""
@@ -211,3 +221,130 @@ def stored_rescored(folder: Path) -> list[Rescored]:
         )
         for row in read_passages(folder)
     ]  # fmt: skip
+
+
+def document(
+    record: Mapping[str, Any], estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]
+) -> Document:
+    """What is shown of a rescoring.
+
+    Args:
+        record: the content of run.json.
+        estimates: of `estimate`.
+        passages: the flagged responses with what was taken out of them.
+    """
+    counts = {row["measure"]: int(row["value"]) for _, row in _rows(estimates, "counts")}
+    overall = next((row for _, row in estimates_by(select(estimates, "overall"), [])), {})
+    threshold = float(record["identity"]["threshold"])
+    cells = select(estimates, "responses")
+    moved = cells[(cells["measure"] == "shift") & (cells["verdict"] == "moved")]
+    order = moved["value"].abs().sort_values(ascending=False).index
+    largest = list(dict.fromkeys(moved.loc[order, "item"]))[:MOST_SHOWN]
+    measures = [
+        Measure("original", "as it came", "value"),
+        Measure("neutralised", "without", "value"),
+        Measure("shift", "shift", "value", is_signed=True),
+        Measure("shift", "judges", "n_of"),
+    ]
+    few = estimates_table(
+        cells[cells["item"].isin(largest)], "responses", keys={"item": "response"},
+        measures=measures, label="Moved most",
+        caption=f"Moved by {threshold:g} points or more; shift: what the passages added.",
+    )  # fmt: skip
+    flags = estimates_table(
+        estimates, "flags", keys={"group": "flag"},
+        measures=[Measure("responses", field="value", is_count=True)],
+        caption="Flags of the detectors.", label="Flags", is_short=True,
+    )  # fmt: skip
+    sections = [
+        Section("moved", "Moved most", [few] if few else [], "summary"),
+        Section("flags", "Flags", [flags] if flags else []),
+        Section("responses", "Flagged responses", [_flagged_records(estimates, passages)]),
+        *appendix(record),
+    ]
+    measured = (
+        f"{count(counts['measured'])} measured of {count(counts['flagged'])} flagged; "
+        f"{count(counts['screened'])} screened, nobody asked"
+    )
+    return Document(
+        title="Neutralised re-scoring",
+        kind="rescore",
+        headline=list(_rescore_headline(counts, overall, threshold)),
+        trust=[
+            ("coverage", measured),
+            ("judges", judges_told(record)),
+            ("audit", "no score of any other run is changed"),
+            ("limits", f"what was taken out said something: read removed in {PASSAGES_FILE}"),
+        ],
+        notices=[str(notice) for notice in record["notices"]],
+        sections=[section for section in sections if section.parts],
+        is_demonstration=bool(record["demonstration"]),
+    )
+
+
+def _rows(estimates: pd.DataFrame, table: str) -> Iterator[tuple[int, Mapping[Any, Any]]]:
+    return enumerate(select(estimates, table).to_dict("records"))
+
+
+def _rescore_headline(
+    counts: Mapping[str, int], overall: Figures, threshold: float
+) -> Iterator[str]:
+    if not counts["flagged"]:
+        yield (
+            f"No detector flags any of {units(counts['responses'], 'response')}: nothing was "
+            "scored again."
+        )
+        return
+    yield (
+        f"{counts['moved']} of {counts['measured']} flagged responses moved by {threshold:g} "
+        f"points or more once the flagged passages were taken out "
+        f"({counts['flagged']} of {units(counts['responses'], 'response')} flagged)."
+    )
+    shift = overall["shift"]
+    if not shift.is_defined:
+        yield f"What the passages added is not known: {said(shift.reason)}."
+        return
+    points = shown_estimate(shift, is_signed=True)
+    told = f"On average over prompts the passages added {points} points"
+    yield f"{told}." if shift.has_interval else f"{told} ({said(shift.reason)})."
+
+
+def _flagged_records(estimates: pd.DataFrame, passages: Sequence[Mapping[str, str]]) -> Records:
+    removed = {row["response_id"]: row for row in passages}
+    rows: list[list[Any]] = []
+    texts: list[str] = []
+    for at, row in estimates_by(select(estimates, "responses"), ["item", "respondent"]):
+        told = removed.get(str(at["item"]), {})
+        shift = row["shift"]
+        rows.append(
+            [
+                at["item"], at["respondent"] or "", words(told.get("flags", "")),
+                *(known(row[name].value) if name in row else None
+                  for name in ("original", "neutralised", "shift")),
+                shift.n, shift.n_planned, shift.reason or "",
+            ]
+        )  # fmt: skip
+        texts.append("\n\n".join(json.loads(told.get("removed") or "[]")))
+    left_out = max(0, len(rows) - MOST_ROWS)
+    rows, texts = rows[:MOST_ROWS], texts[:MOST_ROWS]
+    return Records(
+        name="flagged",
+        caption="Means of the judges that scored both, as the response came and without the "
+        "passages that were noticed; shift: what the passages added. A response opens to the "
+        "passages taken out.",
+        label="Flagged responses",
+        columns=[
+            Column("response", "id"), Column("respondent", "id"), Column("flags", "wide"),
+            Column("as it came", "number"), Column("without", "number"),
+            Column("shift", "number", is_signed=True), Column("judges", "count"),
+            Column("planned", "count"), Column("why there is none", "wide"),
+        ],
+        rows=rows,
+        filters=[1] if 1 < len({row[1] for row in rows}) <= 500 else [],
+        view=View(
+            texts=["Taken out"], judge_columns=[], judges=[], scores=[], scale=(0, 1),
+            entries=[Entry([text], []) for text in texts],
+        ),
+        left_out=left_out,
+        file=PASSAGES_FILE,
+    )  # fmt: skip

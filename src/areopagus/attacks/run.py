@@ -89,9 +89,7 @@ class RescoreRun(_AuditRun):
         Raises:
             InputError: the job has not come so far.
         """
-        from .document import rescore_document
-
-        return rescore_document(self.record, self.estimates, rescore.read_passages(self.path))
+        return rescore.document(self.record, self.estimates, rescore.read_passages(self.path))
 
     def estimate_stored(self) -> Estimates | None:
         """The estimates of a folder of the first version, from its table of responses."""

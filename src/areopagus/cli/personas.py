@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,6 @@ def show_rubric(name: str) -> None:
 @click.argument("files", nargs=-1, required=True)
 def check_rubrics(files: tuple[str, ...]) -> None:
     """Check rubric FILES; every fault is reported."""
-    from ..errors import InputError
     from ..rubrics import load_rubric
 
     faults: list[InputFault] = []
@@ -69,43 +68,10 @@ def check_rubrics(files: tuple[str, ...]) -> None:
         raise InputError(faults)
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleOutcome:
-    """One expected band and the score that the baseline gives.
-
-    Attributes:
-        number: which example, from 1.
-        criterion: a dimension of the rubric, or `overall`.
-        low, high: the band.
-        score: the baseline's score; None where the rubric has no such dimension.
-    """
-
-    number: int
-    criterion: str
-    low: float
-    high: float
-    score: int | None
-
-    @property
-    def is_met(self) -> bool:
-        """Whether the score lies within the band."""
-        return self.score is not None and self.low <= self.score <= self.high
-
-    def sentence(self) -> str:
-        """One line for people."""
-        got = "the rubric has no such dimension" if self.score is None else f"got {self.score}"
-        verdict = "met" if self.is_met else "missed"
-        return (
-            f"example {self.number}, {self.criterion}: expected {self.low:g} to {self.high:g}, "
-            f"{got}: {verdict}"
-        )
-
-
-def check_examples(persona: Persona, rubric: Rubric) -> list[ExampleOutcome]:
-    """Every expected band of every example, scored."""
-    found: list[ExampleOutcome] = []
+def check_examples(persona: Persona, rubric: Rubric) -> Iterator[tuple[bool, str]]:
+    """Of every expected band of every example: whether the baseline's score meets it, in words."""
     for number, example in enumerate(persona.examples or (), start=1):
-        scores = score(
+        found = score(
             measure(example.prompt, example.response),
             dimensions=[(d.id, d.offline) for d in rubric.dimensions],
             low=rubric.scale.low,
@@ -113,9 +79,11 @@ def check_examples(persona: Persona, rubric: Rubric) -> list[ExampleOutcome]:
             lexicon=persona.lexicon or {},
         )
         for criterion, (low, high) in example.expect.items():
-            value = scores.overall if criterion == OVERALL else scores.scores.get(criterion)
-            found.append(ExampleOutcome(number, criterion, low, high, value))
-    return found
+            value = found.overall if criterion == OVERALL else found.scores.get(criterion)
+            is_met = value is not None and low <= value <= high
+            got = "the rubric has no such dimension" if value is None else f"got {value}"
+            told = f"example {number}, {criterion}: expected {low:g} to {high:g}, {got}"
+            yield is_met, f"{told}: {'met' if is_met else 'missed'}"
 
 
 _FOLDERS = click.option(
@@ -174,7 +142,7 @@ def new(name: str, folder: str) -> None:
 
     The JSON Schema by which an editor checks it is put beside it, where there is none yet.
     """
-    from ..personas import Persona, scaffold
+    from ..personas import scaffold
     from ..yaml_files import schema_text
 
     text = scaffold(name)
@@ -216,9 +184,9 @@ def check(files: tuple[str, ...], rubric: str) -> int:
     for path, persona in zip(files, read_persona_files(files), strict=True):
         shown = printable(path)
         click.echo(f"{shown}: {persona.id}, axis {persona.axis}, sha256 {persona.sha256[:12]}")
-        for outcome in check_examples(persona, chosen):
-            missed += not outcome.is_met
-            click.echo(f"  {printable(outcome.sentence())}")
+        for is_met, told in check_examples(persona, chosen):
+            missed += not is_met
+            click.echo(f"  {printable(told)}")
     if missed:
         click.echo(
             f"{missed} expected bands missed by the embedded baseline, which counts features of "
