@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import formats
 from ..errors import InputError, visible_text
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 
 WIDTH = 80
-
-dollars = formats.dollars
 
 
 def printable(text: str) -> str:
@@ -127,6 +124,13 @@ def span(interval: Sequence[float | None] | None) -> str:
     if interval is None or interval[0] is None or interval[1] is None:
         return "–"
     return f"{interval[0]:.2f} to {interval[1]:.2f}"
+
+
+def dollars(value: float | None) -> str:
+    """US dollars, see `formats.dollars`."""
+    from ..formats import dollars as shown
+
+    return shown(value)
 
 
 _BEFORE = len("Error: ")
