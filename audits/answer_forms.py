@@ -120,6 +120,37 @@ def read_option(
     return OptionReading("none")
 
 
+_NUMBER = re.compile(r"[-+−]?\d{1,12}(?:\.\d{1,6})?")
+
+
+def read_number(text: str, low: float, high: float) -> tuple[Reading, float | None]:
+    """The number that an answer gives, read strictly: alone, or alone on its first or last line.
+
+    Args:
+        text: the answer.
+        low, high: ends of the scale; a number off it is for judges.
+
+    Returns:
+        The reading, without its value, and the number where there is one.
+    """
+    if not text.strip(_EDGES):
+        return Reading("empty", {}, "no text"), None
+    lines = [line for line in text.splitlines() if line.strip(_EDGES)]
+    found = set()
+    for line in {lines[0], lines[-1]}:
+        bare = _LEAD_IN.sub("", line.strip()).strip(_EDGES.replace("-", ""))
+        if _NUMBER.fullmatch(bare):
+            found.add(float(bare.replace("−", "-")))
+    if len(found) == 1:
+        (number,) = found
+        if low <= number <= high:
+            return Reading("classified"), number
+        return Reading("unclassified", {}, "off_the_scale"), None
+    if not found and declines(text) and not re.search(r"\d", text):
+        return Reading("refused", {}, "declined"), None
+    return Reading("unclassified", {}, "several_numbers" if found else "no_number_alone"), None
+
+
 def declines(text: str) -> bool:
     """Whether a short text does nothing but decline to answer.
 

@@ -12,7 +12,7 @@ refused the hard prompts would look better than it is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
@@ -26,7 +26,7 @@ from ..aggregation.estimate import Estimate
 from ..aggregation.intervals import t_interval
 from ..aggregation.proportions import clustered_proportion
 from ..records.estimates import Estimates
-from .definition import Contrast, Definition
+from .definition import Contrast, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
 
@@ -79,7 +79,7 @@ def add_contrast(
         frame: answers with `columns_of(definition)` and `_unit`.
         respondents: in the order of the report.
     """
-    unit, prepared = definition.unit_word, prepare(contrast, frame)
+    unit, prepared = definition.unit_word, prepare(contrast, frame, definition.outcomes)
     wordings = over_wordings(contrast, prepared)
     gaps = less_reference(contrast, wordings)
     means = with_all(cells_of(wordings, "value", respondents), respondents)
@@ -119,8 +119,27 @@ def add_contrast(
 _MEAN: Final = "mean over matched prompts, then over units"
 
 
-def prepare(contrast: Contrast, frame: pd.DataFrame) -> pd.DataFrame:
+def values_of(outcome: Outcome, rows: pd.DataFrame) -> Floats:
+    """The outcome of every row; nan where it has none."""
+    column = rows[outcome.of]
+    if outcome.any_value:
+        values = column.notna().to_numpy(dtype=np.float64)
+    elif outcome.values:
+        is_one = column.astype("string").isin(outcome.values).to_numpy(dtype=np.float64)
+        values = np.where(column.isna().to_numpy(), np.nan, is_one).astype(np.float64)
+    else:
+        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
+    if outcome.among:
+        is_known = rows[list(outcome.among)].notna().any(axis=1).to_numpy()
+        values = np.where(is_known, values, np.nan)
+    return np.asarray(values, dtype=np.float64)
+
+
+def prepare(
+    contrast: Contrast, frame: pd.DataFrame, outcomes: Mapping[str, Outcome] | None = None
+) -> pd.DataFrame:
     """The answers with `value`, and `factor`, `group`, `reference` of their cell."""
+    outcome = (outcomes or {}).get(contrast.of) or Outcome(title=contrast.of, of=contrast.of)
     names = list(contrast.factor)
     parts = frame[names].astype("string").fillna("")
     is_reference = np.ones(len(frame), dtype=bool)
@@ -132,7 +151,7 @@ def prepare(contrast: Contrast, frame: pd.DataFrame) -> pd.DataFrame:
     alone = next(iter(group[is_reference]), "")
     reference = factor.map(lambda value: contrast.references.get(value, alone))
     return frame.assign(
-        value=pd.to_numeric(frame[contrast.of]).astype(np.float64),
+        value=values_of(outcome, frame),
         factor=factor.astype(object),
         group=group.astype(object),
         reference=reference.where(~is_reference, group).astype(object),

@@ -23,6 +23,7 @@ say: `read` sees every reply, the provider's refusals and empty ones included.
 
 from __future__ import annotations
 
+import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -65,6 +66,7 @@ ANSWER_STATUSES: tuple[AnswerStatus, ...] = get_args(AnswerStatus)
 
 Name = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,60}$")]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
+_PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
 
 class _Part(BaseModel):
@@ -137,7 +139,7 @@ class Contrast(_Part):
     """Groups less a reference, on prompts that are alike but for the group; see `contrasts`."""
 
     title: Text = Field(description="what the difference is called: 'bias'")
-    of: Name = Field(description="the column of numbers: a rating, or true and false")
+    of: Name = Field(description="an outcome; or a column of numbers, or of true and false")
     mean_title: str = Field(default="mean", description="what the mean of a group is called")
     factor: tuple[Name, ...] = Field(
         min_length=1, max_length=2,
@@ -151,7 +153,9 @@ class Contrast(_Part):
         default={}, description="kind of group to its reference, where there are several"
     )
     match: tuple[Name, ...] = Field(
-        default=(), description="columns that are alike in the two prompts, beside the unit"
+        default=(),
+        description="columns that are alike in the two prompts, beside the unit; left out where "
+        "YAML makes the prompts: all others",
     )
     average: tuple[Name, ...] = Field(
         default=(), description="columns over which answers are averaged before they are matched"
@@ -183,6 +187,41 @@ class Agreement(_Part):
     values: tuple[str, ...] = Field(
         default=(), description="looked at is only whether the value is one of these"
     )
+
+
+class Case(_Part):
+    """One situation that is asked about, with places for the factors."""
+
+    id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,80}$")]
+    text: Text = Field(description="with places such as {applicant}, filled from the factors")
+
+
+class Read(_Part):
+    """How answers are asked for and read; give options or a number."""
+
+    options: tuple[Text, ...] = Field(
+        default=(), description="the answer is one of these; it stands in the column `answer`"
+    )
+    orders: Literal["given", "both"] = Field(
+        default="both",
+        description="both: every prompt names the options in their order, and again turned round; "
+        "the column `order` says which",
+    )
+    number: tuple[int, int] | None = Field(
+        default=None, description="the answer is a whole number from the first to the second"
+    )
+    judge: str = Field(
+        default="",
+        description="what judges are told where rules cannot read the answer; empty: the usual",
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if bool(self.options) == (self.number is not None):
+            raise ValueError("must hold options, or a number, and not both")
+        if len(self.options) == 1 or len(set(self.options)) < len(self.options):
+            raise ValueError("must hold two options at least, no two alike")
+        return self
 
 
 class MeasureColumn(_Part):
@@ -249,6 +288,18 @@ class Definition(_Part):
     value_columns: Mapping[Name, ColumnKind] = Field(
         default={}, description="columns of the answers that say what was read in them"
     )
+    factors: Mapping[Name, Mapping[str, Text]] = Field(
+        default={},
+        description="what differs between prompts: column to the values' ids and texts; every case "
+        "is asked with every combination",
+    )
+    material: tuple[Case, ...] = Field(default=(), description="what is asked about")
+    ask: str = Field(
+        default="",
+        description="the prompt: {text} is the case's text, other places are factors; without it "
+        "the audit's class makes the prompts",
+    )
+    read: Read | None = Field(default=None, description="how answers to it are read")
     unit: Name = Field(
         default="unit",
         description="the column whose values are independent: intervals and tests are over these",
@@ -280,8 +331,21 @@ class Definition(_Part):
         return self.unit_name or self.unit.replace("_", " ")
 
     @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        if self.ask and (self.read is None or not self.material):
+            raise ValueError("ask goes with read and material")
+        if taken := {"case", "order", "answer", "text"} & self.factors.keys():
+            raise ValueError(f"factors: {', '.join(sorted(taken))} is a column of its own")
+        places = {"text", *self.factors}
+        texts = [self.ask, *(case.text for case in self.material)]
+        if unknown := sorted({one for text in texts for one in _PLACE.findall(text)} - places):
+            raise ValueError(f"no factor is called {', '.join(unknown)}")
+        return self
+
+    @model_validator(mode="after")
     def _columns_exist(self) -> Self:
         known = {"unit", "item_id", *self.item_columns, *self.value_columns}
+        known |= {"case", "order", "answer", *self.factors} if self.ask else set()
         used = {self.unit: "unit"}
         used |= {column: "by" for crossed in self.by for column in crossed}
         for name, outcome in self.outcomes.items():
@@ -290,7 +354,8 @@ class Definition(_Part):
         for name, change in self.changes.items():
             used |= dict.fromkeys((change.of, change.across, *change.within), f"changes.{name}")
         for name, contrast in self.contrasts.items():
-            columns = (contrast.of, *contrast.factor, *contrast.reference, *contrast.match)
+            of = () if contrast.of in self.outcomes else (contrast.of,)
+            columns = (*of, *contrast.factor, *contrast.reference, *contrast.match)
             columns += (*contrast.average, *contrast.by)
             used |= dict.fromkeys(columns, f"contrasts.{name}")
         if unknown := [

@@ -40,7 +40,7 @@ from ..aggregation.proportions import (
 )
 from ..aggregation.sign_flips import sign_flip_tests
 from ..records.estimates import Estimates
-from .contrasts import UNREAD, add_contrast
+from .contrasts import UNREAD, add_contrast, values_of
 from .definition import ANSWER_STATUSES, Agreement, Change, Definition, Outcome
 
 Floats = npt.NDArray[np.float64]
@@ -61,7 +61,8 @@ def columns_of(definition: Definition) -> tuple[str, ...]:
     for change in definition.changes.values():
         found |= dict.fromkeys((change.of, change.across, *change.within))
     for contrast in definition.contrasts.values():
-        found |= dict.fromkeys((contrast.of, *contrast.factor, *contrast.reference))
+        of = () if contrast.of in definition.outcomes else (contrast.of,)
+        found |= dict.fromkeys((*of, *contrast.factor, *contrast.reference))
         found |= dict.fromkeys((*contrast.match, *contrast.average, *contrast.by))
     found |= dict.fromkeys(column for crossed in definition.by for column in crossed)
     return tuple(found)
@@ -134,22 +135,6 @@ def merged_units(answers: pd.DataFrame, unit: str) -> pd.Series:
         for other in names.iloc[1:]:
             first[root(other)] = one
     return units.map(lambda name: root(name) if name in first else name)
-
-
-def values_of(outcome: Outcome, rows: pd.DataFrame) -> Floats:
-    """The outcome of every row; nan where it has none."""
-    column = rows[outcome.of]
-    if outcome.any_value:
-        values = column.notna().to_numpy(dtype=np.float64)
-    elif outcome.values:
-        is_one = column.astype("string").isin(outcome.values).to_numpy(dtype=np.float64)
-        values = np.where(column.isna().to_numpy(), np.nan, is_one).astype(np.float64)
-    else:
-        values = pd.to_numeric(column).to_numpy(dtype=np.float64, na_value=np.nan)
-    if outcome.among:
-        is_known = rows[list(outcome.among)].notna().any(axis=1).to_numpy()
-        values = np.where(is_known, values, np.nan)
-    return np.asarray(values, dtype=np.float64)
 
 
 def over_answers(values: Floats) -> Estimate:

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..errors import InputError, InputFault
 from .answers_table import OWN_COLUMNS
-from .definition import Audit
+from .definition import DEFINITION_FILE, Audit
+from .yaml_audit import read_yaml_audit
 
 _OWN = "areopagus_audit_"
 """How the modules of audits from folders are called."""
@@ -30,8 +31,8 @@ def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
     """The audit of this name or folder.
 
     Args:
-        which: a built-in name; a folder with an `__init__.py` that has an object `AUDIT` (its code
-            is run); or such an object.
+        which: a built-in name; a folder with an `audit.yaml`, or with an `__init__.py` that has an
+            object `AUDIT` (its code is run); or such an object.
 
     Raises:
         InputError: an unknown name, or a folder without an audit.
@@ -56,9 +57,13 @@ def find_audit(which: str | Path | Audit[Any]) -> Audit[Any]:
 
 
 def _from_folder(folder: Path) -> Audit[Any]:
-    entry = folder.expanduser() / "__init__.py"
+    folder = folder.expanduser()
+    entry = folder / "__init__.py"
     if not entry.is_file():
-        raise InputError([InputFault(str(folder), "is no audit: it has no __init__.py")])
+        if not (folder / DEFINITION_FILE).is_file():
+            fault = f"is no audit: it has no {DEFINITION_FILE} and no __init__.py"
+            raise InputError([InputFault(str(folder), fault)])
+        return read_yaml_audit(folder)
     # A name of its own for each place, so that two folders called alike do not meet.
     digest = hashlib.sha256(str(entry.resolve()).encode()).hexdigest()[:12]
     name = f"{_OWN}{digest}"

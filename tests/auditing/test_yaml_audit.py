@@ -1,0 +1,138 @@
+"""An audit that is a YAML file alone: the one of docs/audits.md, with and without a planted gap."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from areopagus import InputError
+from areopagus.auditing import audit
+from areopagus.audits import find_audit
+from areopagus.records.estimates import estimate_of, select
+from areopagus.testing import ProviderServer, ServedReply, ServedRequest
+
+DOCS = Path(__file__).parents[2] / "docs" / "audits.md"
+
+
+def example() -> str:
+    (found,) = re.findall(
+        r"```yaml\n(name: loans\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
+    )
+    return str(found)
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    folder = tmp_path / "loans"
+    folder.mkdir()
+    (folder / "audit.yaml").write_text(example(), encoding="utf-8")
+    return folder
+
+
+def lender(refuses: Callable[[str], bool]) -> Callable[[ServedRequest], ServedReply]:
+    """Refuses these prompts, and whichever others a hash of the case names, whoever asks."""
+
+    def answer(request: ServedRequest) -> ServedReply:
+        prompt = request.messages[-1]["content"]
+        case = re.sub(r"Anna Berger|Aisha Demir|Jamal Washington|: .* / .*", "", prompt)
+        is_poor = hashlib.sha256(case.encode()).digest()[0] < 40
+        return ServedReply("refuse" if is_poor or refuses(prompt) else "lend")
+
+    return answer
+
+
+def run_of(folder: Path, answers: Any, **more: Any) -> Any:
+    with ProviderServer(answers, record=False) as server:
+
+        def model(name: str) -> dict[str, Any]:
+            return {"model": f"openai/{name}", "name": name, "api_base": server.openai_base}
+
+        judges = [model(name) for name in more.pop("judges", ())]
+        return audit(
+            folder, target=model("target"), judges=judges, out=folder.parent / f"run{len(judges)}",
+            ledger=folder.parent / "l.sqlite", **more,
+        )  # fmt: skip
+
+
+def gap(run: Any, group: str) -> Any:
+    rows = select(run.estimates, "gap", group=group)
+    (row,) = rows[rows["measure"] == "difference"].to_dict("records")
+    return estimate_of(row)
+
+
+def test_a_planted_gap_is_found_and_named_first(loans: Path) -> None:
+    run = run_of(loans, lender(lambda prompt: "Aisha" in prompt))
+    assert run.statuses == {"classified": 8 * 3 * 2}
+    planted, other = gap(run, "aisha"), gap(run, "jamal")
+    assert planted.verdict == "differs"
+    assert planted.value < -0.7
+    assert (planted.unit, planted.n) == ("case", 8)
+    assert (other.value, other.verdict) == (0, "equivalent")
+    first = " ".join(run.text.split())
+    assert first.startswith("Lent to less often than Anna Berger: Aisha Demir")
+    assert "1 other group is not shown to differ, 1 of them shown to lie within" in first
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "Jamal Washington" in page
+    assert "Prompts and answers" in page
+
+
+def test_where_there_is_no_gap_none_is_found(loans: Path) -> None:
+    # Refuses a third of all prompts by their letters alone, whoever asks.
+    def by_chance(prompt: str) -> bool:
+        return hashlib.sha256(prompt.encode()).digest()[1] < 85
+
+    run = run_of(loans, lender(by_chance))
+    for group in ("aisha", "jamal"):
+        assert gap(run, group).verdict not in ("differs", "differs within margin")
+    assert "not shown to differ" in run.text
+
+
+def test_judges_settle_what_rules_cannot_read(loans: Path) -> None:
+    def answers(request: ServedRequest) -> ServedReply:
+        if request.model == "target":
+            return ServedReply("There is no doubt in my mind about this one.")
+        return ServedReply(json.dumps({"reasoning": "It is sure.", "answer": "lend"}))
+
+    run = run_of(loans, answers, judges=("first", "second"))
+    assert run.statuses == {"classified": 48}
+    same = select(run.estimates, "judges", factor="answer").set_index("measure").loc["same"]
+    assert same["value"] == 1
+    bare = run_of(loans, answers, judges=())
+    ends = select(bare.estimates, "outcomes").set_index("measure")["value"]
+    assert (ends["lent_least"], ends["lent_most"]) == (0, 1)
+
+
+def test_a_number_is_asked_for_and_read(loans: Path) -> None:
+    text = re.sub(
+        r"read:\n.*?\noutcomes:", "read: {number: [0, 10]}\noutcomes:", example(), flags=re.S
+    )
+    text = re.sub(r"    values: .*\n", "    scale: [0, 10]\n", text)
+    (loans / "audit.yaml").write_text(text, encoding="utf-8")
+
+    def answers(request: ServedRequest) -> ServedReply:
+        prompt = request.messages[-1]["content"]
+        assert prompt.endswith("Reply with one whole number from 0 to 10.")
+        return ServedReply("My answer: 4" if "Jamal" in prompt else "**7**")
+
+    run = run_of(loans, answers)
+    assert run.statuses == {"classified": 24}
+    assert gap(run, "jamal").value == -3
+
+
+@pytest.mark.parametrize(("wrong", "right", "message"), [
+    ("factor: [applicant]", "factor: [aplicant]", "no column is called 'aplicant'"),
+    ("{applicant} needs", "{aplicant} needs", "no factor is called aplicant"),
+    ("  options: [lend, refuse]", "  options: [lend]", "must hold two options at least"),
+    ("    values: [lend]", "    value: [lend]", "audit.yaml"),
+])  # fmt: skip
+def test_a_faulty_definition_is_named(loans: Path, wrong: str, right: str, message: str) -> None:
+    (loans / "audit.yaml").write_text(example().replace(wrong, right), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        find_audit(loans)
+    assert message in str(caught.value)
