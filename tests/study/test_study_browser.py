@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from chromium import Chromium, Tab
-from study_data import quality_of, read_csv, secrets_of, study_rows, truth_of
+from study_data import quality_of, read_csv, secrets_of, study_rows
 from study_process import StudyServer
 
 from areopagus.study import (
@@ -362,14 +362,3 @@ def test_a_response_is_written_against_the_clock(tmp_path: Path, tab: Tab) -> No
         assert tab.complaints == []
     finally:
         server.kill()
-
-
-def test_the_map_and_the_screen_agree(built: BuiltStudy) -> None:
-    """What the tests above take for the truth is what was dealt out."""
-    truth = truth_of(built.folder)
-    texts = {row["response_id"]: row["response_text"]
-             for row in read_csv(built.folder / "organiser" / "responses.csv")}  # fmt: skip
-    for packet in read_packets(built.folder):
-        for one in packet.responses:
-            row = truth[packet.rater, packet.number, one.label]
-            assert texts[row["response_id"]] == one.text

@@ -120,6 +120,8 @@ class StudyCollection(JobRun):
         trust = []
         if self.is_rating:
             trust.append(("raters", _told_of_flags(self.flags)))
+        gaps = frame.loc[frame["measure"] == "all_models_gap", "value"]
+        gap = "; gap: models' scores where only models stand, less elsewhere."
         table = estimates_table(
             frame,
             "raters",
@@ -132,9 +134,8 @@ class StudyCollection(JobRun):
                 Measure("all_models_gap", "gap", "value", is_signed=True),
                 Measure("alike", "alike", "value", digits=0, is_percent=True),
             ],
-            caption="weak last: quality-floor pages with the weak response last; gap: models' "
-            "scores where only models stand, less elsewhere; alike: pages with all responses "
-            "equal.",
+            caption="Alike: pages with all responses equal; weak last: quality-floor pages with "
+            "the weak response last" + (gap if gaps.notna().any() else "."),
             label="Raters",
         )
         sections = []

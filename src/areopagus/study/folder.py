@@ -29,6 +29,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from ..errors import InputError, InputFault, StoreError
+from ..experiment.config import faults_of
 from ..records.humans.columns import known_columns
 from ..records.readers.cells import read_id
 from ..records.readers.dispatch import read_rows
@@ -36,7 +37,6 @@ from ..records.spreadsheets import CsvLines, writable
 from ..rubrics import Rubric
 from .settings import MOST_RATERS
 
-FORMAT = 1
 PACKETS, ORGANISER, STORE_FILE = "packets", "organiser", "ratings.sqlite"
 STUDY_FILE, PACKETS_FILE, ACCESS_FILE = "study.json", "packets.jsonl", "access.json"
 SOURCE_MAP_FILE, RATERS_FILE, LINKS_FILE = "source_map.csv", "raters.csv", "links.csv"
@@ -109,10 +109,7 @@ def read_study(folder: str | Path) -> StudyFile:
     except OSError as error:
         raise InputError([InputFault(str(file), f"cannot be read: {error.strerror}")]) from error
     except ValidationError as error:
-        raise InputError(
-            InputFault(str(file), one["msg"], ".".join(map(str, one["loc"])))
-            for one in error.errors()
-        ) from error
+        raise InputError(faults_of(error, str(file))) from error
 
 
 def read_packets(folder: str | Path) -> tuple[Packet, ...]:
@@ -135,10 +132,7 @@ def read_packets(folder: str | Path) -> tuple[Packet, ...]:
         try:
             packets.append(Packet.model_validate_json(line))
         except ValidationError as error:
-            faults += [
-                InputFault(f"{file}:{number}", one["msg"], ".".join(map(str, one["loc"])))
-                for one in error.errors()
-            ]
+            faults += faults_of(error, f"{file}:{number}")
     if faults:
         raise InputError(faults)
     return tuple(packets)
