@@ -21,12 +21,12 @@ from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.aggregation.proportions import rogan_gladen
 from areopagus.aggregation.reliability import icc_interval
-from areopagus.calibration.how_many import how_many
-from areopagus.calibration.material import Material
+from areopagus.calibration.dataset import Dataset
+from areopagus.calibration.decision_study import add_decision_study, worth_of_components
+from areopagus.calibration.judges import add_severities_apart
 from areopagus.calibration.panel_scores import PanelScores
-from areopagus.calibration.panel_severity import panel_severity
-from areopagus.calibration.panel_worth import worth_of_components
 from areopagus.calibration.responses import make_responses
+from areopagus.records.estimates import Estimates, estimate_at
 
 P, M, RESPONSES, MISSING = 4, 3, 6, 0.15
 S2 = {"q": 0.3, "r:q": 0.6, "qP": 0.05, "qM": 0.1, "rP": 0.06, "rM": 0.2, "residual": 0.5}
@@ -94,11 +94,13 @@ def panels(rng: np.random.Generator, n_prompts: int, worlds: int) -> None:
     effective, persona, model = [], [], []
     for _ in range(worlds):
         made = panel(rng, n_prompts)
-        material = Material(responses, (), (), None, made, None, None, 0, 0, ())
-        effective.append(how_many(material, None).effective)
-        parts = panel_severity(made, "overall", responses.prompt).parts
-        persona.append(parts[0].severity)
-        model.append(parts[P].severity)
+        out = Estimates()
+        add_decision_study(out, Dataset(responses, (), (), None, made, None, None, 0, 0, ()), None)
+        add_severities_apart(out, made, "overall", responses.prompt)
+        rows = out.frame()
+        effective.append(estimate_at(rows, "size", "worth"))
+        persona.append(estimate_at(rows, "judges", "severity_apart", group="persona 0"))
+        model.append(estimate_at(rows, "judges", "severity_apart", group="model 0"))
     print(f"\n{n_prompts} prompts: coverage of 95% intervals")
     truth = effective_judges_from_components(S2, personas=P, models=M)
     print("  effective number of judges (jackknife) ", covered(effective, truth))

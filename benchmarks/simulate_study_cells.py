@@ -11,21 +11,21 @@ import time
 from dataclasses import replace
 
 import numpy as np
-from simulate_worlds import TRUTH_PROMPTS, World, material, share, world
+from simulate_worlds import TRUTH_PROMPTS, World, dataset, share, world
 
 from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.generalizability import panel_g_study
 from areopagus.calibration.concordance import concordance, mid_ranks
-from areopagus.calibration.material import Material, targets_of
-from areopagus.calibration.one_person import against_one_person
-from areopagus.calibration.panel_people import _by_pair_type
-from areopagus.calibration.paper import paper_figures
+from areopagus.calibration.dataset import Dataset, targets_of
+from areopagus.calibration.panel_people import add_one_person, add_pair_types
+from areopagus.calibration.paper import add_paper
 from areopagus.calibration.responses import make_responses
+from areopagus.records.estimates import Estimates, estimates_by, select
 
 DOMAINS = ("ethics", "politics", "science")
 
 
-def with_domains(made: Material) -> Material:
+def with_domains(made: Dataset) -> Dataset:
     """The same with a domain for each third of the prompts."""
     said = made.responses
     return replace(
@@ -42,7 +42,7 @@ def with_domains(made: Material) -> Material:
     )
 
 
-def as_ranks(made: Material) -> Material:
+def as_ranks(made: Dataset) -> Dataset:
     """The same with each rater's order of a prompt instead of scores."""
     (ratings,) = made.ratings
     order = np.lexsort((ratings.response, ratings.rater, ratings.prompt))
@@ -54,7 +54,7 @@ def as_ranks(made: Material) -> Material:
 
 def cells(drawn: World) -> dict[str, Estimate]:
     """The figures of one world."""
-    made = with_domains(material(drawn))
+    made = with_domains(dataset(drawn))
     target = targets_of(made)[0]
     agreed = concordance(target.ratings, permute=False)
     found = {
@@ -62,20 +62,28 @@ def cells(drawn: World) -> dict[str, Estimate]:
         "people: same order throughout": agreed.same_order,
     }
     for kind, one in (("score", made), ("rank", as_ranks(made))):
-        paper = paper_figures(one)
-        for row in paper.means:
-            found[f"mean {kind}, {row.group}, {row.domain}"] = row.mean
-        for domain in paper.by_domain if kind == "rank" else ():
-            found[f"W, {domain.domain}"] = domain.w
-            found[f"tau, {domain.domain}"] = domain.tau
+        out = Estimates()
+        add_paper(out, one)
+        keys = ["respondent", "group"]
+        for named, row in estimates_by(select(out.frame(), "paper"), keys):
+            domain = named["group"] or "all"
+            if "mean" in row:
+                found[f"mean {kind}, {named['respondent']}, {domain}"] = row["mean"]
+            if kind == "rank" and named["group"] and "w" in row:
+                found |= {f"W, {domain}": row["w"], f"tau, {domain}": row["tau"]}
     # the pair types alone: no bootstrap of the taus
-    for row in _by_pair_type(made, target, (), 0.95).pair_types:
-        found[f"pairs: {row.pair_type}, panel"] = row.panel
-        found[f"pairs: {row.pair_type}, source only"] = row.source_only
-        found[f"pairs: {row.pair_type}, length only"] = row.length_only
-    for rater in against_one_person(made, target).raters:
-        found[f"left out: {rater.rater}, rater"] = rater.human
-        found[f"left out: {rater.rater}, panel"] = rater.panel
+    out = Estimates()
+    add_pair_types(out, made, target)
+    add_one_person(out, made, target)
+    rows = out.frame()
+    for named, row in estimates_by(select(rows, "pair types"), ["group"]):
+        found[f"pairs: {named['group']}, panel"] = row["accuracy"]
+        found[f"pairs: {named['group']}, source only"] = row["source_only"]
+        found[f"pairs: {named['group']}, length only"] = row["length_only"]
+    for named, row in estimates_by(select(rows, "one person"), ["rater"]):
+        if named["rater"]:
+            found[f"left out: {named['rater']}, rater"] = row["accuracy_of_one"]
+            found[f"left out: {named['rater']}, panel"] = row["accuracy_of_panel"]
     first = min(len(drawn.scores), 6 * 2000)
     study = panel_g_study(
         drawn.scores[:first, :, :, None], prompt=made.responses.prompt[:first], level=0.95

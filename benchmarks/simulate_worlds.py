@@ -21,23 +21,23 @@ import numpy as np
 from areopagus.aggregation.estimate import Estimate
 from areopagus.calibration import agreement, calibrate
 from areopagus.calibration.concordance import concordance
-from areopagus.calibration.how_many import how_many
-from areopagus.calibration.judges_table import judges_table
-from areopagus.calibration.material import Material, targets_of
-from areopagus.calibration.one_person import against_one_person
-from areopagus.calibration.panel_people import panel_with_people
+from areopagus.calibration.dataset import Dataset, targets_of
+from areopagus.calibration.decision_study import add_decision_study
+from areopagus.calibration.judges import add_judges
+from areopagus.calibration.panel_people import add_agreement, add_panel
 from areopagus.calibration.panel_scores import PanelScores
-from areopagus.calibration.paper import paper_figures
-from areopagus.calibration.people import criterion_agreement
-from areopagus.calibration.rater_pairs import pairwise_tau
-from areopagus.calibration.rater_severity import severity_table
+from areopagus.calibration.paper import add_paper
+from areopagus.calibration.people import add_criterion
+from areopagus.calibration.rater_effects import add_rater_effects
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
+from areopagus.records.estimates import Estimates, estimate_at, json_rows
 
 PERSONAS = ("historian", "ethicist", "sociologist", "libertarian")
 MODELS = ("openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash")
 WRITERS = ("gpt-5", "claude-4", "gemini-3")
 USELESS, SOURCE_ONLY = "historian x openai/gpt-4o-mini", "ethicist x openai/gpt-4o-mini"
+GOOD = "sociologist x anthropic/claude-sonnet-4-5"
 HARSH, N_RATERS, TRUTH_PROMPTS = "h0", 5, 8000
 
 PERSONA_LEVEL = np.array([0.3, 0.0, -0.1, -0.2])
@@ -87,7 +87,7 @@ def world(rng: np.random.Generator, n_prompts: int, *, signal: float = 1.0) -> W
     return World(n_prompts, human, scores, length)
 
 
-def material(drawn: World) -> Material:
+def dataset(drawn: World) -> Dataset:
     """The world as a calibration reads it."""
     n_prompts, n_responses = drawn.n_prompts, 6 * drawn.n_prompts
     responses = make_responses(
@@ -114,85 +114,102 @@ def material(drawn: World) -> Material:
         n_planned=np.full(n_responses, 12),
         quorum=2 / 3,
     )
-    return Material(
+    return Dataset(
         responses, (ratings,), tuple(f"h{k}" for k in range(N_RATERS)), None, panel, None,
         (1, 10), 0, 0, (),
     )  # fmt: skip
 
 
-def whole_points(made: Material) -> dict[str, Estimate]:
+def whole_points(made: Dataset) -> dict[str, Estimate]:
     """Coefficients of people who give whole points from 1 to 10."""
     (ratings,) = made.ratings
     points = np.clip(np.round(ratings.value), 1, 10)
-    people = criterion_agreement(replace(ratings, value=points), made)
+    out = Estimates()
+    add_criterion(out, replace(ratings, value=points), made)
+    named = {
+        "ordinal alpha": "alpha_ordinal", "interval alpha": "alpha_interval", "AC2": "ac2",
+    }  # fmt: skip
+    rows = out.frame()
     return {
-        "people: ordinal alpha, whole points (jackknife)": people.alpha_ordinal,
-        "people: interval alpha, whole points (jackknife)": people.alpha_interval,
-        "people: AC2, whole points (jackknife)": people.ac2,
+        f"people: {name}, whole points (jackknife)": estimate_at(rows, "people", measure)
+        for name, measure in named.items()
     }
+
+
+MEASURES = {
+    "people: pairwise tau (jackknife)": ("people", "tau", {}),
+    "people: W (t)": ("people", "w", {}),
+    "people: mean Spearman (t)": ("people", "mean_spearman", {}),
+    "people: ICC(3,1) (jackknife)": ("people", "icc_one", {}),
+    "people: ICC(2,1) (jackknife)": ("people", "icc_absolute", {}),
+    "people: same first choice (t)": ("people", "same_first", {}),
+    "people: severity of the harsh rater (t)": ("raters", "deviation", {"rater": HARSH}),
+    "panel: stratified tau (bootstrap-t)": ("panel", "tau", {}),
+    "panel: mean of prompt taus (t)": ("panel", "mean_tau", {}),
+    "panel: pair accuracy (jackknife)": ("panel", "accuracy", {}),
+    "panel: ceiling (carried through)": ("panel", "ceiling", {}),
+    "panel less source-only judge (jackknife)": ("panel", "beyond_source", {}),
+    "panel less length-only judge (jackknife)": ("panel", "beyond_length", {}),
+    "panel: accuracy within source (jackknife)": (
+        "pair types", "accuracy", {"group": "within-source"},
+    ),
+    "panel less one person: tau (paired t)": ("one person", "tau_difference", {"rater": None}),
+    "panel less one person: accuracy (paired t)": (
+        "one person", "accuracy_difference", {"rater": None},
+    ),
+    "judge: accuracy (jackknife)": ("judges", "accuracy", {"group": GOOD}),
+    "judge: useless one's accuracy (jackknife)": ("judges", "accuracy", {"group": USELESS}),
+    "judge: severity (t)": ("judges", "severity", {"group": GOOD}),
+    "judge: without it (jackknife)": ("judges", "without", {"group": GOOD}),
+    "model: own family (t)": ("judges", "own_family", {"group": MODELS[2]}),
+    "persona: length slope (jackknife)": ("judges", "length", {"group": PERSONAS[3]}),
+    "paper: pairs won by the model (jackknife)": ("paper", "model_wins", {}),
+    "paper: model first (jackknife)": ("paper", "model_first", {}),
+}  # fmt: skip
 
 
 def figures(drawn: World) -> tuple[dict[str, Estimate], dict[str, bool]]:
-    """The numbers of a world that have intervals, and who was named."""
-    made = material(drawn)
+    """The estimates of a world that have intervals, and who was named."""
+    made = dataset(drawn)
     target = targets_of(made)[0]
-    agreed = concordance(target.ratings, permute=False)
-    panel = panel_with_people(made, (target,))
-    one = against_one_person(made, target)
-    judges = judges_table(made, target)
-    raters = severity_table(target.ratings, made.rater_ids)
-    size = how_many(made, target)
-    paper = paper_figures(made)
-    main = panel.by_target[0]
-    rows = {row.name: row for row in judges.rows}
-    good = rows["sociologist x anthropic/claude-sonnet-4-5"]
+    out = Estimates()
+    add_criterion(out, target.ratings, made)
+    add_rater_effects(out, target.ratings, made.rater_ids)
+    add_panel(out, made, (target,))
+    add_judges(out, made, target)
+    add_decision_study(out, made, target)
+    add_paper(out, made)
+    rows = out.frame()
     numbers = {
-        "people: pairwise tau (jackknife)": pairwise_tau(target.ratings).tau,
-        "people: W (t)": agreed.w,
-        "people: mean Spearman (t)": agreed.mean_spearman,
-        "people: ICC(3,1) (jackknife)": agreed.icc_one,
-        "people: ICC(2,1) (jackknife)": agreed.icc_absolute,
-        "people: same first choice (t)": agreed.top_one,
-        "people: severity of the harsh rater (t)": next(
-            row.deviation for row in raters.raters if row.rater == HARSH
-        ),
-        "panel: stratified tau (bootstrap-t)": main.tau,
-        "panel: mean of prompt taus (t)": main.mean_tau,
-        "panel: pair accuracy (jackknife)": main.accuracy,
-        "panel: ceiling (carried through)": main.ceiling,
-        "panel less source-only judge (jackknife)": panel.beyond_source,
-        "panel less length-only judge (jackknife)": panel.beyond_length,
-        "panel: accuracy within source (jackknife)": panel.pair_types[-1].panel,
-        "panel less one person: tau (paired t)": one.tau_difference,
-        "panel less one person: accuracy (paired t)": one.accuracy_difference,
-        "judge: accuracy (jackknife)": good.accuracy,
-        "judge: useless one's accuracy (jackknife)": rows[USELESS].accuracy,
-        "judge: severity (t)": good.severity,
-        "judge: without it (jackknife)": good.without,
-        "model: own family (t)": rows[MODELS[2]].own_family,
-        "persona: length slope (jackknife)": rows[PERSONAS[3]].length,
-        "paper: pairs won by the model (jackknife)": paper.model_wins,
-        "paper: model first (jackknife)": paper.model_first,
-        **whole_points(made),
-        **{
-            f"component {c.effect} (jackknife)": c.variance
-            for c in size.components
-            if c.effect in ("r:q", "rP", "rM", "residual")
-        },
+        name: estimate_at(rows, table, measure, **keys)
+        for name, (table, measure, keys) in MEASURES.items()
     }
+    numbers |= whole_points(made)
+    for effect in ("r:q", "rP", "rM", "residual"):
+        found = estimate_at(rows, "components", "variance", group=effect)
+        if found is not None:
+            numbers[f"component {effect} (jackknife)"] = found
+
+    def called(table: str, measure: str, key: str, verdict: str | None = None) -> set[str]:
+        mine = rows[(rows["table"] == table) & (rows["measure"] == measure)]
+        if table == "judges":
+            mine = mine[mine["factor"] == "judge"]
+        is_named = mine["verdict"].notna() if verdict is None else mine["verdict"] == verdict
+        return set(mine.loc[is_named, key])
+
+    useless = called("judges", "accuracy", "group", "useless")
+    source_only = called("judges", "within", "group")
     named = {
-        "harsh rater named": any(r.rater == HARSH and r.verdict == "harsh" for r in raters.raters),
-        "another rater named": any(r.rater != HARSH and r.verdict for r in raters.raters),
-        "useless judge named": USELESS in judges.useless,
-        "source-only judge named": SOURCE_ONLY in judges.source_only,
-        "another judge named useless (any of 10)": bool(
-            set(judges.useless) - {USELESS, SOURCE_ONLY}
-        ),
-        "another judge named source-only (any of 10)": bool(
-            set(judges.source_only) - {USELESS, SOURCE_ONLY}
-        ),
-        "panel named a source confound": panel.source_confound,
-    }
+        "harsh rater named": HARSH in called("raters", "deviation", "rater", "harsh"),
+        "another rater named": bool(called("raters", "deviation", "rater") - {HARSH}),
+        "useless judge named": USELESS in useless,
+        "source-only judge named": SOURCE_ONLY in source_only,
+        "another judge named useless (any of 10)": bool(useless - {USELESS, SOURCE_ONLY}),
+        "another judge named source-only (any of 10)": bool(source_only - {USELESS, SOURCE_ONLY}),
+        "panel named a source confound": numbers[
+            "panel less source-only judge (jackknife)"
+        ].verdict is not None,
+    }  # fmt: skip
     return numbers, named
 
 
@@ -236,12 +253,15 @@ def sizes(rng: np.random.Generator, worlds: int) -> None:
     for n_prompts in (9, 26):
         concordant, associated, adopted = [], [], []
         for _ in range(worlds):
-            made = material(world(rng, n_prompts, signal=0.0))
+            made = dataset(world(rng, n_prompts, signal=0.0))
             target = targets_of(made)[0]
             concordant.append(concordance(target.ratings).p.value < 0.05)
-            main = panel_with_people(made, (target,)).by_target[0]
-            associated.append(main.p.value < 0.05)
-            adopted.append(main.accuracy.has_interval and main.accuracy.low > 0.5)
+            out = Estimates()
+            add_agreement(out, made, target)
+            rows = out.frame()
+            associated.append(estimate_at(rows, "panel", "tau").p < 0.05)
+            accuracy = estimate_at(rows, "panel", "accuracy")
+            adopted.append(accuracy.has_interval and accuracy.low > 0.5)
         print(f"\n{n_prompts} prompts: size at .05 where nothing is there")
         share("random ranking rejected (permutation of r̄)", concordant)
         share("panel associated (exact permutation)", associated)
@@ -257,15 +277,20 @@ def end_to_end(rng: np.random.Generator, worlds: int, n_prompts: int = 40) -> No
             judgments, people = write(drawn, Path(folder), rng)
             result = calibrate(judgments, people, scale=(1, 10))
             alone = agreement(people, scale=(1, 10))
-        text = "\n".join(result.text())
-        json.dumps(result.to_json(), allow_nan=False)
+        judges = result.estimates[result.estimates["table"] == "judges"]
+        text = " ".join(result.text.split())
+        json.dumps(json_rows(result.estimates), allow_nan=False)
+
+        def named(verdict: str, rows: object = judges) -> set[str]:
+            return set(rows.loc[rows["verdict"] == verdict, "group"])
+
         found = {
-            "harsh rater named in the text": f"HARSH: {HARSH}" in text
-            and f"HARSH: {HARSH}" in "\n".join(alone.text()),
-            "useless judge named": USELESS in result.judges.useless,
-            "source-only judge named": SOURCE_ONLY in result.judges.source_only,
+            "harsh rater named in the text": f"harsh: {HARSH}" in text
+            and f"harsh: {HARSH}" in " ".join(alone.text.split()),
+            "useless judge named": USELESS in named("useless"),
+            "source-only judge named": SOURCE_ONLY in named("source only"),
             "unmatched rating listed": "no such response: nowhere" in text,
-            "lines of at most 80 columns": max(map(len, result.text())) <= 80,
+            "lines of at most 80 columns": max(map(len, result.text.splitlines())) <= 80,
         }
         for name, is_found in found.items():
             hits.setdefault(name, []).append(is_found)

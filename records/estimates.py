@@ -85,6 +85,14 @@ class Estimates:
         row |= {name: getattr(given, name) for name in _FIGURES}
         self._rows.append(row)
 
+    def add_all(
+        self, table: str, figures: Mapping[str, Estimate | float | None], **keys: str
+    ) -> None:
+        """Adds several measures of the same keys; None, and a bare nan, add nothing."""
+        for measure, found in figures.items():
+            if isinstance(found, Estimate) or (found is not None and not math.isnan(found)):
+                self.add(table, measure, found, **keys)
+
     def extend(self, other: Estimates) -> None:
         """Adds the rows of another."""
         self._rows += other._rows
@@ -132,6 +140,13 @@ def read_estimates(folder: str | Path) -> pd.DataFrame:
     return _typed(frame)
 
 
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The rows that `json_rows` has made, as a DataFrame."""
+    import pandas as pd
+
+    return _typed(pd.DataFrame(list(rows), columns=list(COLUMNS)))
+
+
 def json_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows for JSON, an object a figure: what is missing is left out, but for its value."""
     is_there = frame.notna() & ~frame.isin([math.inf, -math.inf])
@@ -160,6 +175,14 @@ def estimate_of(row: Mapping[Any, Any]) -> Estimate:
     given["n_planned"] = None if planned is None or planned != planned else int(planned)
     given["unit"], given["method"] = given["unit"] or "", given["method"] or ""
     return Estimate(**given)
+
+
+def estimate_at(
+    frame: pd.DataFrame, table: str, measure: str, **keys: str | None
+) -> Estimate | None:
+    """The one estimate of these keys, of which None has to be null; the first of several."""
+    found = select(frame[frame["measure"] == measure], table, **keys)
+    return estimate_of(found.iloc[0].to_dict()) if len(found) else None
 
 
 def estimates_by(

@@ -30,6 +30,8 @@ _NAMES: Final = ("text", "id", "time")
 _GAP: Final = 2
 _LEAST_NAME: Final = 8
 _MOST_ROWS: Final = 40
+LIMITS: Final = " interval"
+"""How the head of a column of intervals ends, which stays beside its figure."""
 
 
 def render_text(document: Document, *, full: bool = False, width: int = WIDTH) -> list[str]:
@@ -126,7 +128,8 @@ def table_lines(table: Table, width: int = WIDTH, most: int = _MOST_ROWS) -> lis
         lines += _wrap("; ".join(told), width, indent="  ") if told else []
         names = [head for head in names if head not in same]
     if figures:
-        lines += _blocks(list(names), figures, width)
+        is_long = len(rows) == 1 and _width(names) + _width(figures) > width - 4
+        lines += _listed(figures) if is_long else _blocks(list(names), figures, width)
     lines += more
     for place in range(len(rows)):
         who = ", ".join(texts[place] for _, texts in names if texts[place])
@@ -172,7 +175,7 @@ def _columns(
             filler = UNDEFINED if is_limits else ""
             (names if head in names else figures).append(
                 (
-                    f"{_level(cells)} interval" if is_limits else "",
+                    _level(cells) if is_limits else "",
                     [note or filler for note in notes],
                 )
             )
@@ -202,8 +205,25 @@ def _note(cell: Cell, column: Column) -> str:
     return visible_text(cell.note)
 
 
+def _width(heads: Sequence[Head]) -> int:
+    return sum(max(_title_width(head), *map(len, head[1])) + _GAP for head in heads)
+
+
+def _listed(figures: Sequence[Head]) -> Iterator[str]:
+    """The figures of a single row, one below the other, each with its interval."""
+    shown: list[tuple[str, str, str]] = []
+    for title, (text, *_) in figures:
+        if title.endswith(LIMITS) and shown:
+            shown[-1] = (*shown[-1][:2], "" if text == UNDEFINED else text)
+        elif text:
+            shown.append((title, text, ""))
+    titles, values = (max(map(len, column)) for column in list(zip(*shown, strict=True))[:2])
+    for title, text, limits in shown:
+        yield f"  {title:<{titles}}  {text:>{values}}  {limits}".rstrip()
+
+
 def _blocks(names: list[Head], figures: Sequence[Head], width: int) -> Iterator[str]:
-    """The rows; as many figures a block as fit beside the names.
+    """The rows; as many figures a block as fit beside the names, each with its interval.
 
     Where they do not fit beside all names, the first of these become headings over their rows.
     """
@@ -230,9 +250,13 @@ def _blocks(names: list[Head], figures: Sequence[Head], width: int) -> Iterator[
     while left:
         room = width - 2 - wide(names) - (2 if above else 0)
         block: list[Head] = []
-        while left and (not block or size[id(left[0])] + _GAP <= room):
-            block.append(left.pop(0))
-            room -= size[id(block[-1])] + _GAP
+        while left:
+            pair = left[: 2 if len(left) > 1 and left[1][0].endswith(LIMITS) else 1]
+            if block and wide(pair) > room:
+                break
+            block += pair
+            left = left[len(pair) :]
+            room -= wide(pair)
         if not is_first:
             yield ""
         is_first = False

@@ -22,6 +22,7 @@ RUNS: Final[dict[str, str]] = {
     "audit": ".auditing.run:AuditRun",
     "scenarios": ".prompts.scenario_items:ScenarioRun",
     "concepts": ".prompts.concept_items:ConceptRun",
+    "calibration": ".calibration:CalibrationRun",
 }
 """Kind of a run to "module:class" of its `JobRun`."""
 
@@ -90,14 +91,6 @@ def _panel(folder: Path, out: Path, figures: bool) -> Path:
     return write_report(folder, out=out, figures=figures)
 
 
-def _calibration(folder: Path, out: Path, figures: bool) -> Path:
-    from .calibration.folder import read_numbers
-    from .calibration.page import write_calibration_page
-
-    return write_calibration_page(out, read_numbers(folder), folder, figures=figures)
-
-
 WRITERS: Final[dict[str, Callable[[Path, Path, bool], Path]]] = {
     "panel": _panel,
-    "calibration": _calibration,
 }

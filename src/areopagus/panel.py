@@ -168,7 +168,7 @@ class Panel:
         """A panel chosen from this one by the plan of a calibration; use it in its place.
 
         Args:
-            calibration: the folder of a calibration, its numbers.json, or `calibrate --json`.
+            calibration: the folder of a calibration, its run, or a file of `calibrate --json`.
             calls, standard_error: what the plan is for: most calls a response, or a standard
                 error in points of the scale; as many calls as the calibrated panel's if left out.
             seed: of the drawing of personas.

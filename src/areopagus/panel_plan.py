@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from .errors import InputError, InputFault
 from .formats import units
+from .records.estimates import estimate_at, estimates_by, select
 
 if TYPE_CHECKING:
     from .aggregation.decision_study import DecisionStudy
     from .graphs.panel_spec import PanelSpec
     from .personas import Persona
 
-_HINT = (
-    "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, its numbers.json, "
-    "or a file of calibrate --json"
-)
 _COMPARED = ("rubric", "mode", "order", "rationale", "anchors", "template", "scale")
 _FEW_LEVELS = 5
 
@@ -105,8 +102,8 @@ def read_plan(
     """The best design for a number of calls, or the smallest for a standard error.
 
     Args:
-        path: the folder of a calibration, the run whose calibration it is, its numbers.json, or
-            a file of `calibrate --json`.
+        path: the folder of a calibration, the run whose calibration it is, or a file of
+            `calibrate --json`.
         calls: most calls a response; as many as the calibrated panel made where both are left out.
         standard_error: of the order of responses to one prompt, in points of the scale.
         personas, models: as many as there are to choose from; any number if left out.
@@ -116,7 +113,8 @@ def read_plan(
             what is asked for is no number of calls and no standard error.
     """
     from .aggregation.decision_study import best_designs, smallest_designs
-    from .study.measured import numbers_of
+    from .calibration.calibration import figures_of
+    from .calibration.decision_study import THIS_PANEL, most_judges
 
     if calls is not None and standard_error is not None:
         raise InputError("a plan is for a number of calls or for a standard error: give one")
@@ -124,28 +122,24 @@ def read_plan(
         raise InputError(f"a plan is for at least 1 call a response, got {calls}")
     if standard_error is not None and not 0 < standard_error < math.inf:
         raise InputError(f"a plan's standard error is a number above 0, got {standard_error}")
-    file, content = numbers_of(Path(path))
-    try:
-        size = content["how_many"]
-        components = {one["effect"]: one["variance"]["value"] for one in size["components"]}
-        levels = {one["effect"]: int(one["n_levels"]) for one in size["components"]}
-        this = size["this_panel"]
-        n_scores, reason = int(size["n_scores"]), size["reason"]
-    except (KeyError, TypeError, ValueError) as error:
-        why = (
-            "it compares people with people, and no panel"
-            if content.get("kind") == "agreement"
-            else f"it lacks {error}"
-        )
-        raise InputError([InputFault(str(file), f"holds no plan: {why}")], hint=_HINT) from error
-    if this is None or not components or any(not _is_number(v) for v in components.values()):
-        why = reason or "a variance component is not known"
+    file, record, estimates = figures_of(path)
+    effects = {
+        str(keys["group"]): found
+        for keys, found in estimates_by(select(estimates, "components"), ["group"])
+    }
+    components = {name: found["variance"].value for name, found in effects.items()}
+    levels = {name: int(found["n_levels"].value) for name, found in effects.items()}
+    this = estimate_at(estimates, "designs", "calls", group=THIS_PANEL)
+    scores = estimate_at(estimates, "size", "n_scores")
+    if this is None or scores is None:
+        none = estimate_at(estimates, "designs", "e_rho2", group=THIS_PANEL)
+        why = "it has no variance components of a panel's judgments"
+        if record.get("kind") == "agreement":
+            why = "it compares people with people, and no panel"
+        if none is not None and none.reason:
+            why = none.reason
         raise InputError([InputFault(str(file), f"holds no plan: {why}")])
-    most = (
-        100 if levels.get("P", 1) > 1 else 1,
-        20 if levels.get("M", 1) > 1 else 1,
-        10 if "rPM" in components else 1,
-    )
+    most = most_judges(levels, is_replicated="rPM" in components)
     limits = (min(most[0], personas or most[0]), min(most[1], models or most[1]), most[2])
 
     def best(within: tuple[int, int, int]) -> DecisionStudy | None:
@@ -153,7 +147,7 @@ def read_plan(
             return best_designs(components, [budget], most=within)[0].design
         return smallest_designs(components, [standard_error], most=within)[0].design
 
-    budget = int(this["calls"]) if calls is None else calls
+    budget = int(this.value) if calls is None else calls
     wish = (
         f"the best for {units(budget, 'call')} a response"
         if standard_error is None
@@ -171,12 +165,12 @@ def read_plan(
         calls=design.calls,
         e_rho2=_known(design.e_rho2),
         standard_error=math.sqrt(design.relative_error),
-        n_scores=n_scores,
+        n_scores=scores.n,
         levels={"personas": levels.get("P", 1), "models": levels.get("M", 1)},
         without_limit=None
         if free is None or free == design
         else (free.personas, free.models, free.repeats, _known(free.e_rho2)),
-        panel=_calibrated_panel(file),
+        panel=_calibrated_panel(record),
     )
 
 
@@ -282,19 +276,13 @@ def _differences(plan: PanelPlan, panel: PanelSpec) -> list[str]:
     return found
 
 
-def _calibrated_panel(numbers: Path) -> Mapping[str, Any]:
-    """What calibration.json beside the numbers says of the panel; empty where there is none."""
-    from .calibration.saved import load
-    from .study.measured import SAVED_FILE
-
-    try:
-        panel = load(numbers.with_name(SAVED_FILE))["panel"]
-    except (InputError, KeyError):
-        return {}
+def _calibrated_panel(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What made the calibrated panel that panel; empty where it is no run's, or not recorded."""
+    panel = record.get("panel")
     is_whole = isinstance(panel, dict) and all(
         isinstance(panel.get(name), dict) for name in ("personas", "models")
     )
-    return panel if is_whole else {}
+    return panel if is_whole and panel else {}
 
 
 def _design(personas: int, models: int, repeats: int) -> str:
@@ -311,7 +299,3 @@ def _reliability(value: float | None) -> str:
 
 def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)

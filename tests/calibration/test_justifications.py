@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calibration_worlds import figure
 
 from areopagus import InputError
 from areopagus.calibration import calibrate
@@ -70,14 +71,16 @@ def test_comments_are_scored_by_the_embedded_judge_and_held_against_the_ratings(
     assert "that they call A" in rows[0]["prompt_text"]
     assert len({row["response_id"] for row in rows}) == 23
     run("score", "just.csv", "--out", "just-run", "--quiet", "--ledger", "ledger.sqlite")
-    run("calibrate", "judged.csv", "ratings.csv", "--inferred", "just-run", "--out", "cal")
+    run(
+        "calibrate", "judged.csv", "ratings.csv", "--inferred", "just-run", "--out", "cal", "--full"
+    )
     printed = capsys.readouterr().out
-    assert "INFERRED from justifications, all responses (paper .308): " in printed
-    assert "INFERRED from justifications, within prompts: " in printed
-    found = calibrate("judged.csv", "ratings.csv", inferred="just-run").paper
+    assert "INFERRED from justifications, all responses (.308)" in printed
+    assert "INFERRED from justifications, within prompts" in printed
+    found = calibrate("judged.csv", "ratings.csv", inferred="just-run")
     # more words of praise, more points: the same order throughout
-    assert found.inferred.n == 12
-    assert found.inferred_within.value > 0.5
+    assert figure(found, "paper", "inferred").n == 12
+    assert figure(found, "paper", "inferred_within").value > 0.5
 
 
 def test_one_text_for_several_responses_without_a_label_is_counted(tmp_path: Path) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from calibration_worlds import figure
 
 from areopagus import InputError
 from areopagus.calibration import agreement, calibrate
-from areopagus.calibration.folder import read_numbers, write_numbers
-from areopagus.calibration.screening import Screened
+from areopagus.calibration.reading import Screened
 from areopagus.cli.main import cli
 from areopagus.records.humans import read_humans
 from areopagus.records.humans.misfits import rows_said
@@ -35,60 +34,39 @@ def test_a_score_off_the_scale_is_left_out_and_changes_no_figure(
     make_world: Callable[..., Any],
 ) -> None:
     files = make_world(8)
-    clean = calibrate(files.judgments, files.humans, scale=(1, 10)).to_json()
+    clean = calibrate(files.judgments, files.humans, scale=(1, 10))
     with files.humans.open("a") as file:
         file.write("h9,p0,p0r2,human,,A,77\n")
-    found = calibrate(files.judgments, files.humans, scale=(1, 10))
-    assert found.matched.n_out_of_range == 1
-    assert found.matched.out_of_range == (("h9", "p0r2", "overall", 77.0, 242),)
-    spoiled = found.to_json()
-    assert spoiled.pop("matched") != clean.pop("matched")
-    assert spoiled == clean
+    spoiled = calibrate(files.judgments, files.humans, scale=(1, 10))
+    assert figure(spoiled, "matched", "n_out_of_range").value == 1
+    left = [
+        one.estimates[one.estimates["table"] != "matched"].reset_index(drop=True)
+        for one in (clean, spoiled)
+    ]
+    assert left[0].equals(left[1])
 
 
-def test_all_kinds_stand_in_text_and_json_with_their_rows(spoiled: Any, tmp_path: Path) -> None:
+def test_all_kinds_stand_in_text_and_record_with_their_rows(spoiled: Any) -> None:
     reading = read_humans(
         spoiled.humans,
         scale=(1, 10),
         roster={f"h{k}": "APPROVED" for k in (0, 1, 2, 3)},
     )
     found = calibrate(spoiled.judgments, reading)
-    lines = [line.strip() for line in found.text()]
-    for line in (
-        "1 rating is of a response that the run does not have, and left out",
-        "no such response: nowhere (1 rating, row 184)",
-        "1 rating repeats an earlier one of the same rater; the first stands",
-        "1 rating is off the scale, and left out",
-        "77 by h9 of p0r2, overall: row 182",
-        "1 rater is not on the roster; the ratings count",
-    ):
-        assert line in lines
-    text = "\n".join(lines)
-    assert "h4: 36 ratings, rows 26, 27, 28, 29, 30, 31 and 30 more" in text
-    assert "h1 of p0r1, overall, score: " in text
-    assert "in rows 9, 183" in text
-    matched = found.to_json()["matched"]
-    assert matched["out_of_range"] == [["h9", "p0r2", "overall", 77.0, 182]]
-    assert matched["unmatched"] == [["nowhere", 1, [184]]]
-    (repeat,) = matched["repeated"]
-    assert repeat[:4] == ["h1", "p0r1", "overall", "score"]
-    assert repeat[4][1] == 3.0
-    assert repeat[5] == [9, 183]
-    assert matched["unknown_raters"] == [["h4", 36]]
-    ((rater, rows),) = matched["unknown_rater_rows"]
-    assert (rater, len(rows), rows[0]) == ("h4", 36, 26)
-    write_numbers(found, tmp_path)
-    assert read_numbers(tmp_path).matched.misfits() == found.matched.misfits()
-
-
-def test_an_older_folder_without_the_rows_is_read(spoiled: Any, tmp_path: Path) -> None:
-    found = calibrate(spoiled.judgments, spoiled.humans, scale=(1, 10))
-    path = write_numbers(found, tmp_path)
-    plain = json.loads(path.read_text())
-    for name in ("repeated", "exclusion_rows", "unknown_rater_rows", "other_prompt_rows"):
-        del plain["matched"][name]
-    path.write_text(json.dumps(plain))
-    assert read_numbers(tmp_path).matched.repeated == ()
+    text = " ".join(found.text.split())
+    told = dict(found.record["matched"]["misfits"])
+    for sentence, place in (
+        ("1 rating is of a response that the run does not have, and left out",
+         "no such response: nowhere (1 rating, row 184)"),
+        ("1 rating is off the scale, and left out", "77 by h9 of p0r2, overall: row 182"),
+        ("1 rater is not on the roster; the ratings count",
+         "h4: 36 ratings, rows 26, 27, 28, 29, 30, 31 and 30 more"),
+    ):  # fmt: skip
+        assert told[sentence] == [place]
+        assert f"{sentence}: {place}." in text
+    (repeat,) = told["1 rating repeats an earlier one of the same rater; the first stands"]
+    assert repeat.startswith("h1 of p0r1, overall, score: ")
+    assert repeat.endswith("in rows 9, 183")
 
 
 def test_where_nobody_stated_a_scale_the_panels_is_held_to_and_all_faults_are_told(
@@ -118,7 +96,10 @@ def test_a_rank_below_one_is_refused_with_every_row(tmp_path: Path) -> None:
 
 
 def test_without_a_scale_the_report_says_that_nothing_was_checked(spoiled: Any) -> None:
-    assert any("no scale is known" in text for text in agreement(spoiled.humans).matched.notices)
+    assert any(
+        "no scale is known" in text
+        for text in agreement(spoiled.humans).record["matched"]["notices"]
+    )
 
 
 def test_calibration_items_are_checked_as_well(tmp_path: Path) -> None:
@@ -130,10 +111,11 @@ def test_calibration_items_are_checked_as_well(tmp_path: Path) -> None:
             lines.append(f"{who},cal,c{r},quality_floor,{r + 3}")
     lines += ["a,cal,c0,quality_floor,5", "b,cal,c9,quality_floor,11"]
     path.write_text("\n".join(lines) + "\n")
-    matched = agreement(read_humans(path, scale=(1, 10))).matched
-    assert [row[-1] for row in matched.repeated] == [(3, 20)]
-    assert (matched.n_repeated, matched.n_out_of_range) == (1, 1)
-    assert matched.out_of_range[0][-1] == 21
+    found = agreement(read_humans(path, scale=(1, 10)))
+    counts = [figure(found, "matched", name).value for name in ("n_repeated", "n_out_of_range")]
+    assert counts == [1, 1]
+    assert "in rows 3, 20" in found.text
+    assert "row 21" in found.text
 
 
 def test_inspect_reports_scale_repeats_and_strangers_and_exits_with_2(

@@ -6,18 +6,17 @@ import math
 
 import numpy as np
 import pytest
+from calibration_worlds import figure
 
-from areopagus.aggregation.estimate import Estimate, undefined
-from areopagus.aggregation.intervals import t_interval
 from areopagus.aggregation.kendall import agreement_by_pair_type, kendall_tau_b, pair_accuracy
-from areopagus.calibration.judge_bias import length_slope, own_family_preference, spread
-from areopagus.calibration.material import Material, targets_of
-from areopagus.calibration.one_person import against_one_person
+from areopagus.calibration.dataset import Dataset, targets_of
+from areopagus.calibration.judges import length_slope, own_family_preference, spread
 from areopagus.calibration.pair_parts import pair_sums, settled, sums_by_type
+from areopagus.calibration.panel_people import add_one_person
 from areopagus.calibration.panel_scores import PanelScores
 from areopagus.calibration.ratings import make_ratings
 from areopagus.calibration.responses import make_responses
-from areopagus.number import as_json
+from areopagus.records.estimates import Estimates
 
 
 def noisy(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -76,7 +75,7 @@ def test_a_response_below_the_quorum_has_no_score() -> None:
     assert math.isnan(found[2])
 
 
-def world() -> Material:
+def world() -> Dataset:
     """Six prompts of three responses; raters a and b agree, c is turned round; panel as a."""
     n = 18
     responses = make_responses(
@@ -89,24 +88,30 @@ def world() -> Material:
     ratings, _ = make_ratings(
         "overall", "score", rater, response, responses.prompt[response], values
     )
-    return Material(
+    return Dataset(
         responses, (ratings,), ("a", "b", "c"), None, panel(base[:, None, None], 1), None,
         None, 0, 0, (),
     )  # fmt: skip
 
 
 def test_one_person_by_hand() -> None:
-    material = world()
-    found = against_one_person(material, targets_of(material)[0])
+    dataset, found = world(), Estimates()
+    add_one_person(found, dataset, targets_of(dataset)[0])
+
+    def value(measure: str, rater: str | None = None) -> float:
+        return figure(found, "one person", measure, rater=rater).value
+
     # a against mean of (2b, c) = (5/2, 6/2, 7/2): agrees, 1. b against (a + c)/2 = 2, 2, 2: tied,
     # no pair. c against (3/2, 6/2, 9/2): reversed, 0. The panel is as a: 1 and 1.
-    assert found.human_accuracy.value == pytest.approx(0.5)
-    assert found.panel_accuracy.value == 1
-    assert found.accuracy_difference.value == pytest.approx(0.5)
-    assert (found.human_tau.value, found.panel_tau.value) == (0, 1)
-    assert found.n_comparisons == 12
-    assert found.accuracy_difference.reason == "the statistic does not vary over prompts"
-    assert [row.n_prompts for row in found.raters] == [6, 0, 6]
+    assert value("accuracy_of_one") == pytest.approx(0.5)
+    assert value("accuracy_of_panel") == 1
+    assert value("accuracy_difference") == pytest.approx(0.5)
+    assert (value("tau_of_one"), value("tau_of_panel")) == (0, 1)
+    assert value("n_comparisons") == 12
+    difference = figure(found, "one person", "accuracy_difference", rater=None)
+    assert difference.reason == "the statistic does not vary over prompts"
+    n = [figure(found, "one person", "accuracy_of_one", rater=who).n for who in "abc"]
+    assert n == [6, 0, 6]
 
 
 def test_a_length_slope_is_found_and_quality_is_not_mistaken_for_it() -> None:
@@ -137,29 +142,3 @@ def test_spread_is_within_prompts() -> None:
     values = np.array([1.0, 3.0, 101.0, 103.0])
     # deviations ±1 in each of two prompts: sqrt(4 / (4 − 2))
     assert spread(values, np.array([0, 0, 1, 1]), 2).value == pytest.approx(math.sqrt(2))
-
-
-def test_numbers_become_json_without_nan() -> None:
-    number = t_interval(np.array([1.0, 2, 3])).of("mean")
-    assert as_json({"a": (number, math.nan, np.int64(3), True, None)}) == {
-        "a": [
-            {
-                "value": 2.0,
-                "level": 0.95,
-                "n": 3,
-                "unit": "prompt",
-                "low": None,
-                "high": None,
-                "method": "mean; 95% t over prompts",
-                "reason": "3 prompts: an interval needs at least 6",
-            },
-            None,
-            3,
-            True,
-            None,
-        ]
-    }
-    assert not undefined("why").is_defined
-    assert Estimate(1.0, n=9, unit="prompt", method="m", low=0.5, high=1.5).covers(1.5)
-    with pytest.raises(TypeError, match="no JSON"):
-        as_json(object())

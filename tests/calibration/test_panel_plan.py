@@ -13,41 +13,38 @@ from typing import Any
 import pytest
 
 from areopagus import InputError, Panel
+from areopagus.aggregation.estimate import Estimate, undefined
 from areopagus.calibration import Calibration
-from areopagus.calibration.folder import write_numbers
 from areopagus.cli.main import main
 from areopagus.panel_plan import PanelPlan, panel_by_plan, read_plan
+from areopagus.records.estimates import Estimates, estimates_by, json_rows, select
 from areopagus.testing import ScriptedBackend
 
 GOOD = {"overall": 7}
 Command = Callable[..., tuple[object, str, str]]
 
 
-def numbers(
-    folder: Path, components: dict[str, float | None], *, models: int = 3, **size: Any
+def plan_file(
+    folder: Path, components: dict[str, float], *, models: int = 3, reason: str = "", **record: Any
 ) -> Path:
-    """A calibration's numbers with nothing but the D-study."""
-    levels = {"P": 10, "M": models}
-    content = {
-        "format": 1,
-        "kind": "calibration",
-        "how_many": {
-            "components": [
-                {"effect": name, "variance": {"value": value}, "n_levels": levels.get(name, 50)}
-                for name, value in components.items()
-            ],
-            "this_panel": {"personas": 10, "models": models, "repeats": 1, "calls": 10 * models},
-            "n_scores": 1500,
-            "reason": None,
-            **size,
-        },
-    }
-    path = folder / "numbers.json"
+    """A file of calibrate --json with nothing but the D-study."""
+    out, levels = Estimates(), {"P": 10, "M": models}
+    for name, value in components.items():
+        keys = {"factor": "component", "group": name}
+        out.add("components", "variance", value, **keys)
+        out.add("components", "n_levels", levels.get(name, 50), **keys)
+    if reason:
+        out.add("designs", "e_rho2", undefined(reason), group="this panel")
+    else:
+        out.add("designs", "calls", 10 * models, group="this panel")
+    out.add("size", "n_scores", Estimate(1500, n=1500, unit="judgment"))
+    content = {"kind": "calibration", "estimates": json_rows(out.frame()), **record}
+    path = folder / "calibration.json"
     path.write_text(json.dumps(content))
     return path
 
 
-COMPONENTS: dict[str, float | None] = {
+COMPONENTS = {
     "r:q": 0.64, "rP": 0.06, "rM": 0.30, "residual": 0.25, "P": 0.2, "M": 0.4,
 }  # fmt: skip
 
@@ -63,31 +60,37 @@ def panel(folder: Path, n_models: int = 3, **options: Any) -> Panel:
 def test_the_plan_is_the_one_that_calibrate_printed(
     planted_report: Calibration, tmp_path: Path
 ) -> None:
-    size = planted_report.how_many
-    write_numbers(planted_report, tmp_path)
-    for design in size.designs:
-        plan = read_plan(tmp_path, calls=design.budget)
-        assert (plan.personas, plan.models, plan.repeats, plan.calls) == (
-            design.personas, design.models, design.repeats, design.calls,
-        )  # fmt: skip
-        assert plan.e_rho2 == pytest.approx(design.e_rho2)
-        assert plan.standard_error == pytest.approx(design.standard_error)
-    reached = [one for one in size.needed if one.aim == "order" and one.calls is not None]
+    planted_report.write(tmp_path / "calibration", figures=False)
+
+    def designs(table: str) -> list[tuple[dict[str, Any], dict[str, Estimate]]]:
+        rows = select(planted_report.estimates, table)
+        return list(estimates_by(rows, ["group", "detail"]))
+
+    sizes = ("personas", "models", "repeats", "calls")
+    for keys, found in designs("designs"):
+        if keys["group"] == "this panel":
+            here = int(found["calls"].value)
+            continue
+        plan = read_plan(tmp_path / "calibration", calls=int(keys["group"]))
+        for name in sizes:
+            assert getattr(plan, name) == found[name].value
+        assert plan.e_rho2 == pytest.approx(found["e_rho2"].value)
+        assert plan.standard_error == pytest.approx(found["standard_error"].value)
+    reached = [(k, f) for k, f in designs("designs needed") if k["detail"] == "order"]
     assert reached
-    for needed in reached:
-        plan = read_plan(tmp_path, standard_error=needed.standard_error)
-        assert (plan.personas, plan.models, plan.repeats) == (
-            needed.personas, needed.models, needed.repeats,
-        )  # fmt: skip
-    assert size.this_panel is not None
-    assert read_plan(tmp_path).wish == f"the best for {size.this_panel.calls} calls a response"
+    for keys, found in reached:
+        plan = read_plan(tmp_path / "calibration", standard_error=float(keys["group"]))
+        assert plan.calls == found["calls"].value
+    # the run whose calibration it is, and its run.json
+    for place in (tmp_path, tmp_path / "calibration" / "run.json"):
+        assert read_plan(place).wish == f"the best for {here} calls a response"
 
 
 def test_a_design_worked_out_by_hand_is_seated_and_told(tmp_path: Path) -> None:
     # 6 calls, at most 3 models. As 2 x 3: .06/2 + .30/3 + .25/6 = .1717; 3 x 2 gives .2117. The
     # root .4143 is the standard error, .64 / (.64 + .1717) = .7885 the reliability. With models
     # enough 1 x 6 were better: .06 + .05 + .0417 = .1517, .64 / .7917 = .8084.
-    path = numbers(tmp_path, COMPONENTS)
+    path = plan_file(tmp_path, COMPONENTS)
     with panel(tmp_path).planned(path, calls=6) as seated:
         assert (len(seated.personas), len(seated.backends)) == (2, 3)
         plan = seated.spec.notes["plan"]
@@ -106,7 +109,7 @@ def test_a_design_worked_out_by_hand_is_seated_and_told(tmp_path: Path) -> None:
 
 
 def test_a_planned_run_is_the_run_of_those_judges(tmp_path: Path) -> None:
-    path = numbers(tmp_path, COMPONENTS)
+    path = plan_file(tmp_path, COMPONENTS)
     rows = [{"response_id": "r", "prompt_text": "What is owed?", "response_text": "Much, I say."}]
     with panel(tmp_path).planned(path, calls=6) as seated:
         personas = [one.id for one in seated.personas]
@@ -121,7 +124,7 @@ def test_a_planned_run_is_the_run_of_those_judges(tmp_path: Path) -> None:
 
 
 def test_personas_are_spread_over_the_axes_and_follow_the_seed(tmp_path: Path) -> None:
-    path = numbers(tmp_path, {**COMPONENTS, "rP": 3.0})
+    path = plan_file(tmp_path, {**COMPONENTS, "rP": 3.0})
     assignments = []
     for seed in (0, 0, 1, 2, 3):
         with panel(tmp_path).planned(path, calls=5, seed=seed) as seated:
@@ -137,13 +140,11 @@ def test_personas_are_spread_over_the_axes_and_follow_the_seed(tmp_path: Path) -
 
 
 def test_a_calibration_of_another_panel_is_told(tmp_path: Path) -> None:
-    path = numbers(tmp_path, COMPONENTS)
     with panel(tmp_path) as calibrated:
         identity = calibrated.spec.identity()
     identity["mode"] = "dimensions"
     del identity["models"]["scripted/m2"]
-    saved = {"format": 1, "kind": "saved calibration", "panel": identity}
-    (tmp_path / "calibration.json").write_text(json.dumps(saved))
+    path = plan_file(tmp_path, COMPONENTS, panel=identity)
     with panel(tmp_path).planned(path, calls=6) as seated:
         told = " ".join(seated.notices)
     assert "the calibrated panel had another mode" in told
@@ -153,8 +154,9 @@ def test_a_calibration_of_another_panel_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ({"kind": "agreement"}, "holds no plan: it compares people with people, and no panel"),
-        ({"kind": "calibration"}, "holds no plan: it lacks 'how_many'"),
+        ({"kind": "agreement", "estimates": []}, "it compares people with people, and no panel"),
+        ({"kind": "calibration", "estimates": []}, "holds no plan: it has no variance components"),
+        ({"kind": "calibration", "how_many": {}}, "got a calibration of the first version"),
         ({"kind": "panel"}, "must be a calibration's figures, got panel"),
         ([], "must be a calibration's figures, got other JSON"),
     ],
@@ -167,13 +169,10 @@ def test_a_file_without_a_plan_is_refused(tmp_path: Path, content: Any, said: st
 
 
 def test_what_no_design_can_be_made_of_is_refused_with_the_reason(tmp_path: Path) -> None:
-    path = numbers(tmp_path, {}, this_panel=None, reason="no panel")
-    with pytest.raises(InputError, match="holds no plan: no panel"):
+    path = plan_file(tmp_path, {}, reason="a variance component is not known")
+    with pytest.raises(InputError, match="holds no plan: a variance component is not known"):
         read_plan(path)
-    path = numbers(tmp_path, {**COMPONENTS, "rM": None})
-    with pytest.raises(InputError, match="a variance component is not known"):
-        read_plan(path)
-    path = numbers(tmp_path, COMPONENTS)
+    path = plan_file(tmp_path, COMPONENTS)
     with pytest.raises(InputError, match=r"at most 100 personas × 20 models × 1 repeat reaches"):
         read_plan(path, standard_error=0.01)
     with pytest.raises(InputError, match="give one"):
@@ -190,7 +189,7 @@ def test_what_no_design_can_be_made_of_is_refused_with_the_reason(tmp_path: Path
 
 
 def test_a_panel_that_does_not_tell_responses_apart_expects_no_reliability(tmp_path: Path) -> None:
-    plan = read_plan(numbers(tmp_path, {**COMPONENTS, "r:q": -0.1}), calls=6)
+    plan = read_plan(plan_file(tmp_path, {**COMPONENTS, "r:q": -0.1}), calls=6)
     assert plan.e_rho2 is None
     assert "not known: responses to one prompt are not shown to differ" in plan.sentences()[1]
 
@@ -213,7 +212,7 @@ def test_the_command_seats_by_the_plan_and_says_so_before(
 ) -> None:
     monkeypatch.setenv("AREOPAGUS_HOME", str(tmp_path))
     one_model = {name: v for name, v in COMPONENTS.items() if name not in ("M", "rM")}
-    path = numbers(tmp_path, one_model, models=1)
+    path = plan_file(tmp_path, one_model, models=1)
     table = tmp_path / "responses.jsonl"
     row = {"response_id": "r", "prompt_text": "What is owed?", "response_text": "Much, I say."}
     table.write_text(json.dumps(row) + "\n")
@@ -226,7 +225,7 @@ def test_the_command_seats_by_the_plan_and_says_so_before(
     assert "4 scored of 4 planned" in out
     assert "Note: plan of" in err
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
-    assert "by the plan of a calibration (numbers.json)" in page
+    assert "by the plan of a calibration (calibration.json)" in page
     code, _, err = call(*command, "--repeats", 2)
     assert (code, "--plan sets the repeats to 1, --repeats to 2" in err) == (2, True)
     code, _, err = call("score", table, "--plan-error", 0.5)

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from calibration_worlds import figure
 
-from areopagus.calibration import agreement, calibrate
-from areopagus.calibration.families import family_of
-from areopagus.calibration.responses import sources
+from areopagus.calibration import Agreement, agreement, calibrate
+from areopagus.calibration.calibration_items import ALL_ALIKE
+from areopagus.calibration.responses import family_of, sources
 
 HEADER = "prompt_id,true_id,item_type,true_source,model,rank,score,judge_id,domain"
 
@@ -33,20 +34,23 @@ def packet(rater: str, prompt: str, ranks: Sequence[int], domain: str = "BBQ") -
 def test_pairs_won_and_rankings_with_a_model_first_by_hand(tmp_path: Path) -> None:
     rows = packet("a", "p1", (3, 4, 1, 2)) + packet("b", "p1", (1, 2, 3, 3))
     rows += packet("a", "p2", (1, 1, 1, 4), "HLE")
-    paper = agreement(study(tmp_path / "h.csv", rows)).paper
+    found = agreement(study(tmp_path / "h.csv", rows))
+
+    def value(measure: str, **keys: str | None) -> float:
+        return figure(found, "paper", measure, detail="rank", **keys).value
+
     # a, p1: models win 4 of 4. b, p1: 0 of 4. a, p2: m1 ties both people, m2 loses to both: 2 ties.
-    assert (paper.n_pairs, paper.n_tied) == (12, 2)
-    assert paper.model_wins.value == pytest.approx((4 + 2 / 2) / 12)
-    assert paper.model_wins_untied.value == pytest.approx(4 / 10)
+    assert (value("n_pairs"), value("n_tied")) == (12, 2)
+    assert value("model_wins") == pytest.approx((4 + 2 / 2) / 12)
+    assert value("model_wins_untied") == pytest.approx(4 / 10)
     # first: model; person; one of three shared firsts is a model
-    assert paper.model_first.value == pytest.approx((1 + 0 + 1 / 3) / 3)
-    means = {(row.group, row.domain): row.mean.value for row in paper.means}
+    assert value("model_first") == pytest.approx((1 + 0 + 1 / 3) / 3)
     # people: p1 mean of (3, 4, 1, 2) = 2.5, p2 mean of (1, 1) = 1
-    assert means["people", "all"] == pytest.approx((2.5 + 1) / 2)
-    assert means["people", "HLE"] == 1
-    assert means["claude", "all"] == pytest.approx((2.5 + 4) / 2)
-    assert [row.domain for row in paper.by_domain] == ["BBQ", "HLE"]
-    assert math.isnan(paper.by_domain[1].w.value)  # one rater
+    assert value("mean", respondent="people", group=None) == pytest.approx((2.5 + 1) / 2)
+    assert value("mean", respondent="people", group="HLE") == 1
+    assert value("mean", respondent="claude", group=None) == pytest.approx((2.5 + 4) / 2)
+    assert not math.isnan(value("w", group="BBQ"))
+    assert math.isnan(value("w", group="HLE"))  # one rater
 
 
 def test_calibration_items_are_kept_apart(tmp_path: Path) -> None:
@@ -58,17 +62,17 @@ def test_calibration_items_are_kept_apart(tmp_path: Path) -> None:
         for name, rank in (("u", 1), ("v", 2)):
             rows.append(f"cal2,{name},source_attribution,llm,{name},{rank},{9 - rank},{rater},BBQ")
     report = agreement(study(tmp_path / "h.csv", rows))
-    assert report.matched.n_prompts == 1
-    assert report.matched.n_calibration_ratings == 2 * (9 + 4)
-    items = {(one.prompt, one.criterion): one for one in report.people.items}
-    floor = items["cal1", "overall, rank"]
-    assert (floor.role, floor.floor_response, floor.n_raters) == ("quality floor", "weak_z", 3)
-    assert floor.floor_last.value == pytest.approx(2 / 3)  # c puts y last
-    models = items["cal2", "overall, score"]
-    assert models.role == "all models"
+    counts = [figure(report, "matched", n).value for n in ("n_prompts", "n_item_ratings")]
+    assert counts == [1, 2 * (9 + 4)]
+    of_floor = {"item": "cal1", "detail": "rank", "group": "quality floor"}
+    last = figure(report, "calibration items", "floor_last", **of_floor)
+    assert (last.verdict, last.n) == ("weak_z", 3)
+    assert last.value == pytest.approx(2 / 3)  # c puts y last
+    of_models = {"item": "cal2", "detail": "score", "group": "all models"}
     # 8 and 7 here; models' scores on p1 are 9, 8, 8, 9
-    assert models.gap_to_standard.value == pytest.approx(7.5 - 8.5)
-    assert models.w.value == 1
+    gap = figure(report, "calibration items", "gap_to_standard", **of_models)
+    assert gap.value == pytest.approx(7.5 - 8.5)
+    assert figure(report, "calibration items", "w", **of_models).value == 1
 
 
 def test_inferred_scores_are_compared_and_labelled(tmp_path: Path) -> None:
@@ -86,9 +90,10 @@ def test_inferred_scores_are_compared_and_labelled(tmp_path: Path) -> None:
     )
     report = calibrate(judged, humans, inferred=inferred)
     # means of ranks 1, 2, 3.5, 3.5: of the five decided pairs one is discordant
-    assert report.paper.inferred.value == pytest.approx((4 - 1) / math.sqrt(6 * 5))
-    assert "INFERRED" in report.paper.inferred.method
-    assert "INFERRED" in "\n".join(report.text())
+    found = figure(report, "paper", "inferred")
+    assert found.value == pytest.approx((4 - 1) / math.sqrt(6 * 5))
+    assert "INFERRED" in found.method
+    assert "INFERRED" in report.text
 
 
 def test_responses_called_alike_under_every_prompt_are_told_apart(tmp_path: Path) -> None:
@@ -100,8 +105,71 @@ def test_responses_called_alike_under_every_prompt_are_told_apart(tmp_path: Path
     path = tmp_path / "h.csv"
     path.write_text("\n".join(lines) + "\n")
     report = agreement(path)
-    assert (report.matched.n_responses, report.matched.n_repeated) == (4, 0)
-    assert report.people.criteria[0].pairwise.tau.value == 1
+    counts = [figure(report, "matched", name).value for name in ("n_responses", "n_repeated")]
+    assert counts == [4, 0]
+    assert figure(report, "people", "tau").value == 1
+
+
+def with_items(path: Path, rows: list[str], *, header: str = "") -> Agreement:
+    """The agreement of a file with three usual ratings and the given calibration items."""
+    lines = [f"rater_id,prompt_id,response_id,item_type{header},overall"]
+    commas = "," * header.count(",")
+    lines += [f"{who},p,p{r},standard{commas},{r + 3}" for who in "abc" for r in range(3)]
+    path.write_text("\n".join([*lines, *rows]) + "\n")
+    return agreement(path)
+
+
+def test_raters_who_tie_everything_put_nothing_last(tmp_path: Path) -> None:
+    scores = {"a": (2, 5, 6), "b": (7, 5, 6), "c": (4, 4, 4)}
+    rows = [
+        f"{who},cal,{name},quality_floor,{value}"
+        for who, values in scores.items()
+        for name, value in zip(("weak_x", "y", "z"), values, strict=True)
+    ]
+    found = with_items(tmp_path / "h.csv", rows)
+    last = figure(found, "calibration items", "floor_last")
+    # a puts it last, b does not, c has no last
+    assert (last.value, last.n) == (0.5, 2)
+    assert figure(found, "calibration items", "n_tied").value == 1
+
+
+def test_where_all_tie_the_share_is_undefined_not_one(tmp_path: Path) -> None:
+    rows = [f"{who},cal,{name},quality_floor,4" for who in "abc" for name in ("weak_x", "y", "z")]
+    found = with_items(tmp_path / "h.csv", rows)
+    last = figure(found, "calibration items", "floor_last")
+    assert not last.is_defined
+    assert last.reason == "every rater ties all responses"
+    assert figure(found, "calibration items", "lowest").verdict == ALL_ALIKE
+    assert figure(found, "calibration items", "n_tied").value == 3
+
+
+@pytest.mark.parametrize("column", ["item_role", "response_role"])
+def test_a_column_says_which_response_is_weak_and_wins_over_words(
+    tmp_path: Path, column: str
+) -> None:
+    roles = {"weak_ties_theory": "usual", "plain": "weak", "other": ""}
+    rows = [
+        f"{who},cal,{name},extra,{roles[name]},{value}"
+        for who in "abc"
+        for name, value in (("weak_ties_theory", 6), ("plain", 2), ("other", 5))
+    ]
+    found = with_items(tmp_path / "h.csv", rows, header=f",{column}")
+    last = figure(found, "calibration items", "floor_last", group="quality floor")
+    assert (last.verdict, last.value) == ("plain", 1.0)
+
+
+def test_every_item_stands_in_the_estimates_and_few_lines_in_the_terminal(tmp_path: Path) -> None:
+    rows = [
+        f"{who},cal{k},{name}{k},quality_floor,{value}"
+        for k in range(50)
+        for who in "abc"
+        for name, value in (("weak_", 2 + k % 2), ("y", 5), ("z", 7))
+    ]
+    found = with_items(tmp_path / "h.csv", rows)
+    items = found.estimates[found.estimates["table"] == "calibration items"]
+    assert items["item"].nunique() == 50
+    assert "… and 10 more rows" in found.text
+    assert len(repr(found).splitlines()) <= 25
 
 
 @pytest.mark.parametrize(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from calibration_worlds import called, figure
 
 from areopagus.aggregation.estimate import Estimate
-from areopagus.calibration import Calibration, agreement, calibrate
-from areopagus.calibration.judges_table import JudgeRow
+from areopagus.calibration import Calibration, calibrate
 from areopagus.calibration.leave_out import cut_to_range, jackknife, ratio, verdict_limits
-from areopagus.calibration.rater_severity import severity_table
-from areopagus.calibration.ratings import make_ratings
-from areopagus.calibration.unsaid import numbers_in
+from areopagus.records.estimates import estimate_of
 
 Judge = Callable[[float, str, np.random.Generator], float]
 
@@ -68,8 +66,20 @@ def written(folder: Path, judges: list[Judge], *, n_prompts: int = 12, n_models:
     return files
 
 
-def judges_of(found: Calibration) -> list[JudgeRow]:
-    return [row for row in found.judges.rows if row.kind == "judge"]
+FIRST = "persona0 x model0"
+
+
+def useless(found: Calibration) -> list[str]:
+    return [name for name, verdict in called(found, "judges", "accuracy", "group").items()
+            if verdict == "useless" and " x " in name]  # fmt: skip
+
+
+def source_only(found: Calibration) -> list[str]:
+    return [name for name in called(found, "judges", "within", "group") if " x " in name]
+
+
+def is_confounded(found: Calibration) -> bool:
+    return figure(found, "panel", "beyond_source").verdict == "source confound"
 
 
 @pytest.fixture(scope="module")
@@ -91,36 +101,37 @@ def random_panel(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
 
 def test_a_judge_that_scores_the_source_alone_is_named(tmp_path: Path) -> None:
     found = calibrate(*written(tmp_path, [source, good, good, good]))
-    assert found.judges.source_only == ("persona0 x model0",)
-    row = judges_of(found)[0]
+    assert source_only(found) == [FIRST]
+    within = figure(found, "judges", "within", group=FIRST)
     # half of every within-source pair, in every prompt: there is nothing for a jackknife to see
-    assert row.within.value == 0.5
-    assert not row.within.has_interval
-    assert "the value stands for its interval" in (row.within.reason or "")
-    assert not found.panel.source_confound
+    assert within.value == 0.5
+    assert not within.has_interval
+    assert "the value stands for its interval" in (within.reason or "")
+    assert not is_confounded(found)
 
 
 def test_a_panel_of_such_judges_is_a_source_confound(source_panel: Calibration) -> None:
-    assert source_panel.panel.source_confound
-    assert len(source_panel.judges.source_only) == 3
-    assert "SOURCE CONFOUND" in "\n".join(source_panel.text())
+    assert is_confounded(source_panel)
+    assert len(source_only(source_panel)) == 3
+    assert "Source confound: the panel tells people from models" in source_panel.text
 
 
 def test_a_constant_judge_and_a_constant_panel_are_useless(
     constant_panel: Calibration, tmp_path: Path
 ) -> None:
     found = calibrate(*written(tmp_path, [constant, good, good, good]))
-    assert found.judges.useless == ("persona0 x model0",)
-    assert judges_of(found)[0].accuracy.value == 0.5
-    assert len(constant_panel.judges.useless) == 4
-    assert constant_panel.judges.source_only == ()
-    assert not constant_panel.panel.source_confound
+    assert useless(found) == [FIRST]
+    assert figure(found, "judges", "accuracy", group=FIRST).value == 0.5
+    assert len(useless(constant_panel)) == 4
+    assert source_only(constant_panel) == []
+    assert not is_confounded(constant_panel)
 
 
 def test_with_five_prompts_nobody_is_named(tmp_path: Path) -> None:
     found = calibrate(*written(tmp_path, [source, constant, good], n_prompts=5))
-    assert (found.judges.useless, found.judges.source_only) == ((), ())
-    assert not found.panel.source_confound
+    assert (useless(found), source_only(found)) == ([], [])
+    assert not is_confounded(found)
+    assert "too few prompts for an interval" in repr(found)
 
 
 def test_what_stands_for_an_interval() -> None:
@@ -134,103 +145,67 @@ def test_what_stands_for_an_interval() -> None:
 
 
 def test_a_panel_of_equal_judgments_has_no_design(constant_panel: Calibration) -> None:
-    size = constant_panel.how_many
-    assert size.reason == "no variance component is positive: the judgments do not differ"
-    assert (size.this_panel, size.designs, size.needed) == (None, (), ())
-    assert size.effective.reason == size.reason
-    text = "\n".join(constant_panel.text())
-    assert "designs: undefined: no variance component is positive" in text
-    assert "undefined: None" not in text
+    why = "no variance component is positive: the judgments do not differ"
+    rows = constant_panel.estimates
+    assert not ((rows["table"] == "designs") & (rows["measure"] == "calls")).any()
+    assert figure(constant_panel, "designs", "e_rho2").reason == why
+    assert figure(constant_panel, "size", "worth").reason == why
+    assert "undefined: no variance component is positive" in " ".join(constant_panel.text.split())
+    assert "undefined: None" not in constant_panel.text
 
 
 def test_a_map_that_only_states_peoples_mean_is_not_adopted(
     constant_panel: Calibration, random_panel: Calibration
 ) -> None:
     for found in (constant_panel, random_panel):
-        score_map = found.corrections.score_map
-        assert (score_map.adopted, score_map.x, score_map.y) == ("as is", (), ())
-        text = "\n".join(found.text())
-        assert "ADOPT" not in text
-        assert "keep the scores as they are" in text
+        assert called(found, "maps", "error", "group") == {"as is": "adopted"}
+        assert not (found.estimates["table"] == "map knots").any()
+        assert "keep the scores as they are" in found.text
     # lots are further from people than people's mean is: the line falls to that mean and gains
-    random_map = random_panel.corrections.score_map
-    assert random_map.p["line"].value < 0.05
-    assert random_map.error["line"].value < random_map.error["as is"].value
-    over_mean = random_map.p["line over mean"]
-    assert over_mean.value > 0.05 or "error LARGER" in over_mean.method
-    assert "people's mean" in (random_map.note or "")
-    constant_map = constant_panel.corrections.score_map
-    assert constant_map.error["line"].value == pytest.approx(constant_map.error["mean"].value)
-    assert "error as large" in constant_map.p["line over mean"].method
+    assert figure(random_panel, "maps", "gain", group="line").p_adjusted < 0.05
+    errors = [figure(random_panel, "maps", "error", group=name).value for name in ("line", "as is")]
+    assert errors[0] < errors[1]
+    over_mean = figure(random_panel, "maps", "gain_over_mean", group="line")
+    assert over_mean.p > 0.05 or over_mean.value < 0
+    assert "people's mean" in random_panel.record["map_note"]
+    errors = [figure(constant_panel, "maps", "error", group=n).value for n in ("line", "mean")]
+    assert errors[0] == pytest.approx(errors[1])
+    assert figure(constant_panel, "maps", "gain_over_mean", group="line").value == pytest.approx(0)
 
 
 def test_a_map_that_holds_order_is_still_adopted(tmp_path: Path) -> None:
     def low(truth: float, who: str, rng: np.random.Generator) -> float:
         return good(truth, who, rng) / 2
 
-    found = calibrate(*written(tmp_path, [low] * 4, n_prompts=24)).corrections.score_map
-    assert found.adopted == "line"
-    assert found.p["line over mean"].value < 0.001
+    found = calibrate(*written(tmp_path, [low] * 4, n_prompts=24))
+    assert called(found, "maps", "error", "group") == {"line": "adopted"}
+    assert figure(found, "maps", "gain_over_mean", group="line").p < 0.001
     # the p of two sides says on which side it is
-    assert "error smaller" in found.p["line"].method
-    larger = found.error["isotonic"].value > found.error["line"].value
-    assert ("error LARGER" in found.p["isotonic"].method) == larger
+    assert figure(found, "maps", "gain", group="line").value > 0
+    errors = [figure(found, "maps", "error", group=name).value for name in ("isotonic", "line")]
+    gain = figure(found, "maps", "gain", group="isotonic").value
+    assert (errors[0] > errors[1]) == (gain < 0)
 
 
-def nulls_without_reason(tree: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """Every null of a calibration's JSON that nothing says the reason of."""
-    if isinstance(tree, list):
-        for place, one in enumerate(tree):
-            yield from nulls_without_reason(one, (*path, str(place)))
-        return
-    if not isinstance(tree, dict):
-        return
-    for key, value in tree.items():
-        here = ".".join((*path, key))
-        if value is None and key not in TEXTS:
-            given = tree.get(f"{key}_reason") or tree.get("reason")
-            beside = tree.get(REASON_BESIDE.get(key, ""), {})
-            if not (given or beside.get("reason")):
-                yield here
-        if key == "references" and tree["note"]:
-            continue  # what a constant judge gets: the note of the test says why not
-        if isinstance(value, list) and None in value:
-            yield here
-        yield from nulls_without_reason(value, (*path, key))
+def estimates_of(report: Calibration) -> list[Estimate]:
+    return [estimate_of(row) for row in report.estimates.to_dict("records")]
 
 
-TEXTS = frozenset(
-    {
-        "reason", "note", "shrinkage_reason", "alt_tests_reason", "group_means_reason",
-        "source_preferred", "main_target", "levels_from", "errors_from", "panel",
-    }
-)  # fmt: skip
-"""What is a sentence or a name, and null where there is nothing to say."""
-
-REASON_BESIDE = {
-    "chance_w": "w", "mean_raters": "w", "top_one_chance": "top_one", "p": "deviation",
-    "weight": "prediction_powered",
-}  # fmt: skip
-"""Plain figures whose reason stands at the number that they belong to."""
-
-
-def test_every_null_of_the_json_has_a_reason(
+def test_what_has_no_value_or_no_interval_says_why(
     source_panel: Calibration,
     constant_panel: Calibration,
     random_panel: Calibration,
     planted_report: Calibration,
     make_world: Callable[..., Any],
 ) -> None:
-    few = make_world(3)
-    reports: list[Any] = [source_panel, constant_panel, random_panel, planted_report]
-    reports += [calibrate(*few), agreement(few.humans)]
-    ranks = make_world(12, as_ranks=True)
-    reports.append(calibrate(*ranks))
+    reports = [source_panel, constant_panel, random_panel, planted_report]
+    reports += [calibrate(*make_world(3)), calibrate(*make_world(12, as_ranks=True))]
     for report in reports:
-        tree = report.to_json()
-        assert list(nulls_without_reason(tree)) == []
-        for number in numbers_in(report):
-            assert number.has_interval or number.reason, number
+        for one in estimates_of(report):
+            if not one.is_defined:
+                assert one.reason, one
+            if one.method != "count" and one.level == one.level:
+                assert one.has_interval or one.reason or one.unit == "", one
 
 
 def test_no_limit_leaves_the_range_of_its_figure(
@@ -239,7 +214,7 @@ def test_no_limit_leaves_the_range_of_its_figure(
     shares = ("accuracy", "share of", "Kendall's W")
     correlations = ("tau", "ICC", "alpha", "AC2")
     for report in (source_panel, random_panel, planted_report):
-        for number in numbers_in(report):
+        for number in estimates_of(report):
             if not number.has_interval or " less " in number.method:
                 continue
             if any(word in number.method for word in shares):
@@ -257,38 +232,3 @@ def test_a_limit_is_cut_where_the_figure_ends_and_the_method_says_so() -> None:
     assert found.high == 1
     assert found.method == f"{plain.method}; cut at 1, where the range of the figure ends"
     assert cut_to_range(plain, (-2, 2)) is plain
-
-
-def test_deviation_and_shrunk_severity_have_one_origin() -> None:
-    """Four usual raters and one harsh by two points, on ten prompts."""
-    rng = np.random.default_rng(4)
-    truth = rng.normal(6, 1, size=40)
-    own = np.array([0.05, 0.05, -0.05, -0.05, -2.0])
-    values = truth + own[:, None] + rng.normal(scale=0.4, size=(5, 40))
-    rater, response = np.repeat(np.arange(5), 40), np.tile(np.arange(40), 5)
-    ratings, _ = make_ratings("overall", "score", rater, response, response // 4, values.ravel())
-    rows = severity_table(ratings, tuple("abcde")).raters
-    assert [row.rater for row in rows if row.verdict == "harsh"] == ["e"]
-    for row in rows:
-        # hardly shrunk with forty ratings each; zero over all five would be .4 higher
-        assert row.shrunk.value == pytest.approx(row.deviation.value, abs=0.06), row.rater
-        assert "usual raters" in row.shrunk.method
-
-
-def test_raters_of_groups_that_never_met_are_measured_within_theirs() -> None:
-    rng = np.random.default_rng(6)
-    rater, response, values = [], [], []
-    for group, level in ((0, 0.0), (1, 3.0)):
-        for k, own in enumerate((0.5, -0.5, 0.0)):
-            for r in range(30):
-                rater.append(3 * group + k)
-                response.append(30 * group + r)
-                values.append(5 + level + own + rng.normal(scale=0.3))
-    codes = np.array(response)
-    ratings, _ = make_ratings(
-        "overall", "score", np.array(rater), codes, codes // 3, np.array(values)
-    )
-    found = {row.rater: row for row in severity_table(ratings, tuple("abcdef")).raters}
-    for one, other in zip("abc", "def", strict=True):
-        assert found[one].shrunk.value == pytest.approx(found[other].shrunk.value, abs=0.25)
-        assert found[one].shrunk.value == pytest.approx(found[one].deviation.value, abs=0.25)

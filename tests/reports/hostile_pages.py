@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from report_runs import HOSTILE, make_hostile_run
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.any_report import run_of, write_any_report
 from areopagus.attacks.rescore import Rescored, write_passages
 from areopagus.attacks.rescore import estimate as rescore_estimates
@@ -25,8 +26,7 @@ from areopagus.audits.definition import (
     TableView,
 )
 from areopagus.audits.document import document as audit_document
-from areopagus.calibration import Calibration, Estimate, calibrate, write_figures
-from areopagus.calibration.folder import write_numbers
+from areopagus.calibration import Calibration, calibrate
 from areopagus.records.estimates import Estimates, write_estimates
 from areopagus.records.run_folder import RUN_FORMAT
 from areopagus.reports import write_comparison
@@ -205,11 +205,7 @@ def hostile_calibration(folder: Path) -> Calibration:
 
 
 def calibration_page(folder: Path) -> Path:
-    found = hostile_calibration(folder)
-    out = folder / "out"
-    out.mkdir()
-    write_numbers(found, out)
-    write_figures(found, out, formats=("svg",))
+    out = hostile_calibration(folder).write(folder / "out").path
     return write_any_report(out)
 
 

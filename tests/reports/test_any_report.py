@@ -18,8 +18,6 @@ from report_runs import make_run, panel_votes, plain_verdicts, verdict
 
 from areopagus import audit
 from areopagus.any_report import write_any_report
-from areopagus.calibration.folder import read_numbers, write_numbers
-from areopagus.calibration.page import write_calibration_page
 from areopagus.cli.main import cli
 from areopagus.errors import InputError
 from areopagus.records.run_folder import RUN_FORMAT
@@ -78,24 +76,22 @@ def test_jobs_are_written_anew_from_their_estimates(tmp_path: Path) -> None:
         assert write_any_report(folder).read_text(encoding="utf-8") == first
 
 
-def test_a_calibration_is_read_back_number_for_number(tmp_path: Path) -> None:
-    found = hostile_calibration(tmp_path)
-    write_numbers(found, tmp_path)
-    assert read_numbers(tmp_path).to_json() == found.to_json()
-    first = write_calibration_page(tmp_path / "first.html", found, tmp_path)
-    assert write_any_report(tmp_path).read_bytes() == first.read_bytes()
-    bare = write_any_report(tmp_path, out=tmp_path / "bare.html", figures=False)
-    assert "no picture" in first.read_text(encoding="utf-8")
-    assert "no picture" not in bare.read_text(encoding="utf-8")
+def test_a_calibration_is_written_again_from_its_folder_alone(tmp_path: Path) -> None:
+    run = hostile_calibration(tmp_path).write(tmp_path / "out")
+    first = (run.path / "report.html").read_bytes()
+    assert write_any_report(run.path).read_bytes() == first
+    bare = write_any_report(run.path, out=tmp_path / "bare.html", figures=False)
+    assert b"<svg" in first
+    assert b"<svg" not in bare.read_bytes()
 
 
-def test_a_calibration_of_another_version_is_told(tmp_path: Path) -> None:
-    (tmp_path / "numbers.json").write_text('{"kind": "calibration", "format": 99}')
-    with pytest.raises(InputError, match="has format 99"):
+def test_a_calibration_of_the_first_version_names_the_command_to_give_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "numbers.json").write_text('{"kind": "calibration", "format": 1}')
+    with pytest.raises(InputError, match="a calibration of the first version") as refused:
         write_any_report(tmp_path)
-    (tmp_path / "numbers.json").write_text('{"kind": "calibration", "format": 1, "level": "x"}')
-    with pytest.raises(InputError, match=r"main_target: must be a value, got 'nothing'"):
-        write_any_report(tmp_path)
+    assert "areopagus calibrate RUN HUMANS again" in str(refused.value)
 
 
 def test_the_report_of_an_audit_is_made_of_its_estimates(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from study_data import quality_of, read_csv, truth_of
 from areopagus.calibration import agreement
 from areopagus.errors import InputError
 from areopagus.records import ResponseSource
-from areopagus.records.estimates import estimate_of, estimates_by, select
+from areopagus.records.estimates import estimate_at, estimate_of, estimates_by, select
 from areopagus.records.humans import read_humans
 from areopagus.reports.text import render_text
 from areopagus.study import (
@@ -119,13 +119,13 @@ def test_calibrate_reads_the_table_as_it_is(built: BuiltStudy) -> None:
     assert (len(reading.table), len(reading.calibration)) == (6 * 6 * 6 * 6, 2 * 6 * 6 * 6)
     assert set(reading.calibration.item_type.used()) == {"quality_floor", "all_models"}
     report = agreement(reading, scale=(1, 10))
-    first = report.people.criteria[0]
-    assert (first.criterion, first.kind) == ("overall", "rank")
-    assert first.pairwise.tau.value == pytest.approx(1.0)
-    roles = {item.role: item for item in report.people.items if item.criterion == "overall, rank"}
-    assert set(roles) == {"quality floor", "all models"}
-    assert roles["quality floor"].floor_response == "p6-w"
-    assert roles["quality floor"].floor_last.value == 1.0
+    tau = estimate_at(report.estimates, "people", "tau", criterion="overall", detail="rank")
+    assert tau is not None
+    assert tau.value == pytest.approx(1.0)
+    items = select(report.estimates, "calibration items", criterion="overall", detail="rank")
+    assert set(items["group"]) == {"quality floor", "all models"}
+    (last,) = items[items["measure"] == "floor_last"].to_dict("records")
+    assert (last["verdict"], last["value"]) == ("p6-w", 1.0)
 
 
 def test_what_was_rated_is_what_the_panel_is_given_to_score(built: BuiltStudy) -> None:

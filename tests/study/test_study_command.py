@@ -157,7 +157,7 @@ def test_a_plan_is_printed_with_what_it_rests_on(tmp_path: Path) -> None:
 
 def test_a_plan_says_what_was_measured_in_a_calibration_and_in_ratings(tmp_path: Path) -> None:
     from areopagus.calibration import agreement
-    from areopagus.records.run_folder import NUMBERS_FILE
+    from areopagus.records.estimates import json_rows
 
     ratings = tmp_path / "ratings[1].csv"
     lines = ["rater_id,prompt_id,response_id,criterion,kind,value,source"]
@@ -170,10 +170,9 @@ def test_a_plan_says_what_was_measured_in_a_calibration_and_in_ratings(tmp_path:
                     f"r{rater},q{prompt},q{prompt}-{number},overall,score,{value},{source}"
                 )
     ratings.write_text("\n".join(lines) + "\n")
-    folder = tmp_path / "calibration"
-    folder.mkdir()
-    content = json.dumps(agreement(ratings).to_json())
-    (folder / NUMBERS_FILE).write_text(content)
+    folder = tmp_path / "agreement.json"
+    rows = json_rows(agreement(ratings).estimates)
+    folder.write_text(json.dumps({"kind": "agreement", "estimates": rows}))
     found = " ".join(run("plan", folder, "--half-width", 0.5).stdout.split())
     assert "(measured: ICC(3,1) of raters, overall, score; " in found
     assert "1: SD of one rating within a prompt (assumed; no variance components" in found

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from areopagus.aggregation.estimate import Estimate
 from areopagus.aggregation.study_design import (
     alt_test_power,
     difference_spread,
@@ -19,6 +20,7 @@ from areopagus.aggregation.study_design import (
     tau_spread,
 )
 from areopagus.errors import InputError
+from areopagus.records.estimates import Estimates, json_rows, write_estimates
 from areopagus.study import assumptions_from, plan_study
 
 
@@ -145,48 +147,53 @@ def test_one_seed_gives_one_plan() -> None:
     )
 
 
-def criterion(name: str, kind: str, *, tau: float | None, icc: float | None = None) -> Any:
+def people(
+    out: Estimates, name: str, kind: str = "score", *, tau: float, icc: float = math.nan
+) -> None:
     """What a calibration says of people on one criterion: 40 ratings of 10 responses."""
-    return {
-        "criterion": name, "kind": kind, "pairwise": {"tau": {"value": tau}},
-        "concordance": {"icc_one": {"value": icc}}, "n_ratings": 40, "n_responses": 10,
-    }  # fmt: skip
+    keys = {"criterion": name, "detail": kind}
+    figures = {"tau": Estimate(tau), "icc_one": Estimate(icc), "n_ratings": 40, "n_responses": 10}
+    out.add_all("people", figures, **keys)
 
 
-def target(name: str, *, tau: float | None, ceiling: float | None) -> Any:
-    return {"target": name, "mean_tau": {"value": tau}, "ceiling": {"value": ceiling}}
+def panel(out: Estimates, name: str, kind: str = "score", *, tau: float, ceiling: float) -> None:
+    """What it says of the panel on one criterion."""
+    figures = {"mean_tau": Estimate(tau), "ceiling": Estimate(ceiling)}
+    out.add_all("panel", figures, criterion=name, detail=kind)
 
 
-def numbers(criteria: list[Any], targets: list[Any], **components: float) -> Any:
-    parts = [{"effect": name, "variance": {"value": v}} for name, v in components.items()]
-    return {
-        "format": 1, "kind": "calibration", "people": {"criteria": criteria},
-        "panel": {"by_target": targets}, "how_many": {"components": parts},
-    }  # fmt: skip
+def written(path: Path, out: Estimates, kind: str = "calibration") -> Path:
+    """A file of calibrate --json."""
+    path.write_text(json.dumps({"kind": kind, "estimates": json_rows(out.frame())}))
+    return path
 
 
-def written(folder: Path, content: Any, name: str = "numbers.json") -> Path:
-    folder.mkdir(exist_ok=True)
-    (folder / name).write_text(json.dumps(content))
-    return folder / name
-
-
-RANK = criterion("overall", "rank", tau=0.9)
 SPREAD = {"q": 9.0, "r:q": 1.0, "P": 4.0, "qP": 7.0, "rP": 0.5, "rM": -3.0, "residual": 0.75}
 
 
-def test_a_calibration_gives_the_figures_of_its_scores_not_of_its_ranks(tmp_path: Path) -> None:
+@pytest.fixture
+def found() -> Estimates:
+    """Ranks that agree well, and variance components."""
+    out = Estimates()
+    people(out, "overall", "rank", tau=0.9)
+    for name, value in SPREAD.items():
+        out.add("components", "variance", Estimate(value), factor="component", group=name)
+    return out
+
+
+def test_a_calibration_gives_the_figures_of_its_scores_not_of_its_ranks(
+    tmp_path: Path, found: Estimates
+) -> None:
     # sd: 1 + .5 + 0 + .75 = 2.25 = 1.5²; q, P, qP cancel within a prompt, rM is negative.
     # People's mean over criteria, 4 raters a response, icc .45399 (tau .3): reliability 4 x .45399
     # / (1 + 3 x .45399) = .76885, ceiling 2/pi asin(sqrt(.76885)) = .68069; tau .5: .70711 /
     # .87684 = .80643
-    scored = [criterion(name, "score", tau=0.2) for name in ("depth", "clarity")]
-    targets = [
-        target("overall, rank", tau=0.1, ceiling=0.97),
-        target("composite, score", tau=0.5, ceiling=0.68069),
-        target("depth, score", tau=0.2, ceiling=0.9),
-    ]
-    file = written(tmp_path / "c", numbers([RANK, *scored], targets, **SPREAD))
+    for name in ("depth", "clarity"):
+        people(found, name, tau=0.2)
+    panel(found, "overall", "rank", tau=0.1, ceiling=0.97)
+    panel(found, "composite", tau=0.5, ceiling=0.68069)
+    panel(found, "depth", tau=0.2, ceiling=0.9)
+    file = written(tmp_path / "c.json", found)
     known = assumptions_from(file)
     assert known.sd == pytest.approx(1.5)
     assert known.icc == pytest.approx(0.45399, abs=1e-4)
@@ -197,68 +204,72 @@ def test_a_calibration_gives_the_figures_of_its_scores_not_of_its_ranks(tmp_path
     assert "r:q + rP + rM + residual" in origins["sd"]
     assert "composite, score" in origins["icc"]
     assert "composite, score" in origins["panel_r"]
-    assert origins["between_sd"] == "assumed; a calibration's numbers do not hold it"
+    assert origins["between_sd"] == "assumed; a calibration's estimates do not hold it"
     assert assumptions_from(file, icc=0.2).icc == 0.2
     notes = " ".join(plan_study("difference", 0.5, calibration=file).notes)
     assert "panel's judges" in notes
     assert "no --sd" not in notes
 
 
-def test_one_scored_criterion_with_complete_raters_has_its_icc(tmp_path: Path) -> None:
-    scored = criterion("overall", "score", tau=0.2, icc=0.61)
-    targets = [target("overall, score", tau=0.4, ceiling=0.7)]
-    known = assumptions_from(written(tmp_path, numbers([RANK, scored], targets, **SPREAD)))
+def test_one_scored_criterion_with_complete_raters_has_its_icc(
+    tmp_path: Path, found: Estimates
+) -> None:
+    people(found, "overall", tau=0.2, icc=0.61)
+    panel(found, "overall", tau=0.4, ceiling=0.7)
+    known = assumptions_from(written(tmp_path / "c.json", found))
     assert known.icc == 0.61
     assert "ICC(3,1)" in known.listed[1].origin
 
 
-def test_where_nobody_scored_ranks_are_what_there_is(tmp_path: Path) -> None:
-    content = numbers([RANK], [target("overall, rank", tau=0.5, ceiling=0.9)], **SPREAD)
-    known = assumptions_from(written(tmp_path, content))
+def test_where_nobody_scored_ranks_are_what_there_is(tmp_path: Path, found: Estimates) -> None:
+    panel(found, "overall", "rank", tau=0.5, ceiling=0.9)
+    known = assumptions_from(written(tmp_path / "c.json", found))
     assert known.icc == pytest.approx(math.sin(0.45 * math.pi))
     assert "overall, rank" in known.listed[1].origin
 
 
 def test_a_panel_that_disagrees_is_not_passed_off_as_an_unknown_one(tmp_path: Path) -> None:
-    scored = criterion("overall", "score", tau=0.2, icc=0.61)
-    content = numbers([scored], [target("overall, score", tau=-0.08, ceiling=0.7)])
-    known = assumptions_from(written(tmp_path, content))
+    out = Estimates()
+    people(out, "overall", tau=0.2, icc=0.61)
+    panel(out, "overall", tau=-0.08, ceiling=0.7)
+    known = assumptions_from(written(tmp_path / "c.json", out))
     origins = {one.name: one.origin for one in known.listed}
     assert origins["panel_r"].startswith("assumed; the panel's tau there is -0.08")
     assert origins["sd"] == "assumed; no variance components of the panel there"
 
 
-@pytest.mark.parametrize("named", ["numbers.json", "calibration.json", "", "..", "figures.json"])
-def test_every_file_of_a_calibration_and_its_folder_will_do(tmp_path: Path, named: str) -> None:
-    folder = tmp_path / "calibration"
-    content = numbers([criterion("overall", "score", tau=0.2, icc=0.61)], [])
-    written(folder, content)
-    written(folder, content, "figures.json")  # of --json
-    written(folder, {"kind": "saved calibration"}, "calibration.json")
+@pytest.mark.parametrize("named", ["run.json", "", ".."])
+def test_the_folder_of_a_calibration_and_its_run_will_do(tmp_path: Path, named: str) -> None:
+    folder, out = tmp_path / "calibration", Estimates()
+    folder.mkdir()
+    people(out, "overall", tau=0.2, icc=0.61)
+    write_estimates(folder, out)
+    (folder / "run.json").write_text('{"format": 1, "kind": "calibration"}')
     assert assumptions_from(folder / named).icc == 0.61
 
 
-def test_a_saved_calibration_without_its_numbers_is_refused_with_what_to_name(
-    tmp_path: Path,
+@pytest.mark.parametrize("kind", ["calibration", "saved calibration"])
+def test_a_file_of_the_first_version_is_refused_with_what_to_name(
+    tmp_path: Path, kind: str
 ) -> None:
-    file = written(tmp_path, {"kind": "saved calibration"}, "calibration.json")
-    with pytest.raises(InputError, match=r"no numbers\.json beside it") as caught:
+    file = tmp_path / "c.json"
+    file.write_text(json.dumps({"kind": kind}))
+    with pytest.raises(InputError, match="of the first version") as caught:
         assumptions_from(file)
-    for name in ("numbers.json", "calibration.json", "RUN/calibration", "--json"):
+    for name in ("RUN/calibration", "--json"):
         assert name in (caught.value.hint or "")
 
 
 def test_an_agreement_file_gives_what_it_has(tmp_path: Path) -> None:
-    file = tmp_path / "a.json"
-    people = {"criteria": [criterion("overall", "rank", tau=None)]}
-    file.write_text(json.dumps({"kind": "agreement", "people": people}))
-    listed = assumptions_from(file).listed
+    out = Estimates()
+    people(out, "overall", "rank", tau=math.nan)
+    listed = assumptions_from(written(tmp_path / "a.json", out, "agreement")).listed
     assert [one.origin.partition(";")[0] for one in listed] == ["assumed"] * 4
-    people = {
-        "criteria": [RANK, criterion("a", "score", tau=1 / 3), criterion("b", "score", tau=1)]
-    }
-    file.write_text(json.dumps({"kind": "agreement", "people": people}))
-    assert assumptions_from(file).icc == pytest.approx((0.5 + 0.999) / 2)  # sin(pi / 6) = .5
+    people(out, "overall", "rank", tau=0.9)
+    for name, tau in (("a", 1 / 3), ("b", 1.0)):
+        people(out, name, tau=tau)
+    known = assumptions_from(written(tmp_path / "a.json", out, "agreement"))
+    assert known.icc == pytest.approx((0.5 + 0.999) / 2)  # sin(pi / 6) = .5
 
 
 def rating_rows(
@@ -326,17 +337,17 @@ def test_people_s_components_of_a_whole_table_are_those_of_its_analysis_of_varia
 
 
 def test_people_s_own_scores_come_before_a_calibration_and_options_before_both(
-    tmp_path: Path,
+    tmp_path: Path, found: Estimates
 ) -> None:
     rows = rating_rows(prompts=12, raters=3, sides={"human": 2, "model": 2}, between=0.5, seed=3)
     ratings = ratings_file(tmp_path / "r.csv", rows)
-    scored = criterion("overall", "score", tau=0.2, icc=0.61)
-    content = numbers([scored], [target("overall, score", tau=0.4, ceiling=0.7)], **SPREAD)
-    file = written(tmp_path / "c", content)
-    people = assumptions_from(ratings=ratings)
+    people(found, "overall", tau=0.2, icc=0.61)
+    panel(found, "overall", tau=0.4, ceiling=0.7)
+    file = written(tmp_path / "c.json", found)
+    own = assumptions_from(ratings=ratings)
     both = assumptions_from(file, ratings=ratings, between_sd=0.25)
-    assert (both.sd, both.icc) == (people.sd, people.icc)
-    assert both.panel_r == assumptions_from(file).panel_r != people.panel_r
+    assert (both.sd, both.icc) == (own.sd, own.icc)
+    assert both.panel_r == assumptions_from(file).panel_r != own.panel_r
     assert both.between_sd == 0.25
     notes = " ".join(plan_study("difference", 0.5, calibration=file, ratings=ratings).notes)
     assert "panel's judges" not in notes
@@ -355,7 +366,7 @@ def test_ranks_alone_and_scores_that_never_vary_give_no_spread(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("content", "told"),
     [("{", "cannot be read"), ("[]", "other JSON"), ('{"kind": "stress"}', "got stress"),
-     ('{"kind": "calibration"}', "lacks a figure")],
+     ('{"kind": "calibration"}', "of the first version")],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path: Path, content: str, told: str) -> None:
     file = tmp_path / "c.json"

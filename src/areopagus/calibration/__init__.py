@@ -8,33 +8,27 @@ from __future__ import annotations
 from ..lazy import lazy_imports
 
 _HOME = {
-    "RESULT_FORMAT": ".result",
-    "SAVED_FORMAT": ".saved",
-    "AgreementReport": ".result",
-    "Applied": ".saved",
-    "Calibration": ".result",
-    "Estimate": "..aggregation.estimate",
-    "agreement": ".api",
-    "apply": ".saved",
-    "calibrate": ".api",
-    "load": ".saved",
-    "save": ".saved",
-    "write_figures": ".figures",
+    "Agreement": ".calibration",
+    "Applied": ".later_run",
+    "Calibration": ".calibration",
+    "CalibrationRun": ".calibration",
+    "SavedCalibration": ".later_run",
+    "agreement": ".calibration",
+    "apply": ".later_run",
+    "calibrate": ".calibration",
+    "load": ".later_run",
 }
 
 __all__ = [
-    "RESULT_FORMAT",
-    "SAVED_FORMAT",
-    "AgreementReport",
+    "Agreement",
     "Applied",
     "Calibration",
-    "Estimate",
+    "CalibrationRun",
+    "SavedCalibration",
     "agreement",
     "apply",
     "calibrate",
     "load",
-    "save",
-    "write_figures",
 ]
 
 __getattr__, __dir__ = lazy_imports(__name__, _HOME)

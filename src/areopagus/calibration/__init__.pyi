@@ -1,27 +1,21 @@
-from ..aggregation.estimate import Estimate as Estimate
-from .api import agreement as agreement
-from .api import calibrate as calibrate
-from .figures import write_figures as write_figures
-from .result import RESULT_FORMAT as RESULT_FORMAT
-from .result import AgreementReport as AgreementReport
-from .result import Calibration as Calibration
-from .saved import SAVED_FORMAT as SAVED_FORMAT
-from .saved import Applied as Applied
-from .saved import apply as apply
-from .saved import load as load
-from .saved import save as save
+from .calibration import Agreement as Agreement
+from .calibration import Calibration as Calibration
+from .calibration import CalibrationRun as CalibrationRun
+from .calibration import agreement as agreement
+from .calibration import calibrate as calibrate
+from .later_run import Applied as Applied
+from .later_run import SavedCalibration as SavedCalibration
+from .later_run import apply as apply
+from .later_run import load as load
 
 __all__ = [
-    "RESULT_FORMAT",
-    "SAVED_FORMAT",
-    "AgreementReport",
+    "Agreement",
     "Applied",
     "Calibration",
-    "Estimate",
+    "CalibrationRun",
+    "SavedCalibration",
     "agreement",
     "apply",
     "calibrate",
     "load",
-    "save",
-    "write_figures",
 ]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..aggregation.estimate import Estimate, undefined
+from ..records.estimates import Estimates
 from .concordance import concordance
-from .material import CalibrationRatings, Material
+from .dataset import CalibrationRatings, Dataset, keys_of
 from .rater_pairs import pairwise_tau
 from .ratings import Ratings
 from .responses import HUMAN, MODEL
@@ -20,96 +19,78 @@ WEAK_WORDS = ("floor", "weak", "degraded", "low_quality", "low-quality")
 ALL_ALIKE = "(all alike)"
 """In the place of the lowest response where every response has the same mean."""
 
+TABLE = "calibration items"
 
-@dataclass(frozen=True, slots=True)
-class CalibrationItem:
-    """One calibration prompt on one criterion.
 
-    Attributes:
-        prompt, item_type, criterion: which, and "overall, rank" or the like.
-        role: "quality floor" (some response was made weak on purpose), "all models" (no person's
-            response among them), or "other".
-        n_raters, n_responses: of the item.
-        lowest: the response with the lowest mean, or `ALL_ALIKE`.
-        floor_response: the response known to be weak, or None where the file does not say.
-        floor_last: share of raters who put the weak response last (alone or with others), among
-            those who put anything before anything; undefined where all tie.
-        w, chance_w: concordance on this item.
-        tau: mean pairwise tau on this item.
-        gap_to_standard: mean score of models here less that of models on standard items: raters
-            who mark responses down for being a model's would lift them where only models stand.
-        n_tied: raters who gave all responses of the item one value: they put nothing last.
+def add_calibration_items(out: Estimates, dataset: Dataset) -> None:
+    """Adds every calibration item, by criterion and prompt.
+
+    The key `group` says what the item is there for: "quality floor" (some response was made weak
+    on purpose), "all models" (no person's response among them), or "other".
+
+    lowest           the lowest mean; its verdict is that response, or `ALL_ALIKE`
+    floor_last       share of raters who put the weak response last (alone or with others), among
+                     those who put anything before anything; its verdict is that response
+    w, tau           concordance and mean pairwise tau on this item
+    gap_to_standard  mean score of models here less that of models on standard items: raters who
+                     mark responses down for being a model's would lift them where only models stand
+    n_tied           raters who gave all responses of the item one value: they put nothing last
     """
-
-    prompt: str
-    item_type: str
-    criterion: str
-    role: str
-    n_raters: int
-    n_responses: int
-    lowest: str
-    floor_response: str | None
-    floor_last: Estimate
-    w: Estimate
-    chance_w: float
-    tau: Estimate
-    gap_to_standard: Estimate
-    n_tied: int = 0
+    found = dataset.calibration
+    for ratings in found.ratings if found is not None else ():
+        for code in np.unique(ratings.prompt).tolist():
+            _add_item(out, dataset, ratings.select(ratings.prompt == code), code)
 
 
-def calibration_items(material: Material) -> tuple[CalibrationItem, ...]:
-    """Returns every calibration item, by prompt and criterion."""
-    found = material.calibration
+def _add_item(out: Estimates, dataset: Dataset, mine: Ratings, code: int) -> None:
+    found = dataset.calibration
     if found is None:
-        return ()
-    return tuple(
-        _item(material, found, ratings, code)
-        for ratings in found.ratings
-        for code in np.unique(ratings.prompt).tolist()
-    )
-
-
-def _item(
-    material: Material, found: CalibrationRatings, ratings: Ratings, code: int
-) -> CalibrationItem:
-    mine = ratings.select(ratings.prompt == code)
+        return
     responses = np.unique(mine.response)
     item_type = found.item_type[int(responses[0])]
     mean, _ = mine.mean_by_response(len(found.responses))
     lowest = int(responses[np.argmin(mean[responses])])
-    source = found.responses.source[responses]
-    all_models = bool((source == MODEL).all())
+    all_models = bool((found.responses.source[responses] == MODEL).all())
     weak = _weak(found, responses.tolist())
     is_floor = bool(weak) or any(word in item_type.lower() for word in ("floor", "quality"))
-    role = "quality floor" if is_floor else "all models" if all_models else "other"
     agreed = concordance(mine, permute=False)
-    floor_last, n_tied = undefined("no response is marked as the weak one", unit="rater"), 0
-    if weak:
-        shares, n_tied = _last_shares(mine, weak[0])
-        why = "one item: a description"
-        if not shares:
-            why = "every rater ties all responses" if n_tied else "nobody rated it beside another"
-        floor_last = Estimate(
-            float(np.mean(shares)) if shares else float("nan"), n=len(shares), unit="rater",
-            method="share of raters who put the weak response last", reason=why,
-        )  # fmt: skip
-    return CalibrationItem(
-        prompt=found.responses.prompt_ids[code],
-        item_type=item_type,
-        criterion=ratings.name,
-        role=role,
-        n_raters=mine.n_raters,
-        n_responses=len(responses),
-        lowest=ALL_ALIKE if np.ptp(mean[responses]) == 0 and len(responses) > 1
-        else found.responses.ids[lowest],
-        floor_response=found.responses.ids[weak[0]] if weak else None,
-        floor_last=floor_last,
-        w=agreed.w,
-        chance_w=agreed.chance_w,
-        tau=pairwise_tau(mine).tau,
-        gap_to_standard=_gap(material, mine, all_models),
-        n_tied=n_tied,
-    )  # fmt: skip
+    is_alike = np.ptp(mean[responses]) == 0 and len(responses) > 1
+    figures: dict[str, Estimate | float] = {
+        "n_raters": mine.n_raters,
+        "n_responses": len(responses),
+        "lowest": Estimate(
+            float(mean[lowest]), n=int((mine.response == lowest).sum()), unit="rating",
+            method="mean rating of the lowest response", reason="one item: a description",
+            verdict=ALL_ALIKE if is_alike else found.responses.ids[lowest],
+        ),
+        "w": agreed.w,
+        "w_by_chance": agreed.chance_w,
+        "tau": pairwise_tau(mine).tau,
+    }  # fmt: skip
+    if is_floor:
+        floor_last, n_tied = undefined("no response is marked as the weak one", unit="rater"), 0
+        if weak:
+            shares, n_tied = _last_shares(mine, weak[0])
+            why = "one item: a description"
+            if not shares:
+                why = (
+                    "every rater ties all responses" if n_tied else "nobody rated it beside another"
+                )
+            floor_last = Estimate(
+                float(np.mean(shares)) if shares else float("nan"), n=len(shares), unit="rater",
+                method="share of raters who put the weak response last", reason=why,
+                verdict=found.responses.ids[weak[0]],
+            )  # fmt: skip
+        figures |= {"floor_last": floor_last, "n_tied": n_tied}
+    if all_models:
+        figures["gap_to_standard"] = _gap(dataset, mine)
+    keys = {
+        "item": found.responses.prompt_ids[code],
+        "factor": item_type,
+        "group": "quality floor" if is_floor else "all models" if all_models else "other",
+        **keys_of(mine),
+    }
+    out.add_all(TABLE, figures, **keys)
 
 
 def _weak(found: CalibrationRatings, responses: list[int]) -> list[int]:
@@ -139,22 +120,19 @@ def _last_shares(ratings: Ratings, weak: int) -> tuple[list[float], int]:
     return shares, n_tied
 
 
-def _gap(material: Material, mine: Ratings, all_models: bool) -> Estimate:
+def _gap(dataset: Dataset, mine: Ratings) -> Estimate:
     method = "mean rating of models on this item less that of models on standard items"
-    if not all_models:
-        return undefined("people's responses stand among them, or sources are not known",
-                         unit="rating", method=method)  # fmt: skip
     if mine.kind == "rank":
         return undefined(
             "ranks among models only hold no level to compare", unit="rating", method=method
         )
     standard = [
-        one for one in material.ratings
+        one for one in dataset.ratings
         if (one.criterion, one.kind) == (mine.criterion, mine.kind)
     ]  # fmt: skip
-    if not standard or not (material.responses.source == HUMAN).any():
+    if not standard or not (dataset.responses.source == HUMAN).any():
         return undefined("no standard item holds both sources", unit="rating", method=method)
-    of_models = material.responses.source[standard[0].response] == MODEL
+    of_models = dataset.responses.source[standard[0].response] == MODEL
     if not of_models.any():
         return undefined("no standard item holds a model", unit="rating", method=method)
     return Estimate(

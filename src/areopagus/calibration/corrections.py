@@ -3,130 +3,113 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..aggregation.conformal import conformal_width
+from ..aggregation.conformal import conformal_width, isotonic_map
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.prediction_powered import ppi_mean
+from ..aggregation.sign_flips import SignFlipTest, sign_flip_test
 from ..aggregation.stacking import stack_judges
-from .material import Material, Target
+from ..records.estimates import Estimates
+from .dataset import Dataset, Target, keys_of
+from .judges import prompt_means
+from .panel_people import NONE_RATED
 from .responses import HUMAN, MODEL
-from .score_map import ALPHA, FEWEST_PROMPTS, MapCorrection, fitted_map
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
+ALPHA = 0.05
+FEWEST_PROMPTS = 6
+MOST_FOLDS = 10
 CONFORMAL_LEVEL = 0.9
+FEWEST_FOR_CURVE = 10
+
+ADOPTED = "adopted"
+"""The verdict on a correction that was earned."""
+
+MapName = Literal["as is", "mean", "line", "isotonic"]
+"""How people's level of a response is told; "mean" is a yardstick and is never adopted."""
+
+_NAMED = {"as is": "the scores as they are", "line": "line", "isotonic": "isotonic map"}
+_SIGN_FLIP = "sign flip over prompts, two-sided"
 
 
-@dataclass(frozen=True, slots=True)
-class WeightsCorrection:
-    """Fitted weights of judges against equal ones.
-
-    Attributes:
-        adopted: "equal", "shrunk" or "best_single".
-        weights: judge to weight of the adopted weighting; they sum to 1.
-        tau: out-of-fold within-prompt tau of each weighting.
-        tau_in_sample: what one would have believed.
-        p: sign-flip p of each fitted weighting's gain over equal weights, Holm-adjusted.
-        reason: why nothing could be adopted, or None.
-    """
-
-    adopted: str
-    weights: Mapping[str, float]
-    tau: Mapping[str, Estimate]
-    tau_in_sample: Mapping[str, Estimate]
-    p: Mapping[str, Estimate]
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMean:
-    """People's mean of a group of responses, with and without the panel's help.
-
-    Attributes:
-        group: a respondent, "people", "models" or "all".
-        n_labelled, n_unlabelled: responses with ratings, and with panel scores only.
-        labelled_only: mean of the rated responses.
-        prediction_powered: with the panel's scores of the others (PPI++, clustered).
-        weight: how far the panel is listened to, in [0, 1].
-        earned: whether its interval is the narrower one.
-    """
-
-    group: str
-    n_labelled: int
-    n_unlabelled: int
-    labelled_only: Estimate
-    prediction_powered: Estimate
-    weight: float
-    earned: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Corrections:
-    """All corrections.
-
-    Attributes:
-        weights: on the main target.
-        score_map, group_means, group_means_reason: on the target of `levels_from`.
-        conformal: half-width around a (mapped) panel score, likewise.
-        levels_from: what people's levels were taken from ("overall, score", …): the main target,
-            or, where that is a rank, the first that they scored; None where they gave ranks only.
-    """
-
-    weights: WeightsCorrection
-    score_map: MapCorrection
-    group_means: tuple[GroupMean, ...]
-    group_means_reason: str | None
-    conformal: Estimate
-    levels_from: str | None = None
-
-
-def corrections(
-    material: Material,
+def add_corrections(
+    out: Estimates,
+    dataset: Dataset,
     target: Target | None,
     *,
     levels: Target | None = None,
     level: float = 0.95,
     seed: int = 0,
-) -> Corrections:
-    """Returns which corrections people's ratings earn.
+) -> str | None:
+    """Adds which corrections people's ratings earn, and returns a note on maps, or None.
+
+    "weights"        ways of weighting judges (`group`): their within-prompt tau out of fold and in
+                     sample (what one would have believed), and the gain over equal weights in
+                     squared error; the verdict of the tau is "adopted" for one of them
+    "judge weights"  of every judge (`group`) in the weighting that is adopted
+    "maps"           ways from the panel's score to people's level (`group`): root mean squared
+                     error out of fold; gain in squared error over the simpler way (p_adjusted is
+                     Holm's over two), and over people's mean given to every response. A map is
+                     adopted where it has both
+    "map knots"      of the adopted map, fitted on everything; none for "as is"
+    "calibration curve"  means of panel and people over ten groups of responses with like panel
+                     scores
+    "group means"    people's mean of a group of responses: of those rated alone, and with the
+                     panel's scores of the others (PPI++, clustered), "earned" where narrower
+    "conformal"      the half-width around a (mapped) panel score
+
+    Weights follow the order of the main target; the rest is fitted to `levels`, which the keys
+    name. Why there is none stands in a row without a group.
 
     Args:
-        material: the data.
+        out: takes the figures.
+        dataset: the data.
         target: the main target: weights are fitted to its order.
         levels: what map, means and widths are fitted to; the main target where that holds scores.
         level: nominal coverage.
         seed: of folds and sign flips.
     """
-    if target is None or material.panel is None or not target.both.any():
-        reason = "no response is both rated and scored"
-        return Corrections(
-            WeightsCorrection("equal", {}, {}, {}, {}, reason),
-            MapCorrection("as is", {}, {}, (), (), {}, reason), (), reason, undefined(reason),
-        )  # fmt: skip
-    weights = _weights(material, target, seed)
+    if target is None or dataset.panel is None or not target.both.any():
+        _add_none(out, NONE_RATED, ("weights", "tau"))
+        _add_none(out, NONE_RATED)
+        return None
+    _add_weights(out, dataset, target, seed)
     if levels is None and target.ratings.kind == "score":
         levels = target
     if levels is None or not levels.both.any():
-        none = "people gave ranks: an order holds no level"
+        why = "people gave ranks: an order holds no level"
         if levels is not None:
-            none = "no response is both scored by people and by the panel"
-        return Corrections(
-            weights, MapCorrection("as is", {}, {}, (), (), {}, none), (), none, undefined(none)
-        )
-    score_map, predicted = fitted_map(material, levels, seed)
-    means, no_means = _group_means(material, levels, level)
-    width = _conformal(material, levels, predicted, seed)
-    return Corrections(weights, score_map, means, no_means, width, levels.name)
+            why = "no response is both scored by people and by the panel"
+        _add_none(out, why)
+        return None
+    predicted, note = _add_map(out, dataset, levels, seed)
+    _add_curve(out, levels)
+    _add_group_means(out, dataset, levels, level)
+    width = _conformal(dataset, levels, predicted, seed)
+    out.add("conformal", "half_width", width, **keys_of(levels.ratings))
+    return note
 
 
-def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection:
-    panel = material.panel
+def _add_none(
+    out: Estimates,
+    why: str,
+    *places: tuple[str, str],
+) -> None:
+    for table, measure in places or (
+        ("maps", "error"), ("group means", "rated_alone"), ("conformal", "half_width")
+    ):  # fmt: skip
+        out.add(table, measure, undefined(why))
+
+
+def _add_weights(out: Estimates, dataset: Dataset, target: Target, seed: int) -> None:
+    panel = dataset.panel
     if panel is None:
         raise ValueError("weights need a panel")
     by_judge = panel.by_judge(target.criterion)
@@ -135,57 +118,184 @@ def _weights(material: Material, target: Target, seed: int) -> WeightsCorrection
     every_name = panel.judge_names()
     names = [every_name[k] for k in present.tolist()]
     if len(names) < 2:
-        return WeightsCorrection("equal", dict.fromkeys(names, 1.0), {}, {}, {}, "one judge")
+        return _add_none(out, "one judge", ("weights", "tau"))
     rows = np.flatnonzero(target.both)
     fit = stack_judges(
-        table[rows][:, present], target.human[rows], material.responses.prompt[rows],
+        table[rows][:, present], target.human[rows], dataset.responses.prompt[rows],
         alpha=ALPHA, seed=seed,
     )  # fmt: skip
-
+    if fit.reason:
+        _add_none(out, fit.reason, ("weights", "tau"))
     no_order = "people, or judges so weighted, put all responses of every prompt level"
 
-    def taus(found: Mapping[Any, float], method: str) -> dict[str, Estimate]:
-        return {
-            str(name): Estimate(
-                value, n=fit.n_prompts, unit="prompt", method=f"within-prompt tau-b, {method}",
-                reason=fit.reason or no_order if math.isnan(value)
-                else "the test is that of the gain",
-            )
-            for name, value in found.items()
-        }  # fmt: skip
+    def tau(value: float, how: str) -> Estimate:
+        return Estimate(
+            value, n=fit.n_prompts, method=f"within-prompt tau-b, {how}",
+            reason=fit.reason or no_order if math.isnan(value) else "the test is that of the gain",
+        )  # fmt: skip
 
-    return WeightsCorrection(
-        adopted=fit.adopted,
-        weights={n: float(w) for n, w in zip(names, fit.weights, strict=True)},
-        tau=taus(fit.tau, "out of fold"),
-        tau_in_sample=taus(fit.tau_in_sample, "in sample"),
-        p={
-            name: Estimate(
-                value, n=fit.n_prompts, unit="prompt",
-                method="two-sided sign-flip of the gain over equal weights "
-                f"({_gain(fit.gain[name])}), Holm over two",
-                reason=fit.reason or "a p-value has no interval",
+    keys = {"factor": "weighting", **keys_of(target.ratings)}
+    for way, value in fit.tau.items():
+        verdict = ADOPTED if way == fit.adopted else None
+        figures = {
+            "tau": replace(tau(value, "out of fold"), verdict=verdict),
+            "tau_in_sample": tau(fit.tau_in_sample[way], "in sample"),
+        }
+        if way in fit.p:
+            figures["gain"] = Estimate(
+                fit.gain[way], n=fit.n_prompts, method="gain over equal weights, out of fold",
+                reason=fit.reason or "its test is a sign flip", p_adjusted=fit.p[way],
+                p_method=_SIGN_FLIP, family="weightings, Holm",
+            )  # fmt: skip
+        out.add_all("weights", figures, group=str(way), **keys)
+    for name, weight in zip(names, fit.weights, strict=True):
+        out.add("judge weights", "weight", float(weight), factor="judge", group=name)
+    return None
+
+
+def _add_map(
+    out: Estimates, dataset: Dataset, target: Target, seed: int
+) -> tuple[Floats | None, str | None]:
+    """Adds the map of the ensemble score (equal weights); returns its out-of-fold predictions.
+
+    A map is measured against people's mean as well: one that shrinks to it is better than any
+    score that is off in level, and says nothing of a response.
+    """
+    rows = np.flatnonzero(target.both)
+    prompts, code = np.unique(dataset.responses.prompt[rows], return_inverse=True)
+    code = code.reshape(-1)
+    x, y = target.panel[rows], target.human[rows]
+    if len(prompts) < FEWEST_PROMPTS:
+        few = f"{len(prompts)} prompts: a map needs at least {FEWEST_PROMPTS}"
+        _add_none(out, few, ("maps", "error"))
+        return None, None
+    fold = _folds(len(prompts), seed)
+    predicted: dict[MapName, Floats] = {
+        "as is": x, "mean": np.empty(len(x)), "line": np.empty(len(x)),
+        "isotonic": np.empty(len(x)),
+    }  # fmt: skip
+    for held_out in range(int(fold.max()) + 1):
+        test = fold[code] == held_out
+        predicted["mean"][test] = y[~test].mean()
+        slope, intercept = _line(x[~test], y[~test])
+        predicted["line"][test] = slope * x[test] + intercept
+        fitted = isotonic_map(x[~test], y[~test], scale=dataset.scale)
+        predicted["isotonic"][test] = fitted.predict(x[test])
+    losses = {
+        name: prompt_means((values - y) ** 2, code.astype(np.int64), len(prompts))
+        for name, values in predicted.items()
+    }
+    line_p = sign_flip_test(losses["as is"] - losses["line"], rng=seed)
+    line_wins = line_p.mean > 0 and line_p.p_value < ALPHA
+    simpler: MapName = "line" if line_wins else "as is"
+    isotonic_p = sign_flip_test(losses[simpler] - losses["isotonic"], rng=seed)
+    small, large = sorted((line_p.p_value, isotonic_p.p_value))
+    holm = {small: min(1.0, 2 * small), large: max(min(1.0, 2 * small), large)}
+    # a map must pass both of its tests, so these need no further adjustment
+    maps: tuple[MapName, MapName] = ("line", "isotonic")
+    over_mean: dict[MapName, SignFlipTest] = {
+        name: sign_flip_test(losses["mean"] - losses[name], rng=seed) for name in maps
+    }
+    holds_order = {
+        name: test.mean > 0 and test.p_value < ALPHA and bool(np.ptp(predicted[name]) > 0)
+        for name, test in over_mean.items()
+    }
+    adopted: MapName = "as is"
+    empty: list[str] = []
+    if line_p.mean > 0 and holm[line_p.p_value] < ALPHA:
+        adopted, empty = ("line", empty) if holds_order["line"] else (adopted, ["line"])
+    if isotonic_p.mean > 0 and holm[isotonic_p.p_value] < ALPHA:
+        if holds_order["isotonic"]:
+            adopted, empty = "isotonic", []
+        else:
+            empty = [*empty, "isotonic map"]
+    note = None
+    if empty and adopted == "as is":
+        note = (
+            f"the {' and the '.join(empty)} would gain over the scores as they are, but not over "
+            f"people's mean ({y.mean():.2f}) given to every response: that states people's mean "
+            "and corrects nothing"
+        )
+    n = len(prompts)
+    keys = {"factor": "map", **keys_of(target.ratings)}
+    for name, loss in losses.items():
+        figures = {
+            "error": Estimate(
+                math.sqrt(float(np.mean(loss))), n=n,
+                method="root mean squared error against people's mean, out of fold by prompt",
+                reason="the test is that of the gain",
+                verdict=ADOPTED if name == adopted else None,
             )
-            for name, value in fit.p.items()
-        },
-        reason=fit.reason,
+        }  # fmt: skip
+        if name in over_mean:
+            test, simple = (line_p, "as is") if name == "line" else (isotonic_p, simpler)
+            figures["gain"] = _gain(test, _NAMED[simple], n, adjusted=holm[test.p_value])
+            figures["gain_over_mean"] = _gain(over_mean[name], "people's mean", n)
+        out.add_all("maps", figures, group=name, **keys)
+    for place, (at, value) in enumerate(zip(*_knots(adopted, x, y, dataset.scale), strict=True)):
+        out.add_all("map knots", {"x": at, "y": value}, group=adopted, item=str(place + 1), **keys)
+    return predicted[adopted], note
+
+
+def _gain(test: SignFlipTest, over: str, n: int, *, adjusted: float = math.nan) -> Estimate:
+    """How much smaller a map's squared error is; above 0 it is better."""
+    return Estimate(
+        test.mean, n=n, method=f"squared error of {over} less that of the map, out of fold",
+        reason="its test is a sign flip", p=test.p_value, p_adjusted=adjusted, p_method=_SIGN_FLIP,
+        family=None if math.isnan(adjusted) else "maps, Holm",
     )  # fmt: skip
 
 
-def _gain(mean: float) -> str:
-    if math.isnan(mean):
-        return "undefined"
-    return "none" if abs(mean) <= 1e-12 else "a loss" if mean < 0 else "above 0"
+def _folds(n: int, seed: int) -> Integers:
+    if n <= MOST_FOLDS:
+        return np.arange(n, dtype=np.int64)
+    order = np.random.default_rng(seed).permutation(n)
+    return (np.argsort(order) % MOST_FOLDS).astype(np.int64)
 
 
-def _group_means(
-    material: Material, target: Target, level: float
-) -> tuple[tuple[GroupMean, ...], str | None]:
-    responses = material.responses
+def _line(x: Floats, y: Floats) -> tuple[float, float]:
+    spread = float(((x - x.mean()) ** 2).sum())
+    slope = float(((x - x.mean()) * (y - y.mean())).sum()) / spread if spread > 0 else 0.0
+    slope = max(slope, 0.0)  # a map that turns the order round is no calibration
+    return slope, float(y.mean() - slope * x.mean())
+
+
+def _knots(
+    adopted: MapName, x: Floats, y: Floats, scale: tuple[float, float] | None
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if adopted == "as is":
+        return (), ()
+    if adopted == "isotonic":
+        fitted = isotonic_map(x, y, scale=scale)
+        return tuple(fitted.x.tolist()), tuple(fitted.y.tolist())
+    slope, intercept = _line(x, y)
+    ends = np.array(scale if scale is not None else (x.min(), x.max()), dtype=np.float64)
+    mapped = slope * ends + intercept
+    return tuple(ends.tolist()), tuple(mapped.tolist())
+
+
+def _add_curve(out: Estimates, target: Target) -> None:
+    x, y = target.panel[target.both], target.human[target.both]
+    if len(x) < FEWEST_FOR_CURVE:
+        return
+    order = np.argsort(x, kind="stable")
+    for place, part in enumerate(np.array_split(order, min(10, len(x) // 5)), start=1):
+        for name, values in (("panel", x[part]), ("people", y[part])):
+            mean = Estimate(
+                float(values.mean()), n=len(part), unit="response", method="mean of a group",
+                reason="a description of these responses: no interval",
+            )  # fmt: skip
+            keys = {"factor": "panel score", "item": str(place), **keys_of(target.ratings)}
+            out.add("calibration curve", name, mean, **keys)
+
+
+def _add_group_means(out: Estimates, dataset: Dataset, target: Target, level: float) -> None:
+    responses = dataset.responses
     labelled = target.both
     unlabelled = np.isfinite(target.panel) & ~np.isfinite(target.human)
     if not unlabelled.any():
-        return (), "every scored response is rated: there is nothing to predict"
+        why = "every scored response is rated: there is nothing to predict"
+        return _add_none(out, why, ("group means", "rated_alone"))
     groups: dict[str, npt.NDArray[np.bool_]] = {"all": np.ones(len(responses), dtype=bool)}
     if responses.has_both_sources:
         groups["people"] = responses.source == HUMAN
@@ -194,7 +304,7 @@ def _group_means(
     if 1 < len(names) <= 50:
         who = np.array([name or "" for name in responses.respondent], dtype=object)
         groups |= {name: who == name for name in names}
-    found = []
+    found = False
     for name, mask in groups.items():
         mine, rest = labelled & mask, unlabelled & mask
         if mine.sum() < 2 or not rest.any():
@@ -206,23 +316,27 @@ def _group_means(
         )  # fmt: skip
         powered = fit.interval.of("prediction-powered mean of people's ratings")
         plain = fit.labelled_only.of("mean of people's ratings")
-        found.append(
-            GroupMean(
-                group=name,
-                n_labelled=fit.n_labelled,
-                n_unlabelled=fit.n_unlabelled,
-                labelled_only=plain,
-                prediction_powered=powered,
-                weight=fit.weight,
-                earned=powered.has_interval
-                and plain.has_interval
-                and powered.high - powered.low < plain.high - plain.low,
-            )
+        is_narrower = (
+            powered.has_interval
+            and plain.has_interval
+            and powered.high - powered.low < plain.high - plain.low
         )
-    return tuple(found), None if found else "no group has two rated responses and others beside"
+        figures: dict[str, Estimate | float] = {
+            "n_rated": fit.n_labelled,
+            "n_not_rated": fit.n_unlabelled,
+            "rated_alone": plain,
+            "with_panel": replace(powered, verdict="earned" if is_narrower else None),
+            "weight": fit.weight,
+        }
+        out.add_all("group means", figures, group=name, **keys_of(target.ratings))
+        found = True
+    if not found:
+        why = "no group has two rated responses and others beside"
+        _add_none(out, why, ("group means", "rated_alone"))
+    return None
 
 
-def _conformal(material: Material, target: Target, predicted: Floats | None, seed: int) -> Estimate:
+def _conformal(dataset: Dataset, target: Target, predicted: Floats | None, seed: int) -> Estimate:
     rows = np.flatnonzero(target.both)
     method = (
         f"{CONFORMAL_LEVEL:.0%} split-conformal half-width around the panel score, one a prompt"
@@ -231,7 +345,7 @@ def _conformal(material: Material, target: Target, predicted: Floats | None, see
         return undefined(f"fewer than {FEWEST_PROMPTS} prompts", method=method)
     found = conformal_width(
         predicted, target.human[rows], level=CONFORMAL_LEVEL,
-        groups=material.responses.prompt[rows], seed=seed,
+        groups=dataset.responses.prompt[rows], seed=seed,
     )  # fmt: skip
     return Estimate(
         found.width if math.isfinite(found.width) else math.nan, n=found.n, unit=found.unit,

@@ -1,9 +1,9 @@
-"""How far the panel agrees with people, within prompts, by dimension and by type of pair."""
+"""How far the panel agrees with people, within prompts: by criterion, pair type and rater."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,10 @@ from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import bootstrap_stratified_tau, t_interval
 from ..aggregation.kendall import agreement_ceiling, kendall_tau_b, mean_group_tau
 from ..aggregation.permutation import permutation_test
+from ..records.estimates import Estimates
+from .dataset import Dataset, Target, keys_of
 from .leave_out import cut_to_range, ratio, ratio_difference, verdict_limits
-from .material import Material, Target
-from .pair_parts import PAIR_TYPES, PairType, pair_sums, settled, sums_by_type
+from .pair_parts import PAIR_TYPES, PairSums, PairType, pair_sums, settled, sums_by_type
 from .rater_pairs import PairwiseTau, pairwise_tau
 from .responses import MODEL
 
@@ -22,90 +23,44 @@ Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 4000
 
+MOST_RATERS = 5000
+"""Raters that are left out one by one; of more, those with the most ratings."""
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
-    """The panel against the mean of the raters on one target.
-
-    Attributes:
-        target: "overall, rank", "clarity, score", …
-        n_responses, n_prompts: rated and scored.
-        tau: stratified tau-b, bootstrap-t interval over prompts.
-        p: exact permutation within prompts, two-sided.
-        mean_tau: mean of per-prompt tau-b, t interval.
-        accuracy: share of pairs that people decide ordered likewise, panel ties one half.
-        n_ties: those pairs that the panel ties.
-        ceiling: tau expected of a judge who knows the truth, given these raters; its range is
-            the interval of the raters' own tau carried through.
-        above_ceiling: whether tau is above the ceiling: ties, pooling, chance, or shared errors.
-        pooled_tau: tau-b over all responses at once: the paper's definition, which differences
-            between prompts inflate.
-    """
-
-    target: str
-    n_responses: int
-    n_prompts: int
-    tau: Estimate
-    p: Estimate
-    mean_tau: Estimate
-    accuracy: Estimate
-    n_ties: int
-    ceiling: Estimate
-    above_ceiling: bool
-    pooled_tau: Estimate
+NONE_RATED = "no response is both rated and scored"
 
 
-@dataclass(frozen=True, slots=True)
-class PairTypeRow:
-    """One type of pair: the panel, and judges that know only the source or only the length."""
-
-    pair_type: PairType
-    n_pairs: int
-    panel: Estimate
-    panel_tau: Estimate
-    source_only: Estimate
-    length_only: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class PanelPeople:
-    """Panel with people.
-
-    Attributes:
-        by_target: the main target first, then the others.
-        pair_types: on the main target, all pairs first; empty without any source.
-        beyond_source: accuracy of the panel less that of the source-only judge, over all pairs.
-        beyond_length: the same against the length-only judge.
-        source_confound: whether the panel's agreement may be the source alone: it is above
-            chance on cross pairs and not above it within either source. A figure that is the
-            same in every prompt stands for its interval.
-        source_preferred: the source that raters prefer ("model" or "human"), which the
-            source-only judge prefers too.
-    """
-
-    by_target: tuple[Agreement, ...]
-    pair_types: tuple[PairTypeRow, ...]
-    beyond_source: Estimate
-    beyond_length: Estimate
-    source_confound: bool
-    source_preferred: str | None
+def add_panel(
+    out: Estimates,
+    dataset: Dataset,
+    targets: tuple[Target, ...],
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+) -> None:
+    """Adds how far the panel agrees with people on every target, and on the main one in detail."""
+    for place, target in enumerate(targets):
+        add_agreement(out, dataset, target, level=level, seed=seed)
+        add_one_person(out, dataset, target, level=level, by_rater=place == 0)
+    if targets:
+        add_pair_types(out, dataset, targets[0], level=level)
 
 
-def panel_with_people(
-    material: Material, targets: tuple[Target, ...], *, level: float = 0.95, seed: int = 0
-) -> PanelPeople:
-    """Returns the agreement of the panel with people on every target."""
-    rows = tuple(agreement(material, target, level=level, seed=seed) for target in targets)
-    if not targets:
-        none = undefined("people and panel share no criterion")
-        return PanelPeople((), (), none, none, False, None)
-    return _by_pair_type(material, targets[0], rows, level)
+def add_agreement(
+    out: Estimates, dataset: Dataset, target: Target, *, level: float = 0.95, seed: int = 0
+) -> None:
+    """Adds the table "panel": the panel against the mean of the raters on one target.
 
-
-def agreement(
-    material: Material, target: Target, *, level: float = 0.95, seed: int = 0
-) -> Agreement:
-    """Returns the agreement of the panel with people on one target.
+    tau         stratified tau-b, bootstrap-t over prompts; its p is the exact permutation within
+                prompts, two-sided; its verdict "above its ceiling" means ties, pooling, chance, or
+                shared errors
+    mean_tau    mean of per-prompt tau-b, t interval
+    accuracy    share of pairs that people decide ordered likewise, panel ties one half
+    n_ties      those pairs that the panel ties
+    tau_of_raters  mean tau-b of pairs of raters, within prompts
+    ceiling     tau expected of a judge who knows the truth, given these raters; its range is the
+                interval of the raters' own tau carried through
+    pooled_tau  tau-b over all responses at once: the paper's definition, which differences
+                between prompts inflate
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts of six responses
     (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .004 to .006): tau .942,
@@ -113,52 +68,45 @@ def agreement(
     the source-only judge .946, .950, .946; within source .933, .946, .941. Size of the exact p at
     .05 where nothing is there: .047, .044 at 9, 26 prompts (error .005).
     """
-    prompt = material.responses.prompt
-    both = target.both
-    x, y = settled(target.panel[both]), settled(target.human[both])
-    groups = prompt[both]
-    n_prompts = len(np.unique(groups))
-    sums = pair_sums(
-        target.panel, target.human, prompt, n_prompts=len(material.responses.prompt_ids)
-    )
+    keys, both = keys_of(target.ratings), target.both
+    prompt = dataset.responses.prompt
+    out.add("panel", "n_responses", int(both.sum()), **keys)
     if not both.any():
-        none = undefined("no response is both rated and scored")
-        return Agreement(target.name, 0, 0, none, none, none, none, 0, none, False, none)
-    tau = bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed).of(
-        "stratified tau-b: pairs within prompts"
+        out.add("panel", "tau", undefined(NONE_RATED), **keys)
+        return
+    x, y, groups = settled(target.panel[both]), settled(target.human[both]), prompt[both]
+    sums = pair_sums(
+        target.panel, target.human, prompt, n_prompts=len(dataset.responses.prompt_ids)
     )
-    tau = cut_to_range(tau, (-1.0, 1.0))
+    tau = bootstrap_stratified_tau(x, y, groups, resamples=RESAMPLES, level=level, rng=seed)
     test = permutation_test(x, y, groups, rng=seed)
-    by_prompt = mean_group_tau(x, y, groups)
-    ceiling = ceiling_of(pairwise_tau(target.ratings, level=level), target)
+    mean_tau = t_interval(np.array(mean_group_tau(x, y, groups).taus), level=level)
+    of_raters = pairwise_tau(target.ratings, level=level)
+    ceiling = ceiling_of(of_raters, target)
+    is_above = ceiling.is_defined and tau.value > ceiling.value
     pooled = kendall_tau_b(x, y)
-    return Agreement(
-        target=target.name,
-        n_responses=int(both.sum()),
-        n_prompts=n_prompts,
-        tau=tau,
-        p=Estimate(
-            test.p_value, n=test.n_groups, unit="prompt",
-            method=f"two-sided permutation within prompts, {test.method}",
-            reason=test.reason or "a p-value has no interval",
+    figures: dict[str, Estimate | float] = {
+        "n_prompts": len(np.unique(groups)),
+        "tau": replace(
+            cut_to_range(tau.of("stratified tau-b: pairs within prompts"), (-1.0, 1.0)),
+            p=test.p_value, p_method=f"two-sided permutation within prompts, {test.method}",
+            verdict="above its ceiling" if is_above else None,
         ),
-        mean_tau=cut_to_range(
-            t_interval(np.array(by_prompt.taus), level=level).of("mean of per-prompt tau-b"),
-            (-1.0, 1.0),
-        ),
-        accuracy=ratio(
+        "mean_tau": cut_to_range(mean_tau.of("mean of per-prompt tau-b"), (-1.0, 1.0)),
+        "accuracy": ratio(
             *sums.accuracy, method="pair accuracy, panel ties one half", level=level
         ),
-        n_ties=int(sums.ties.sum()),
-        ceiling=ceiling,
-        above_ceiling=bool(tau.value > ceiling.value) if ceiling.is_defined else False,
-        pooled_tau=Estimate(
+        "n_ties": int(sums.ties.sum()),
+        "tau_of_raters": of_raters.tau,
+        "ceiling": ceiling,
+        "pooled_tau": Estimate(
             pooled, n=int(both.sum()), unit="response",
             method="the paper's definition: tau-b over all responses of all prompts at once",
             reason="people or panel put all responses of all prompts level"
             if math.isnan(pooled) else "prompts are not kept apart: no interval",
         ),
-    )  # fmt: skip
+    }  # fmt: skip
+    out.add_all("panel", figures, **keys)
 
 
 def ceiling_of(pairs: PairwiseTau, target: Target) -> Estimate:
@@ -179,29 +127,41 @@ def ceiling_of(pairs: PairwiseTau, target: Target) -> Estimate:
         return Estimate(value, n=tau.n, unit="prompt", method=method, reason=tau.reason)
     low = agreement_ceiling(float(np.clip(tau.low, 0, 1)), m)
     high = agreement_ceiling(float(np.clip(tau.high, 0, 1)), m)
-    return Estimate(value, n=tau.n, unit="prompt", method=method, low=low, high=high)
+    return Estimate(value, n=tau.n, method=method, low=low, high=high, level=tau.level)
 
 
-def _by_pair_type(
-    material: Material, target: Target, rows: tuple[Agreement, ...], level: float
-) -> PanelPeople:
-    responses = material.responses
+def add_pair_types(
+    out: Estimates, dataset: Dataset, target: Target, *, level: float = 0.95
+) -> None:
+    """Adds the table "pair types", and what the panel is beyond judges that know one thing only.
+
+    By type of pair: pair accuracy of the panel, and of judges that know only the source (they
+    prefer the source that raters prefer) or only the length; measures of the table "panel":
+
+    beyond_source  accuracy of the panel less that of the source-only judge, over all pairs; its
+                   verdict is "source confound" where the panel's agreement may be the source
+                   alone: it is above chance on cross pairs and not above it within either source.
+                   A figure that is the same in every prompt stands for its interval.
+    beyond_length  the same against the length-only judge
+    """
+    responses, keys = dataset.responses, keys_of(target.ratings)
     n_prompts = len(responses.prompt_ids)
     # the judges that know one thing only see the same responses as the panel
     human = np.where(target.both, target.human, np.nan)
     length = np.where(np.isfinite(responses.length), responses.length, np.nan)
-    no_source = undefined("the sources of the responses are not known, or there is one only")
-    no_length = undefined("the lengths of the responses are not known")
     whole = pair_sums(target.panel, human, responses.prompt, n_prompts=n_prompts)
     by_length = pair_sums(length, human, responses.prompt, n_prompts=n_prompts)
-    beyond_length = no_length
-    if by_length.decided.sum() > 0:
-        beyond_length = ratio_difference(
-            whole.accuracy, by_length.accuracy, level=level,
-            method="pair accuracy, panel less a judge that prefers the longer response",
-        )  # fmt: skip
+    has_length = by_length.decided.sum() > 0
+    no_length = undefined("the lengths of the responses are not known")
+    beyond_length = ratio_difference(
+        whole.accuracy, by_length.accuracy, level=level,
+        method="pair accuracy, panel less a judge that prefers the longer response",
+    )  # fmt: skip
+    out.add("panel", "beyond_length", beyond_length if has_length else no_length, **keys)
     if not responses.has_both_sources:
-        return PanelPeople(rows, (), no_source, beyond_length, False, None)
+        no_source = undefined("the sources of the responses are not known, or there is one only")
+        out.add("panel", "beyond_source", no_source, **keys)
+        return
     kinds = (responses.prompt, responses.source)
     panel = sums_by_type(target.panel, human, *kinds, n_prompts=n_prompts)
     is_model = np.where(responses.source == MODEL, 1.0, 0.0)
@@ -211,36 +171,145 @@ def _by_pair_type(
     if not prefers_model:
         of_source = sums_by_type(-is_model, human, *kinds, n_prompts=n_prompts)
     of_length = sums_by_type(length, human, *kinds, n_prompts=n_prompts)
-    types: tuple[PairType, ...] = ("all", *PAIR_TYPES)
-    table = []
-    for kind in types:
-        sums = panel[kind]
+    preferred = "model" if prefers_model else "human"
+    found: dict[PairType, Estimate] = {}
+    for kind in ("all", *PAIR_TYPES):
         name = f"pair accuracy on {kind} pairs, ties one half"
-        table.append(
-            PairTypeRow(
-                pair_type=kind,
-                n_pairs=int(sums.decided.sum()),
-                panel=ratio(*sums.accuracy, method=name, level=level),
-                panel_tau=Estimate(
-                    sums.tau, n=int((sums.decided > 0).sum()), unit="prompt",
-                    method=f"stratified tau-b on {kind} pairs",
-                    reason="the panel, or people, order no such pair" if math.isnan(sums.tau)
-                    else "the interval stands at the accuracy",
-                ),
-                source_only=ratio(*of_source[kind].accuracy, method=name, level=level),
-                length_only=ratio(*of_length[kind].accuracy, method=name, level=level)
-                if by_length.decided.sum() > 0 else no_length,
-            )
-        )  # fmt: skip
-    cross, within = table[types.index("cross")].panel, table[types.index("within-source")].panel
-    return PanelPeople(
-        by_target=rows,
-        pair_types=tuple(table),
-        beyond_source=ratio_difference(
-            panel["all"].accuracy, of_source["all"].accuracy, level=level,
-            method="pair accuracy, panel less a judge that knows the source only",
-        ),
-        beyond_length=beyond_length,
-        source_confound=verdict_limits(cross)[0] > 0.5 and verdict_limits(within)[0] <= 0.5,
-        source_preferred="model" if prefers_model else "human",
+
+        def accuracy(sums: PairSums, name: str = name) -> Estimate:
+            return ratio(*sums.accuracy, method=name, level=level)
+
+        sums = panel[kind]
+        found[kind] = accuracy(sums)
+        figures: dict[str, Estimate | float] = {
+            "n_pairs": int(sums.decided.sum()),
+            "accuracy": found[kind],
+            "tau": Estimate(
+                sums.tau, n=int((sums.decided > 0).sum()), unit="prompt",
+                method=f"stratified tau-b on {kind} pairs",
+                reason="the panel, or people, order no such pair" if math.isnan(sums.tau)
+                else "the interval stands at the accuracy",
+            ),
+            "source_only": replace(accuracy(of_source[kind]), verdict=f"prefers {preferred}s"),
+            "length_only": accuracy(of_length[kind]) if has_length else no_length,
+        }  # fmt: skip
+        out.add_all("pair types", figures, factor="pairs", group=kind, **keys)
+    is_confounded = (
+        verdict_limits(found["cross"])[0] > 0.5 and verdict_limits(found["within-source"])[0] <= 0.5
+    )
+    beyond_source = ratio_difference(
+        panel["all"].accuracy, of_source["all"].accuracy, level=level,
+        method="pair accuracy, panel less a judge that knows the source only",
     )  # fmt: skip
+    verdict = "source confound" if is_confounded else None
+    out.add("panel", "beyond_source", replace(beyond_source, verdict=verdict), **keys)
+
+
+def add_one_person(
+    out: Estimates,
+    dataset: Dataset,
+    target: Target,
+    *,
+    level: float = 0.95,
+    by_rater: bool = True,
+) -> None:
+    """Adds the table "one person": whether the panel is better than what one more person gives.
+
+    Rater i is left out; on the responses that i rated and the panel scored, rater i and the panel
+    are each compared with the mean of the other raters. The panel against the mean of *all*
+    raters beside rater against rater would flatter the panel: a mean is easier to agree with.
+    Means over prompts of the mean over raters: of the within-prompt tau, and of pair accuracy,
+    which does not reward whoever ties; the difference is paired by prompt.
+    Measured coverage of the paired 95% interval at 9, 26, 100 prompts of six: .937, .953,
+    .941 (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error .005).
+
+    Args:
+        out: takes the figures.
+        dataset, target: what was rated and scored.
+        level: nominal coverage.
+        by_rater: whether each rater left out gets rows of its own.
+    """
+    ratings, keys = target.ratings, keys_of(target.ratings)
+    R, G = len(dataset.responses), len(dataset.responses.prompt_ids)
+    sums = np.bincount(ratings.response, weights=ratings.value, minlength=R)
+    counts = np.bincount(ratings.response, minlength=R)
+    order = np.argsort(ratings.rater, kind="stable")
+    raters, starts = np.unique(ratings.rater[order], return_index=True)
+    cuts = np.append(starts, len(order))
+    chosen = np.arange(len(raters))
+    if len(raters) > MOST_RATERS:
+        chosen = np.sort(np.argsort(-np.diff(cuts), kind="stable")[:MOST_RATERS])
+    totals = {name: np.zeros(G) for name in ("tau_h", "tau_p", "acc_h", "acc_p")}
+    n_tau, n_acc = np.zeros(G), np.zeros(G)
+    for k in chosen.tolist():
+        at = order[cuts[k] : cuts[k + 1]]
+        response = ratings.response[at]
+        usable = (counts[response] > 1) & np.isfinite(target.panel[response])
+        response, own = response[usable], ratings.value[at][usable]
+        prompts, local = np.unique(ratings.prompt[at][usable], return_inverse=True)
+        if not len(prompts):
+            continue
+        others = (sums[response] - own) / (counts[response] - 1)
+        human = pair_sums(own, others, local, n_prompts=len(prompts))
+        panel = pair_sums(target.panel[response], others, local, n_prompts=len(prompts))
+        tau_h, tau_p = _tau_by_prompt(human), _tau_by_prompt(panel)
+        # a prompt counts for both or for neither
+        both = np.isfinite(tau_h) & np.isfinite(tau_p)
+        totals["tau_h"][prompts[both]] += tau_h[both]
+        totals["tau_p"][prompts[both]] += tau_p[both]
+        n_tau[prompts[both]] += 1
+        decided = human.decided > 0
+        totals["acc_h"][prompts[decided]] += human.right[decided] / human.decided[decided]
+        totals["acc_p"][prompts[decided]] += panel.right[decided] / panel.decided[decided]
+        n_acc[prompts[decided]] += 1
+        if by_rater:
+            method = "pair accuracy against the mean of the other raters"
+            figures = {
+                "accuracy_of_one": ratio(*human.accuracy, method=method, level=level),
+                "accuracy_of_panel": ratio(*panel.accuracy, method=method, level=level),
+            }
+            who = dataset.rater_ids[int(raters[k])]
+            out.add_all("one person", figures, rater=who, **keys)
+    if not n_acc.any():
+        none = undefined("no rater shares a response with the panel and another rater")
+        out.add("one person", "accuracy_difference", none, **keys)
+        return
+    for n in (n_tau, n_acc):
+        n[n == 0] = np.nan
+    of_one, of_panel = totals["tau_h"] / n_tau, totals["tau_p"] / n_tau
+    right_one, right_panel = totals["acc_h"] / n_acc, totals["acc_p"] / n_acc
+
+    def mean(values: Floats, method: str, least: float, most: float = 1.0) -> Estimate:
+        found = t_interval(values, level=level).of(method)
+        return cut_to_range(found, (least, most))
+
+    left = "left out, against the mean of the others"
+    paired = "panel less rater, paired by prompt"
+    figures = {
+        "tau_of_one": mean(of_one, f"within-prompt tau of the rater {left}", -1),
+        "tau_of_panel": mean(of_panel, "within-prompt tau of the panel, same others", -1),
+        "tau_difference": mean(of_panel - of_one, paired, -2, 2),
+        "accuracy_of_one": mean(right_one, f"pair accuracy of the rater {left}", 0),
+        "accuracy_of_panel": mean(right_panel, "pair accuracy of the panel, same others", 0),
+        "accuracy_difference": _judged(mean(right_panel - right_one, paired, -1)),
+    }
+    out.add_all("one person", figures, **keys)
+    out.add("one person", "n_comparisons", int(np.nansum(n_acc)), **keys)
+
+
+def _judged(difference: Estimate) -> Estimate:
+    """The difference with its verdict: the side of 0 on which its interval lies."""
+    if not difference.has_interval:
+        return difference
+    verdict = (
+        "better" if difference.low > 0 else "worse" if difference.high < 0 else "not told apart"
+    )
+    return replace(difference, verdict=verdict)
+
+
+def _tau_by_prompt(sums: PairSums) -> Floats:
+    scale = np.sqrt(sums.ordered * sums.decided)
+    tau: Floats = np.divide(
+        sums.difference, scale, out=np.full(scale.shape, np.nan), where=scale > 0
+    )
+    return tau

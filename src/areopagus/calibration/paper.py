@@ -1,92 +1,55 @@
-"""The figures of the paper's human study, recomputed on these ratings."""
+"""The figures of the paper's human study, in its definitions, recomputed on these ratings.
+
+They are printed for comparison and are not what this project recommends.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from ..aggregation.agreement import krippendorff_alpha
+from ..aggregation.concordance import kendall_w_uncorrected
 from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import t_interval
 from ..aggregation.kendall import kendall_tau_b
+from ..records.estimates import Estimates
 from .concordance import concordance
-from .judge_bias import prompt_means
+from .dataset import Dataset, keys_of
+from .judges import prompt_means
 from .leave_out import ratio
-from .material import Material
+from .pair_parts import sums_by_type
 from .rater_pairs import pairwise_tau
-from .ratings import Ratings
+from .ratings import Ratings, by_place, prompt_tables
 from .responses import HUMAN, MODEL, Responses
 
 Floats = npt.NDArray[np.float64]
 
+TABLE = "paper"
 
-@dataclass(frozen=True, slots=True)
-class MeanRank:
-    """Mean rank (1 = best) or mean score of one group of responses in one domain.
-
-    Attributes:
-        group: "people", "models", or a respondent.
-        domain: a domain, or "all".
-        mean: mean over prompts of the mean over ratings.
-        n_responses: rated responses.
-    """
-
-    group: str
-    domain: str
-    mean: Estimate
-    n_responses: int
+MOST_PAIRS = 5000
+"""Pairs of raters up to which the concatenated tau is computed."""
 
 
-@dataclass(frozen=True, slots=True)
-class DomainAgreement:
-    """W and pairwise tau of the prompts of one domain."""
+def add_paper(
+    out: Estimates,
+    dataset: Dataset,
+    *,
+    inferred: Ratings | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> None:
+    """Adds the table "paper": the paper's definitions and figures, for comparison only.
 
-    domain: str
-    w: Estimate
-    chance_w: float
-    tau: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class PaperFigures:
-    """Figure by figure; the paper's own values stand in the text of the report.
-
-    Attributes:
-        rated: which ratings were used: "overall, rank" or another.
-        means: mean rank (or score) by source, by respondent and by domain.
-        by_domain: W and tau by domain.
-        model_wins: share of model–person pairs (within rater and prompt) that the model wins,
-            ties one half (paper: .744 of 1,170).
-        model_wins_untied: the same among pairs that are not tied.
-        n_pairs, n_tied: those pairs.
-        model_first: share of rankings with a model first; a first place shared between sources
-            counts by the models' share (paper: .808).
-        inferred: tau-b of scores that the panel inferred from raters' written justifications
-            with people's mean, over all responses (the paper's definition; .308), labelled
-            inferred.
-        inferred_within: the same within prompts.
-        reason: why figures by source are missing, or None.
-    """
-
-    rated: str
-    means: tuple[MeanRank, ...]
-    by_domain: tuple[DomainAgreement, ...]
-    model_wins: Estimate
-    model_wins_untied: Estimate
-    n_pairs: int
-    n_tied: int
-    model_first: Estimate
-    inferred: Estimate
-    inferred_within: Estimate
-    reason: str | None
-
-
-def paper_figures(
-    material: Material, *, inferred: Ratings | None = None, level: float = 0.95, seed: int = 0
-) -> PaperFigures:
-    """Returns the paper's human-study figures on the overall ranking, else the first criterion.
+    On every ranking: W on raw ranks without tie correction, pairwise tau-b on ranks concatenated
+    over common prompts, ordinal alpha over raw ranks. On the overall ranking, else the first
+    criterion: mean rank (1 = best) or score by source, by model and by domain; W and tau by domain;
+    the share of model-person pairs (within rater and prompt) that the model wins, ties one half
+    (paper: .744 of 1,170) and among untied pairs; the share of rankings with a model first, a
+    shared first place counting by the models' share (paper: .808); and tau-b of scores that the
+    panel inferred from raters' written justifications with people's mean (paper: .308).
 
     Measured coverage of the 95% intervals at 9, 26, 100 prompts (benchmarks/simulate_worlds.py,
     2,000 worlds, Monte Carlo error .005): pairs won .952, .948, .951; model first .950, .949,
@@ -95,40 +58,33 @@ def paper_figures(
     to .960, means .930 to .978.
 
     Args:
-        material: what was rated.
+        out: takes the figures.
+        dataset: what was rated.
         inferred: scores inferred from justifications, oriented like other ratings.
         level, seed: of intervals and permutations.
     """
-    if not material.ratings:
-        none = undefined("nobody rated anything")
-        return PaperFigures("", (), (), none, none, 0, 0, none, none, none, "no ratings")
-    ratings = material.ratings[0]
-    responses = material.responses
-    reason = None
-    wins = untied = first = undefined("people's and models' responses are not both known")
-    n_pairs = n_tied = 0
+    for one in dataset.ratings:
+        if one.kind == "rank":
+            add_as_published(out, one)
+    if not dataset.ratings:
+        return
+    ratings, responses = dataset.ratings[0], dataset.responses
+    keys = keys_of(ratings)
+    _add_means(out, ratings, responses, level)
+    _add_domains(out, ratings, responses, level, seed)
     if responses.has_both_sources:
-        wins, untied, n_pairs, n_tied = _wins(ratings, responses, level)
-        first = _firsts(ratings, responses, level)
+        _add_wins(out, ratings, responses, level)
+        out.add(TABLE, "model_first", _firsts(ratings, responses, level), **keys)
     else:
-        reason = "the sources of the responses are not known, or there is one only"
-    tau, within = _inferred(ratings, responses, inferred)
-    return PaperFigures(
-        rated=ratings.name,
-        means=_means(ratings, responses, level),
-        by_domain=_by_domain(ratings, responses, level, seed),
-        model_wins=wins,
-        model_wins_untied=untied,
-        n_pairs=n_pairs,
-        n_tied=n_tied,
-        model_first=first,
-        inferred=tau,
-        inferred_within=within,
-        reason=reason,
-    )
+        why = undefined("the sources of the responses are not known, or there is one only")
+        out.add(TABLE, "model_wins", why, **keys)
+    if inferred is not None:
+        tau, within = _inferred(ratings, responses, inferred)
+        out.add(TABLE, "inferred", tau, **keys)
+        out.add(TABLE, "inferred_within", within, **keys)
 
 
-def _means(ratings: Ratings, responses: Responses, level: float) -> tuple[MeanRank, ...]:
+def _add_means(out: Estimates, ratings: Ratings, responses: Responses, level: float) -> None:
     value = -ratings.value if ratings.kind == "rank" else ratings.value
     who = np.array([name or "" for name in responses.respondent], dtype=object)
     groups: dict[str, npt.NDArray[np.bool_]] = {}
@@ -144,7 +100,6 @@ def _means(ratings: Ratings, responses: Responses, level: float) -> tuple[MeanRa
         groups |= {name: who == name for name in names}
     domain = np.array([name or "" for name in responses.domain], dtype=object)
     domains = [name for name in dict.fromkeys(domain.tolist()) if name]
-    found = []
     n_prompts = len(responses.prompt_ids)
     what = "mean rank" if ratings.kind == "rank" else "mean score"
     for group, mask in groups.items():
@@ -154,33 +109,27 @@ def _means(ratings: Ratings, responses: Responses, level: float) -> tuple[MeanRa
             if not mine.any():
                 continue
             means = prompt_means(value[mine], ratings.prompt[mine], n_prompts)
-            found.append(
-                MeanRank(
-                    group=group,
-                    domain=place,
-                    mean=t_interval(means, level=level).of(what),
-                    n_responses=len(np.unique(ratings.response[mine])),
-                )
-            )
-    return tuple(found)
+            found = t_interval(means, level=level).of(what)
+            domain_of = {} if place == "all" else {"factor": "domain", "group": place}
+            out.add(TABLE, "mean", found, respondent=group, **domain_of, **keys_of(ratings))
 
 
-def _by_domain(
-    ratings: Ratings, responses: Responses, level: float, seed: int
-) -> tuple[DomainAgreement, ...]:
+def _add_domains(
+    out: Estimates, ratings: Ratings, responses: Responses, level: float, seed: int
+) -> None:
     domain = np.array([name or "" for name in responses.domain], dtype=object)
-    found = []
     for name in dict.fromkeys(domain.tolist()):
-        if not name:
-            continue
         mine = ratings.select(domain[ratings.response] == name)
-        if not len(mine):
+        if not name or not len(mine):
             continue
         agreed = concordance(mine, level=level, seed=seed, permute=False)
-        found.append(
-            DomainAgreement(name, agreed.w, agreed.chance_w, pairwise_tau(mine, level=level).tau)
-        )
-    return tuple(found)
+        tau = pairwise_tau(mine, level=level).tau
+        figures: dict[str, Estimate | float] = {
+            "w": agreed.w,
+            "w_by_chance": agreed.chance_w,
+            "tau": tau,
+        }
+        out.add_all(TABLE, figures, factor="domain", group=name, **keys_of(ratings))
 
 
 def _cells(ratings: Ratings) -> npt.NDArray[np.int64]:
@@ -190,12 +139,8 @@ def _cells(ratings: Ratings) -> npt.NDArray[np.int64]:
     return np.cumsum(changes) - 1
 
 
-def _wins(
-    ratings: Ratings, responses: Responses, level: float
-) -> tuple[Estimate, Estimate, int, int]:
+def _add_wins(out: Estimates, ratings: Ratings, responses: Responses, level: float) -> None:
     """Cross pairs by counting: within a cell, how the sources' values fall against each other."""
-    from .pair_parts import sums_by_type
-
     cell = _cells(ratings)
     source = responses.source[ratings.response]
     is_model = np.where(source == MODEL, 1.0, 0.0)
@@ -212,18 +157,17 @@ def _wins(
     won_untied = np.asarray(won, dtype=np.float64)
     untied = np.asarray(decided, dtype=np.float64)
     n_pairs, n_tied = int(pairs.sum()), int((pairs - untied).sum())
-    return (
-        ratio(
-            won_untied + (pairs - untied) / 2, pairs, level=level,
-            method="share of model-person pairs won by the model, ties one half",
+    what = "model-person pairs won by the model"
+    halves = won_untied + (pairs - untied) / 2
+    figures: dict[str, Estimate | float] = {
+        "model_wins": ratio(halves, pairs, level=level, method=f"share of {what}, ties one half"),
+        "model_wins_untied": ratio(
+            won_untied, untied, level=level, method=f"share of untied {what}"
         ),
-        ratio(
-            won_untied, untied, level=level,
-            method="share of untied model-person pairs won by the model",
-        ),
-        n_pairs,
-        n_tied,
-    )  # fmt: skip
+        "n_pairs": n_pairs,
+        "n_tied": n_tied,
+    }
+    out.add_all(TABLE, figures, **keys_of(ratings))
 
 
 def _firsts(ratings: Ratings, responses: Responses, level: float) -> Estimate:
@@ -248,12 +192,9 @@ def _firsts(ratings: Ratings, responses: Responses, level: float) -> Estimate:
 
 
 def _inferred(
-    ratings: Ratings, responses: Responses, inferred: Ratings | None
+    ratings: Ratings, responses: Responses, inferred: Ratings
 ) -> tuple[Estimate, Estimate]:
     method = "INFERRED from justifications: tau-b with people's mean"
-    if inferred is None:
-        none = undefined("no scores inferred from justifications were given", method=method)
-        return none, none
     x, _ = inferred.mean_by_response(len(responses))
     y, _ = ratings.mean_by_response(len(responses))
     n = int((np.isfinite(x) & np.isfinite(y)).sum())
@@ -269,3 +210,79 @@ def _inferred(
         Estimate(within, n=n, unit="response", method=f"{method}, within prompts",
                reason=reason if not math.isnan(within) else "undefined within prompts"),
     )  # fmt: skip
+
+
+_NO_INTERVAL = "the paper's definition: printed for comparison, without an interval"
+
+
+def add_as_published(out: Estimates, ratings: Ratings) -> None:
+    """Adds W, pairwise tau and alpha of ranks: no tie correction, raw ranks, prompts together."""
+    w: list[float] = []
+    for tables in prompt_tables(ratings):
+        w.extend(kendall_w_uncorrected(-table) for table in tables.values)
+    known = [value for value in w if not math.isnan(value)]
+    mean_w = Estimate(
+        float(np.mean(known)) if known else math.nan,
+        n=len(known),
+        unit="prompt",
+        method="the paper's W: raw ranks, no tie correction, mean over prompts",
+        reason=_NO_INTERVAL if known else "no prompt has two complete raters",
+    )
+    figures = {
+        "w_raw_ranks": mean_w,
+        "tau_concatenated": _concatenated_tau(ratings),
+        "alpha_raw_ranks": _alpha(ratings),
+    }
+    out.add_all(TABLE, figures, **keys_of(ratings))
+
+
+def _concatenated_tau(ratings: Ratings) -> Estimate:
+    method = "the paper's pairwise tau: tau-b on ranks concatenated over common prompts"
+    raters, start = np.unique(ratings.rater, return_inverse=True)
+    if len(raters) * (len(raters) - 1) // 2 > MOST_PAIRS:
+        return undefined(
+            f"more than {MOST_PAIRS} pairs of raters", method=method, unit="rater pair"
+        )
+    order = np.lexsort((ratings.response, start))
+    cuts = np.searchsorted(start[order], np.arange(len(raters) + 1))
+    mine = [order[cuts[k] : cuts[k + 1]] for k in range(len(raters))]
+    taus: list[float] = []
+    for one in range(len(raters)):
+        for other in range(one + 1, len(raters)):
+            _, left, right = np.intersect1d(
+                ratings.response[mine[one]],
+                ratings.response[mine[other]],
+                assume_unique=True,
+                return_indices=True,
+            )
+            if len(left) < 2:
+                continue
+            x: npt.NDArray[np.float64] = ratings.value[mine[one]][left]
+            y: npt.NDArray[np.float64] = ratings.value[mine[other]][right]
+            if np.ptp(x) > 0 and np.ptp(y) > 0:
+                taus.append(kendall_tau_b(x, y))
+    return Estimate(
+        float(np.mean(taus)) if taus else math.nan,
+        n=len(taus),
+        unit="rater pair",
+        method=method,
+        reason=_NO_INTERVAL if taus else "no two raters share two responses they both order",
+    )
+
+
+def _alpha(ratings: Ratings) -> Estimate:
+    method = "the paper's alpha: ordinal, raw ranks of all prompts"
+    table = by_place(ratings)
+    if table is None:
+        return undefined("one response has too many ratings", method=method, unit="rating")
+    value = krippendorff_alpha(table, "ordinal")
+    several = (~np.isnan(table)).sum(axis=0) >= 2
+    if math.isnan(value) and several.any():
+        value = 1.0  # the released script's rule for constant data
+    return Estimate(
+        value,
+        n=len(ratings),
+        unit="rating",
+        method=method,
+        reason=_NO_INTERVAL if not math.isnan(value) else "no response has two ratings",
+    )

@@ -1,23 +1,22 @@
-"""How far people agree with each other, criterion by criterion."""
+"""How far people agree with each other: the tables "people" and "raters" of the estimates."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from ..aggregation.agreement import Level, gwet_ac2, krippendorff_alpha
 from ..aggregation.estimate import Estimate, undefined
-from .as_published import AsPublished, as_published
-from .calibration_items import CalibrationItem, calibration_items
-from .concordance import Concordance, concordance
+from ..records.estimates import Estimates
+from .concordance import concordance
+from .dataset import Dataset, keys_of
 from .leave_out import recomputed
-from .material import Material
-from .rater_pairs import PairwiseTau, pairwise_tau
-from .rater_severity import SeverityTable, Straightlining, severity_table, straightlining
-from .ratings import Ratings, by_place
+from .rater_effects import add_rater_effects
+from .rater_pairs import pairwise_tau
+from .ratings import Ratings, by_place, n_too_large
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,113 +26,73 @@ MOST_FOR_INTERVALS = 100_000
 MOST_CATEGORIES = 101
 """Different values up to which AC2 is given: it is a coefficient for categories."""
 
-
-@dataclass(frozen=True, slots=True)
-class CriterionAgreement:
-    """People on one criterion.
-
-    Attributes:
-        criterion, kind: "overall", "clarity", …; "score" or "rank".
-        n_ratings, n_raters, n_prompts, n_responses: what there is.
-        n_too_large: prompts too large for a table of raters x responses, left out of the
-            figures by prompt.
-        pairwise: mean pairwise tau within prompts.
-        concordance: W, r̄, ICC, shared choices of complete raters.
-        alpha_interval, alpha_ordinal: Krippendorff's alpha over all responses, so that
-            differences between prompts count as agreement; interval only for scores.
-        ac2: Gwet's AC2 with quadratic weights, beside alpha: high where one value prevails.
-        severity: harsh and lenient raters.
-        straightlining: who gives the same value again and again.
-        as_published: the paper's coefficients.
-    """
-
-    criterion: str
-    kind: str
-    n_ratings: int
-    n_raters: int
-    n_prompts: int
-    n_responses: int
-    n_too_large: int
-    pairwise: PairwiseTau
-    concordance: Concordance
-    alpha_interval: Estimate
-    alpha_ordinal: Estimate
-    ac2: Estimate
-    severity: SeverityTable
-    straightlining: Straightlining
-    as_published: AsPublished
-
-    @property
-    def name(self) -> str:
-        """ "overall, rank" and the like."""
-        return f"{self.criterion}, {self.kind}"
+EVERY = "all"
+"""The criterion of figures over all scored criteria together."""
 
 
-@dataclass(frozen=True, slots=True)
-class People:
-    """People with people.
-
-    Attributes:
-        criteria: one entry a criterion and kind, overall first, ranks before scores.
-        pooled_alpha_interval, pooled_alpha_ordinal: alpha over all scored criteria as one:
-            differences between criteria then count as agreement.
-        same_on_all: share of rater x response cells with one score on all criteria (three or
-            more).
-        items: calibration items.
-    """
-
-    criteria: tuple[CriterionAgreement, ...]
-    pooled_alpha_interval: Estimate
-    pooled_alpha_ordinal: Estimate
-    same_on_all: Estimate
-    items: tuple[CalibrationItem, ...]
-
-
-def people_with_people(material: Material, *, level: float = 0.95, seed: int = 0) -> People:
-    """Returns how far people agree with each other on every criterion they rated.
+def add_people(out: Estimates, dataset: Dataset, *, level: float = 0.95, seed: int = 0) -> None:
+    """Adds how far people agree on every criterion they rated.
 
     One million ratings take well under a minute: nothing of the size raters x responses is made.
     """
-    criteria = tuple(
-        criterion_agreement(one, material, level=level, seed=seed) for one in material.ratings
-    )
-    scored = [one for one in material.ratings if one.kind == "score"]
-    return People(
-        criteria=criteria,
-        pooled_alpha_interval=_pooled_alpha(scored, "interval", level),
-        pooled_alpha_ordinal=_pooled_alpha(scored, "ordinal", level),
-        same_on_all=_same_on_all(scored),
-        items=calibration_items(material),
-    )
+    for ratings in dataset.ratings:
+        add_criterion(out, ratings, dataset, level=level, seed=seed)
+        add_rater_effects(out, ratings, dataset.rater_ids, level=level)
+    scored = [one for one in dataset.ratings if one.kind == "score"]
+    keys = {"criterion": EVERY, "detail": "score"}
+    if len(scored) > 1:
+        out.add("people", "alpha_interval", _pooled_alpha(scored, "interval", level), **keys)
+        out.add("people", "alpha_ordinal", _pooled_alpha(scored, "ordinal", level), **keys)
+    if len(scored) > 2:
+        out.add("people", "same_on_all", _same_on_all(scored), **keys)
 
 
-def criterion_agreement(
-    ratings: Ratings, material: Material, *, level: float = 0.95, seed: int = 0
-) -> CriterionAgreement:
-    """Returns the agreement of people on one criterion."""
-    from .ratings import n_too_large
+def add_criterion(
+    out: Estimates, ratings: Ratings, dataset: Dataset, *, level: float = 0.95, seed: int = 0
+) -> None:
+    """Adds the agreement of people on one criterion.
 
-    table = by_place(ratings)
-    prompt = _prompt_of_columns(ratings)
-    no_interval_level = undefined("ranks have no equal distances", unit="prompt")
-    return CriterionAgreement(
-        criterion=ratings.criterion,
-        kind=ratings.kind,
-        n_ratings=len(ratings),
-        n_raters=ratings.n_raters,
-        n_prompts=ratings.n_prompts,
-        n_responses=ratings.n_responses,
-        n_too_large=n_too_large(ratings),
-        pairwise=pairwise_tau(ratings, level=level),
-        concordance=concordance(ratings, level=level, seed=seed),
-        alpha_interval=no_interval_level if ratings.kind == "rank"
-        else _alpha(table, prompt, "interval", level),
-        alpha_ordinal=_alpha(table, prompt, "ordinal", level),
-        ac2=_ac2(table, prompt, ratings, material.scale, level),
-        severity=severity_table(ratings, material.rater_ids, level=level),
-        straightlining=straightlining(ratings, material.rater_ids),
-        as_published=as_published(ratings),
-    )  # fmt: skip
+    tau is the mean over pairs of raters, within prompts; W, r̄, ICC and shared choices are those of
+    raters who rated whole prompts. Alpha is taken over all responses, so that differences between
+    prompts count as agreement (interval only for scores); AC2 with quadratic weights stands beside
+    it: it is high where one value prevails.
+    """
+    table, prompt = by_place(ratings), _prompt_of_columns(ratings)
+    agreed = concordance(ratings, level=level, seed=seed)
+    pairs = pairwise_tau(ratings, level=level)
+    n_pairs = pairs.n_pairs_defined
+    figures: dict[str, Estimate | float] = {
+        "n_ratings": len(ratings),
+        "n_raters": ratings.n_raters,
+        "n_prompts": ratings.n_prompts,
+        "n_responses": ratings.n_responses,
+        "n_too_large": n_too_large(ratings),
+        "tau": pairs.tau,
+        "n_rater_pairs": Estimate(
+            n_pairs, n=n_pairs, n_planned=n_pairs + pairs.n_pairs_undefined, unit="rater pair",
+            method="pairs of raters that met and have a tau", level=math.nan,
+        ),
+        "n_response_pairs": pairs.n_response_pairs,
+        "w": agreed.w,
+        "w_by_chance": agreed.chance_w,
+        "mean_spearman": replace(
+            agreed.mean_spearman, p=agreed.p.value, p_method=agreed.p.method or None
+        ),
+        "alpha_ordinal": _alpha(table, prompt, "ordinal", level),
+        "ac2": _ac2(table, prompt, ratings, dataset.scale, level),
+        "icc_one": agreed.icc_one,
+        "icc_mean": agreed.icc_mean,
+        "same_first": agreed.top_one,
+        "same_first_by_chance": agreed.top_one_chance,
+        "same_order": agreed.same_order,
+        "mean_raters": agreed.mean_raters,
+        "n_partial": agreed.n_partial,
+        "n_constant": agreed.n_constant,
+    }  # fmt: skip
+    if ratings.kind == "score":  # ranks have no equal distances
+        figures["alpha_interval"] = _alpha(table, prompt, "interval", level)
+        figures["icc_absolute"] = agreed.icc_absolute
+    out.add_all("people", figures, **keys_of(ratings))
 
 
 def _prompt_of_columns(ratings: Ratings) -> npt.NDArray[np.int64]:
@@ -218,9 +177,6 @@ def _ac2(
 
 
 def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimate:
-    name = f"Krippendorff's alpha, {metric}, all scored criteria pooled"
-    if len(scored) < 2:
-        return undefined("fewer than two scored criteria", method=name)
     width = 1 + max(int(one.response.max()) for one in scored)
     together = Ratings(
         "all", "score",
@@ -235,8 +191,6 @@ def _pooled_alpha(scored: list[Ratings], metric: Level, level: float) -> Estimat
 
 def _same_on_all(scored: list[Ratings]) -> Estimate:
     method = "share of rater x response cells with one score on all criteria"
-    if len(scored) < 3:
-        return undefined("fewer than three scored criteria", unit="cell", method=method)
     width = 1 + max(int(one.response.max()) for one in scored)
     key = np.concatenate([one.rater * width + one.response for one in scored])
     value = np.concatenate([one.value for one in scored])

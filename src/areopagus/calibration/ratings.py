@@ -24,8 +24,8 @@ class Ratings:
     Attributes:
         criterion: a dimension, "overall", or "composite" (a rater's mean over the dimensions).
         kind: "score" or "rank"; ranks were negated once: best is −1.
-        rater: shape (N,), codes into the material's raters.
-        response: shape (N,), codes into the material's responses.
+        rater: shape (N,), codes into the dataset's raters.
+        response: shape (N,), codes into the dataset's responses.
         prompt: shape (N,), codes of prompts.
         value: shape (N,).
     Sorted by prompt, rater and response; one rating a rater and response.

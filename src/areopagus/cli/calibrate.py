@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..errors import InputError, InputFault
-from ..records.run_folder import REPORT_FILE, csv_table
-from .display import NarrowCommand
+from ..errors import visible_text
+from ..experiment.config import AgreementConfig, CalibrateConfig
+from ..records.run_folder import csv_table
+from .display import WIDTH, NarrowCommand, printable
 from .humans import human_options, reading_from
+from .jobs import show_document
+from .options import chosen, config_options, report_options, seed_option
+from .results import write_json
 
 if TYPE_CHECKING:
-    from ..calibration import Applied, Calibration
-
-_JSON = click.option(
-    "--json", "json_file", metavar="FILE", help="Every number, in a stable layout."
-)
-_SEED = click.option("--seed", type=int, default=0, show_default=True)
-_LEVEL = click.option("--level", type=click.FloatRange(0.5, 0.999), default=0.95, show_default=True)
+    from ..calibration import Applied
 
 
 @click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
 @click.argument("humans")
-@_JSON
-@_LEVEL
-@_SEED
+@report_options
+@config_options(AgreementConfig)
 @human_options
-def agreement(
-    humans: str, *, json_file: str | None, level: float, seed: int, **options: Any
-) -> None:
+def agreement(humans: str, *, json_file: str | None, full: bool, **options: Any) -> None:
     """Say how far the people in the file HUMANS agree with each other."""
     from ..calibration import agreement as people_alone
 
-    report = people_alone(reading_from(humans, **options), level=level, seed=seed)
-    _print(report.text())
-    _write_json(json_file, report.to_json())
+    config = chosen(options, AgreementConfig.model_fields)
+    found = people_alone(reading_from(humans, **options), **config)
+    show_document(found.document(), full=full)
+    if json_file is not None:
+        write_json(json_file, found)
+        click.echo(f"Wrote {json_file}", err=True)
 
 
 @click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
@@ -46,21 +43,9 @@ def agreement(
 @click.argument("humans")
 @click.option("--responses", metavar="FILE", help="The responses judged: adds lengths and domains.")
 @click.option("--inferred", metavar="FILE", help="Scores inferred from raters' justifications.")
-@click.option(
-    "--epsilon",
-    type=click.FloatRange(0, 1),
-    default=0.2,
-    show_default=True,
-    help="Of the alt-test: .2 against experts, .15 skilled raters, .1 crowd workers.",
-)
-@click.option(
-    "--out",
-    metavar="DIR",
-    help="Folder for report, figures and calibration.json. Default: RUN/calibration.",
-)
-@_JSON
-@_LEVEL
-@_SEED
+@click.option("--out", metavar="DIR", help="Folder of the calibration. Default: RUN/calibration.")
+@report_options
+@config_options(CalibrateConfig)
 @human_options
 def calibrate(
     run: str,
@@ -68,11 +53,9 @@ def calibrate(
     *,
     responses: str | None,
     inferred: str | None,
-    epsilon: float,
     out: str | None,
     json_file: str | None,
-    level: float,
-    seed: int,
+    full: bool,
     **options: Any,
 ) -> None:
     """Compare the panel of RUN with the people in the file HUMANS.
@@ -82,21 +65,20 @@ def calibrate(
     """
     from ..calibration import calibrate as against_people
 
-    folder = _folder(run, out)
-    result = against_people(
-        run,
-        reading_from(humans, **options),
-        responses=responses,
-        inferred=inferred,
-        epsilon=epsilon,
-        level=level,
-        seed=seed,
+    config = chosen(options, CalibrateConfig.model_fields)
+    found = against_people(
+        run, reading_from(humans, **options), responses=responses, inferred=inferred, **config
     )
-    lines = result.text()
-    _print(lines)
-    _write_json(json_file, result.to_json())
-    for told in _write_folder(result, lines, folder):
-        click.echo(told, err=True)
+    show_document(found.document(), full=full)
+    if json_file is not None:
+        write_json(json_file, found)
+        click.echo(f"Wrote {json_file}", err=True)
+    if out is None and not Path(run).is_dir():
+        click.echo("Nothing is written without --out, since RUN is no run folder.", err=True)
+        return
+    folder = printable(str(found.write(out or Path(run) / "calibration").path))
+    click.echo(f"\n{folder}: report.html · estimates.csv")
+    click.echo(f"More: areopagus report {folder} --full\n      areopagus apply {folder} RUN")
 
 
 @click.command(cls=NarrowCommand, context_settings={"max_content_width": 80})
@@ -105,7 +87,7 @@ def calibrate(
 @click.option("--responses", metavar="FILE", help="The responses judged, to compare their texts.")
 @click.option("--despite-differences", is_flag=True, help="Apply it to another panel all the same.")
 @click.option("--out", metavar="FILE.csv", help="Write the calibrated scores.")
-@_SEED
+@seed_option
 def apply(
     calibration: str,
     run: str,
@@ -115,7 +97,7 @@ def apply(
     out: str | None,
     seed: int,
 ) -> None:
-    """Apply a saved CALIBRATION (calibration.json) to a later RUN of the same panel.
+    """Apply a saved CALIBRATION (its folder) to a later RUN of the same panel.
 
     RUN is a run folder, or a table of later judgments where stored ones were calibrated.
     """
@@ -124,89 +106,38 @@ def apply(
     found = applied_to(
         calibration, run, responses=responses, despite_differences=despite_differences, seed=seed
     )
-    _print(_applied_lines(found))
+    for line in _applied(found):
+        click.echo(
+            textwrap.fill(
+                visible_text(line), WIDTH, subsequent_indent="    ", break_on_hyphens=False
+            )
+        )
     if out is not None:
         _write_scores(found, Path(out))
         click.echo(f"Wrote {out}", err=True)
 
 
-def _applied_lines(found: Applied) -> list[str]:
-    from ..formats import units
-    from ..number import item
+def _applied(found: Applied) -> list[str]:
+    from ..formats import number, p_value, units
+    from ..records.estimates import estimates_by
 
     lines = [f"Calibrated scores of {units(len(found.scores), 'response')}"]
     nothing = "none" if found.withheld else "none were earned"
-    lines += item("corrections applied", ", ".join(found.corrections) or nothing)
-    for name, why in found.withheld:
-        lines += item("earned and not applied", f"{name}: {why}")
-    for text in found.differences:
-        lines += item("differs", text)
-    for one in found.drift:
-        change = "undefined" if math.isnan(one.change.value) else f"{one.change.value:+.2f}"
-        p = "undefined" if math.isnan(one.p) else f"{one.p:.4f}"
-        verdict = ": the judge moved, not the respondents" if one.moved else ""
-        responses = units(one.n_responses, "identical response")
-        lines += item(one.judge, f"{change} on {responses}, p (Holm) {p}{verdict}")
-    return [*lines, *(line for text in found.notices for line in item("", text))]
+    lines.append(f"  corrections applied: {', '.join(found.corrections) or nothing}")
+    lines += [f"  earned and not applied: {name}: {why}" for name, why in found.withheld]
+    lines += [f"  differs: {text}" for text in found.differences]
+    for keys, figures in estimates_by(found.drift, ["group"]):
+        change, n = figures["change"], int(figures["n_responses"].value)
+        verdict = ": the judge moved, not the respondents" if change.verdict else ""
+        lines.append(
+            f"  {keys['group']}: {number(change.value, is_signed=True)} on "
+            f"{units(n, 'identical response')}, p (Holm) {p_value(change.p_adjusted)}{verdict}"
+        )
+    return [*lines, *(f"  {text}" for text in found.notices)]
 
 
 def _write_scores(found: Applied, path: Path) -> None:
-
     names = ("response_id", "prompt_id", "score", "calibrated", "low", "high")
     with csv_table(path, names) as lines:
-        for item in found.scores:
-            values = [getattr(item, name) for name in names]
-            lines.write(["" if v != v else v for v in values])
-
-
-def _folder(run: str, out: str | None) -> Path | None:
-    if out is not None:
-        return Path(out)
-    return Path(run) / "calibration" if Path(run).is_dir() else None
-
-
-def _write_folder(result: Calibration, lines: list[str], folder: Path | None) -> list[str]:
-    if folder is None:
-        return ["Nothing is written without --out, since RUN is no run folder."]
-    from ..calibration import save, write_figures
-    from ..calibration.folder import write_numbers
-    from ..calibration.page import write_calibration_page
-    from ..errors import StoreError
-    from ..records.run_folder import replaced
-
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with replaced(folder / "report.txt") as part:
-            part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    except (OSError, StoreError) as error:
-        raise InputError([InputFault(str(folder), f"cannot be written: {error}")]) from error
-    told = [f"Wrote {folder / 'report.txt'}"]
-    for what, write in (
-        ("calibration.json", lambda: save(result, folder / "calibration.json")),
-        ("numbers.json", lambda: write_numbers(result, folder)),
-        ("figures", lambda: write_figures(result, folder)),
-        ("report.html", lambda: write_calibration_page(folder / REPORT_FILE, result, folder)),
-    ):
-        try:
-            write()
-        except InputError as error:
-            told.append(f"No {what}: {error}")
-        else:
-            told.append(f"Wrote {what} to {folder}")
-    return told
-
-
-def _write_json(file: str | None, content: dict[str, Any]) -> None:
-    if file is None:
-        return
-    from ..records.run_folder import replaced
-
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    with replaced(Path(file)) as part:
-        part.write_text(text + "\n", encoding="utf-8")
-    click.echo(f"Wrote {file}", err=True)
-
-
-def _print(lines: list[str]) -> None:
-    for line in lines:
-        click.echo("".join(c if c.isprintable() else "�" for c in line))
+        for row in found.scores[list(names)].itertuples(index=False):
+            lines.write(["" if v != v else v for v in row])

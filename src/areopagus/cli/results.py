@@ -16,6 +16,7 @@ from .display import console, dollars, number, same_command, span, table, visibl
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..calibration import Agreement
     from ..reports.document import Document
     from ..run import JobRun, Run
 
@@ -92,7 +93,7 @@ def echo_cost(session: Mapping[str, Any]) -> None:
         click.echo(textwrap.fill(line, 80, subsequent_indent="  ", break_on_hyphens=False))
 
 
-def write_json(json_file: str, run: JobRun) -> None:
+def write_json(json_file: str, run: JobRun | Agreement) -> None:
     """Writes a result where --json says: what is shown, every estimate, and the cost.
 
     Raises:

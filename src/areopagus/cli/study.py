@@ -259,11 +259,10 @@ def plan(
 ) -> None:
     """Say how many prompts and raters a study needs.
 
-    CALIBRATION is the folder that an earlier `calibrate` wrote, the numbers.json
-    or calibration.json in it, or a file of `calibrate --json` or `agreement
-    --json`. What an option does not say is measured there: icc and panel-r on
-    people's scores, sd from the panel's variance components; and in --ratings
-    sd, icc and between-sd of people themselves.
+    CALIBRATION is the folder that an earlier `calibrate` wrote, or a file of
+    `calibrate --json` or `agreement --json`. What an option does not say is
+    measured there: icc and panel-r on people's scores, sd from the panel's
+    variance components; and in --ratings sd, icc and between-sd of people.
     """
     from ..study import plan_study
 

@@ -142,10 +142,42 @@ class SessionConfig(JobConfig):
     )
 
 
+class AgreementConfig(BaseModel):
+    """What `agreement` takes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    level: float = Field(default=0.95, gt=0, lt=1, description="Nominal coverage of intervals.")
+    seed: int = Field(default=0, description="Of everything drawn.")
+
+    @classmethod
+    def checked(cls, **given: Any) -> Self:
+        """The configuration made of keyword arguments.
+
+        Raises:
+            InputError: with everything wrong in them.
+        """
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise InputError(faults_of(error, "options")) from error
+
+
+class CalibrateConfig(AgreementConfig):
+    """What `calibrate` takes."""
+
+    epsilon: float = Field(
+        default=0.2,
+        ge=0,
+        le=1,
+        description="Of the alt-test: .2 against experts, .15 skilled raters, .1 crowd workers.",
+    )
+
+
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
-def takes_options(config: type[JobConfig]) -> Callable[[Call], Call]:
+def takes_options(config: type[BaseModel]) -> Callable[[Call], Call]:
     """Gives a function of `**options` the parameters that a configuration has.
 
     `help()` and notebooks then show each option with its type, default and description, as

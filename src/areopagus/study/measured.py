@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
+from ..aggregation.estimate import Estimate
 from ..errors import InputError, InputFault
-from ..records.run_folder import NUMBERS_FILE
+from ..records.estimates import estimates_by, select
 
-SAVED_FILE: Final = "calibration.json"
-HINT: Final = (
-    "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, its numbers.json, "
-    "or its calibration.json; or a file of calibrate --json or agreement --json"
-)
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+Figures = tuple[dict[str, str | None], dict[str, Estimate]]
+"""Keys, and measure to estimate."""
+
+_NAMES: Final = ("criterion", "detail")
 
 WITHIN: Final = ("r:q", "rP", "rM", "rPM", "residual")
 """Components of one judge's single score that tell responses of one prompt apart; what personas
@@ -57,16 +59,18 @@ def of_calibration(path: Path) -> dict[str, Measured]:
     have no panel: icc is the mean over scored criteria.
 
     Args:
-        path: numbers.json, the folder that holds it or the run whose calibration does, the
-            calibration.json beside it, or a file of `calibrate --json` or `agreement --json`.
+        path: the folder of a calibration, the run whose calibration it is, or a file of
+            `calibrate --json` or `agreement --json`.
 
     Raises:
         InputError: it is none of these, or a figure is missing.
     """
-    file, content = numbers_of(path)
+    from ..calibration.calibration import figures_of
+
+    file, _, estimates = figures_of(path)
     try:
-        found = _figures(content)
-    except (KeyError, TypeError, IndexError, ValueError, AttributeError) as error:
+        found = _figures(estimates)
+    except KeyError as error:
         raise InputError([InputFault(str(file), f"lacks a figure: {error}")]) from error
     return {
         name: Measured(one.value, f"{one.source}; {file}" if one.is_there else one.source)
@@ -81,19 +85,19 @@ def of_ratings(path: Path) -> dict[str, Measured]:
         InputError: the file cannot be read, or nobody scored.
     """
     from ..aggregation.study_design import rater_spread
-    from ..calibration.material import composite_of
-    from ..calibration.sources import material_of_people
+    from ..calibration.dataset import composite_of
+    from ..calibration.reading import people_dataset
     from ..records.types import OVERALL
 
-    material, _ = material_of_people(path)
-    scored = [one for one in material.ratings if one.kind == "score"]
+    dataset, _ = people_dataset(path)
+    scored = [one for one in dataset.ratings if one.kind == "score"]
     whole = next((one for one in scored if one.criterion == OVERALL), composite_of(tuple(scored)))
     ratings = whole if whole is not None else scored[0] if scored else None
     if ratings is None:
         raise InputError([InputFault(str(path), "holds no scores, and ranks have no SD")])
     found = rater_spread(
         ratings.value, prompt=ratings.prompt, response=ratings.response, rater=ratings.rater,
-        side=material.responses.source[ratings.response],
+        side=dataset.responses.source[ratings.response],
     )  # fmt: skip
     what = f"people's {ratings.criterion} scores"
     if found.reason is not None:
@@ -111,75 +115,47 @@ def of_ratings(path: Path) -> dict[str, Measured]:
     return made
 
 
-def numbers_of(path: Path) -> tuple[Path, Mapping[str, Any]]:
-    """The file with the numbers of a calibration, and its content; see `of_calibration`.
-
-    Raises:
-        InputError: it is none.
-    """
-    file = path
-    if path.is_dir():
-        of_run = path / "calibration" / NUMBERS_FILE  # where `calibrate RUN` writes by default
-        file = of_run if of_run.is_file() else path / NUMBERS_FILE
-    content = _json(file)
-    kind = content.get("kind") if isinstance(content, dict) else None
-    if kind == "saved calibration":  # what `apply` takes holds no figures; they stand beside it
-        file = file.with_name(NUMBERS_FILE)
-        if not file.is_file():
-            told = f"holds corrections, no figures, and there is no {NUMBERS_FILE} beside it"
-            raise InputError([InputFault(str(path), told)], hint=HINT)
-        content = _json(file)
-        kind = content.get("kind") if isinstance(content, dict) else None
-    if not isinstance(content, dict) or kind not in ("calibration", "agreement"):
-        told = f"must be a calibration's figures, got {kind or 'other JSON'}"
-        raise InputError([InputFault(str(file), told)], hint=HINT)
-    return file, content
-
-
-def _json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError([InputFault(str(file), "there is no such file")], hint=HINT) from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError([InputFault(str(file), f"cannot be read: {error}")], hint=HINT) from error
-
-
-def _figures(content: Mapping[str, Any]) -> dict[str, Measured]:
-    criteria = content["people"]["criteria"]
-    found = {"between_sd": Measured(math.nan, "a calibration's numbers do not hold it")}
-    targets = (content.get("panel") or {}).get("by_target") or ()
-    target = next((one for one in targets if one["target"].endswith(", score")), None)
-    target = target or (targets[0] if targets else None)
-    found["icc"] = _icc(criteria, target)
+def _figures(estimates: pd.DataFrame) -> dict[str, Measured]:
+    found = {"between_sd": Measured(math.nan, "a calibration's estimates do not hold it")}
+    targets = list(estimates_by(select(estimates, "panel"), _NAMES))
+    first = (one for one in targets if one[0]["detail"] == "score")
+    target = next(first, targets[0] if targets else None)
+    found["icc"] = _icc(estimates, target)
     found["panel_r"] = _panel_r(target)
-    found["sd"] = _sd(content.get("how_many"))
+    found["sd"] = _sd(estimates)
     return found
 
 
-def _sd(how_many: Mapping[str, Any] | None) -> Measured:
-    components = how_many["components"] if how_many else ()
-    parts = {one["effect"]: one["variance"]["value"] for one in components}
+def _sd(estimates: pd.DataFrame) -> Measured:
+    parts = {
+        str(keys["group"]): figures["variance"].value
+        for keys, figures in estimates_by(select(estimates, "components"), ["group"])
+    }
     known = {name: parts[name] for name in WITHIN if name in parts}
-    if "r:q" not in known or any(value is None for value in known.values()):
+    if "r:q" not in known or any(math.isnan(value) for value in known.values()):
         return Measured(math.nan, "no variance components of the panel there")
-    total = sum(max(float(value), 0.0) for value in known.values())
+    total = sum(max(value, 0.0) for value in known.values())
     if not total > 0:
         return Measured(math.nan, "the panel's scores do not vary within prompts there")
     names = " + ".join(known)
     return Measured(math.sqrt(total), f"single scores of the panel's judges, sqrt({names})")
 
 
-def _icc(criteria: Any, target: Mapping[str, Any] | None) -> Measured:
-    scored = [one for one in criteria if one["kind"] == "score"]
-    mine = [one for one in criteria if target and _name(one) == target["target"]]
-    if not mine and target is not None and target["ceiling"]["value"] is not None:
-        counts = [one["n_ratings"] / one["n_responses"] for one in scored if one["n_responses"]]
+def _icc(estimates: pd.DataFrame, target: Figures | None) -> Measured:
+    criteria = [
+        one for one in estimates_by(select(estimates, "people"), _NAMES) if "n_ratings" in one[1]
+    ]
+    scored = [one for one in criteria if one[0]["detail"] == "score"]
+    mine = [one for one in criteria if target and one[0] == target[0]]
+    ceiling = target[1].get("ceiling") if target else None
+    if not mine and target and ceiling is not None and ceiling.is_defined:
+        counts = [f["n_ratings"].value / f["n_responses"].value for _, f in scored]
         raters = max(round(sum(counts) / len(counts)), 1) if counts else 1
-        reliability = _correlation(target["ceiling"]["value"]) ** 2
+        reliability = _correlation(ceiling.value) ** 2
         value = reliability / (raters - (raters - 1) * reliability)
         if value > 0:
-            return Measured(min(value, MOST_ICC), f"tau of pairs of raters, {target['target']}")
+            told = f"tau of pairs of raters, {_name(target)}"
+            return Measured(min(value, MOST_ICC), told)
     each = [_icc_of(one) for one in mine or scored or criteria]
     known = [one for one in each if one.is_there]
     if len(known) == 1:
@@ -190,34 +166,37 @@ def _icc(criteria: Any, target: Mapping[str, Any] | None) -> Measured:
     return Measured(math.nan, "raters' agreement is not known or not positive there")
 
 
-def _icc_of(criterion: Mapping[str, Any]) -> Measured:
+def _icc_of(criterion: Figures) -> Measured:
     """Of one criterion: the ICC where raters rated whole prompts, else from their tau."""
-    icc = criterion["concordance"]["icc_one"]["value"]
-    if icc is not None and icc > 0 and criterion["kind"] == "score":
+    keys, figures = criterion
+    icc = figures["icc_one"].value
+    if icc > 0 and keys["detail"] == "score":
         return Measured(min(icc, MOST_ICC), f"ICC(3,1) of raters, {_name(criterion)}")
-    tau = criterion["pairwise"]["tau"]["value"]
-    if tau is not None and tau > 0:
+    tau = figures["tau"].value
+    if tau > 0:
         told = f"tau of pairs of raters, {_name(criterion)}"
         return Measured(min(_correlation(tau), MOST_ICC), told)
     return Measured(math.nan, "")
 
 
-def _panel_r(target: Mapping[str, Any] | None) -> Measured:
+def _panel_r(target: Figures | None) -> Measured:
     if target is None:
         return Measured(math.nan, "no panel there")
-    tau, ceiling = target["mean_tau"]["value"], target["ceiling"]["value"]
-    if tau is None or ceiling is None or ceiling <= 0:
-        return Measured(math.nan, f"its tau or its ceiling is not known there, {target['target']}")
-    if tau <= 0:
-        told = f"the panel's tau there is {tau:.2f}, {target['target']}: no plan rests on that"
+    tau, ceiling = target[1].get("mean_tau"), target[1].get("ceiling")
+    known = tau is not None and ceiling is not None and tau.is_defined and ceiling.value > 0
+    if tau is None or ceiling is None or not known:
+        told = f"its tau or its ceiling is not known there, {_name(target)}"
         return Measured(math.nan, told)
-    value = _correlation(tau) / _correlation(ceiling)
-    told = f"the panel's tau over what the raters allow, {target['target']}"
+    if tau.value <= 0:
+        told = f"the panel's tau there is {tau.value:.2f}, {_name(target)}: no plan rests on that"
+        return Measured(math.nan, told)
+    value = _correlation(tau.value) / _correlation(ceiling.value)
+    told = f"the panel's tau over what the raters allow, {_name(target)}"
     return Measured(min(1.0, value), told)
 
 
-def _name(criterion: Mapping[str, Any]) -> str:
-    return f"{criterion['criterion']}, {criterion['kind']}"
+def _name(figures: Figures) -> str:
+    return f"{figures[0]['criterion']}, {figures[0]['detail']}"
 
 
 def _correlation(tau: float) -> float:
@@ -278,8 +257,8 @@ def assumptions_from(
     panel's judges and not that of people.
 
     Args:
-        calibration: the folder of a calibration, its numbers.json or calibration.json, or a file
-            of `calibrate --json` or `agreement --json`.
+        calibration: the folder of a calibration, or a file of `calibrate --json` or
+            `agreement --json`.
         ratings: people's ratings as `calibrate` reads them.
         stated: sd, icc, panel_r, between_sd.
 

@@ -1,9 +1,8 @@
-"""The aligned material of one calibration: responses, people's ratings, the panel's judgments."""
+"""`Dataset`: the responses, people's ratings and the panel's judgments of one calibration."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,8 +27,8 @@ _STAND_IN = re.compile(r"(?<![\w/])offline/[\w.:-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
-    """What a report is made of.
+class Dataset:
+    """What people and panel said, as arrays.
 
     Attributes:
         responses: all responses: the run's, or, without a panel, those rated.
@@ -97,6 +96,11 @@ class Target:
     def both(self) -> npt.NDArray[np.bool_]:
         """Shape (R,): rated by people and scored by the panel."""
         return np.isfinite(self.panel) & np.isfinite(self.human)
+
+
+def keys_of(ratings: Ratings) -> dict[str, str]:
+    """The keys of the estimates of these ratings: the criterion, and "score" or "rank"."""
+    return {"criterion": ratings.criterion, "detail": ratings.kind}
 
 
 def with_unique_ids(*tables: HumanTable) -> tuple[HumanTable, ...]:
@@ -219,18 +223,18 @@ def composite_of(ratings: tuple[Ratings, ...]) -> Ratings | None:
     return make_ratings(COMPOSITE, "score", rater, response, prompt[first][whole], mean[whole])[0]
 
 
-def targets_of(material: Material) -> tuple[Target, ...]:
+def targets_of(dataset: Dataset) -> tuple[Target, ...]:
     """Returns what people and panel both judged, the main one first.
 
     People's `overall` and composite stand against the panel's composite, a dimension against the
     same dimension. The main target is the overall ranking, else the overall score, else the mean
     over the dimensions, else the first dimension.
     """
-    panel = material.panel
+    panel = dataset.panel
     if panel is None:
         return ()
-    ratings = list(material.ratings)
-    composite = composite_of(material.ratings)
+    ratings = list(dataset.ratings)
+    composite = composite_of(dataset.ratings)
     if composite is not None:
         ratings.append(composite)
     found: list[Target] = []
@@ -241,7 +245,7 @@ def targets_of(material: Material) -> tuple[Target, ...]:
             criterion = None
         else:
             continue
-        human, counts = one.mean_by_response(len(material.responses))
+        human, counts = one.mean_by_response(len(dataset.responses))
         found.append(Target(one.name, one, panel.ensemble(criterion), human, counts, criterion))
     found.sort(
         key=lambda t: (
@@ -258,11 +262,11 @@ def is_stand_in(name: str) -> bool:
     return _STAND_IN.search(name) is not None
 
 
-def stand_ins_of(material: Material) -> tuple[str, ...]:
+def stand_ins_of(dataset: Dataset) -> tuple[str, ...]:
     """Returns the embedded stand-ins among judges and respondents: no findings come of those."""
-    names = [who for who in material.responses.respondent if who]
-    if material.panel is not None:
-        names += [*material.panel.models, *material.panel.personas]
+    names = [who for who in dataset.responses.respondent if who]
+    if dataset.panel is not None:
+        names += [*dataset.panel.models, *dataset.panel.personas]
     found = {part for name in names for part in _STAND_IN.findall(name)}
     return tuple(sorted(found))
 
@@ -277,8 +281,3 @@ def with_levels(targets: tuple[Target, ...]) -> Target | None:
     scored = [one for one in targets if one.ratings.kind == "score"]
     alike = [one for one in scored if one.criterion == targets[0].criterion]
     return next(iter(alike or scored), None)
-
-
-def counted(names: Mapping[str, int]) -> str:
-    """Returns "3 failed, 1 refused" of a mapping of names to counts."""
-    return ", ".join(f"{n} {name}" for name, n in names.items() if n)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,9 +12,12 @@ from ..aggregation.estimate import Estimate, undefined
 from ..aggregation.intervals import MIN_UNITS
 from ..aggregation.multiplicity import holm
 from ..aggregation.severity import severity
+from ..records.estimates import Estimates
+from .dataset import keys_of
 from .ratings import Ratings, constant_raters
 
 Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 
 MOST_RATERS = 1500
 """Raters up to which the additive fit is solved; above it plain response means stand in."""
@@ -24,68 +27,63 @@ NOTABLE_SHARE = 0.25
 ratings any difference is significant."""
 
 
-@dataclass(frozen=True, slots=True)
-class RaterSeverity:
-    """One rater.
+def add_rater_effects(
+    out: Estimates, ratings: Ratings, rater_ids: tuple[str, ...], *, level: float = 0.95
+) -> None:
+    """Adds the table "raters": severity, harshest first, and who answers without discriminating.
 
-    Attributes:
-        rater: who.
-        n: ratings.
-        shrunk: severity in the additive fit, shrunk towards 0, less the mean of the other usual
-            raters': the same origin as the deviation; positive is lenient.
-        deviation: mean over prompts of rating minus the fitted score of the response, less the
-            same of the other usual raters; with a t interval over prompts.
-        p: two-sided t test of the deviation, Holm-adjusted over raters; nan when undefined.
-        verdict: "harsh", "lenient", "constant" (one value throughout: that is no severity, and
-            every figure of the rater is undefined), or "" where nothing is shown.
-    """
-
-    rater: str
-    n: int
-    shrunk: Estimate
-    deviation: Estimate
-    p: float
-    verdict: str
-
-
-@dataclass(frozen=True, slots=True)
-class SeverityTable:
-    """All raters; `reason` says why there is no table, the other why the shrinkage is infinite."""
-
-    raters: tuple[RaterSeverity, ...]
-    shrinkage: float
-    n_components: int
-    reason: str | None = None
-    shrinkage_reason: str | None = None
-
-
-def severity_table(
-    ratings: Ratings, rater_ids: tuple[str, ...], *, level: float = 0.95
-) -> SeverityTable:
-    """Returns the severity of every rater, harshest first.
+    deviation   mean over prompts of rating minus the fitted score of the response, less the same
+                of the other usual raters, with a t interval over prompts; p_adjusted is Holm's
+                over raters; the verdict is "harsh", "lenient", or "constant" (one value
+                throughout: that is no severity, and every figure of the rater is undefined)
+    shrunk      severity in the additive fit, shrunk towards 0, less the mean of the other usual
+                raters': the same origin; positive is lenient
+    share_tied  of those who give one value to all responses of most prompts
 
     A rater is named where |deviation| has Holm-adjusted p below .05 and is at least a quarter of
     the residual standard deviation. One harsh rater of five makes the other four look lenient in
     any mean of all, so raters who stand out from the median rater are left out of what all are
     measured against, prompt by prompt (two usual raters at least). A rater who gives one value
     throughout says nothing of the responses: it is left out of the fit, and stands last without a
-    figure. Two raters who vary are needed.
+    figure. Two raters who vary are needed; why there are no severities stands in a row without a
+    rater.
     Measured (benchmarks/simulate_worlds.py, five raters, one harsh by 1.5, 2,000 worlds, Monte
     Carlo error .005) at 9, 26, 100 prompts: coverage of the harsh rater's interval .942, .951,
     .956; the harsh rater named in all worlds, another one in .045, .035, .000 of them.
     """
-    if ratings.kind == "rank":
-        return SeverityTable(
-            (), float("nan"), 0, "ranks hold no level: everybody's ranks have the same mean"
-        )
-    if ratings.n_raters < 2:
-        return SeverityTable((), float("nan"), 0, "one rater")
+    keys = keys_of(ratings)
     constant = constant_raters(ratings)
-    fixed = _of_constant(ratings, constant, rater_ids)
+    reason = _add_severities(out, ratings, constant, rater_ids, keys, level)
+    if reason is not None:
+        out.add("raters", "deviation", undefined(reason), **keys)
+    if ratings.kind == "score":
+        for code in constant.tolist():
+            none = undefined(
+                "gives one value throughout: that is no severity",
+                n=int((ratings.rater == code).sum()),
+            )
+            none = replace(none, verdict="constant")
+            out.add("raters", "deviation", none, rater=rater_ids[code], **keys)
+            out.add("raters", "shrunk", none, rater=rater_ids[code], **keys)
+    _add_ties(out, ratings, constant, rater_ids, keys)
+
+
+def _add_severities(
+    out: Estimates,
+    ratings: Ratings,
+    constant: Integers,
+    rater_ids: tuple[str, ...],
+    keys: dict[str, str],
+    level: float,
+) -> str | None:
+    """Adds those of raters who vary, or returns why there are none."""
+    if ratings.kind == "rank":
+        return "ranks hold no level: everybody's ranks have the same mean"
+    if ratings.n_raters < 2:
+        return "one rater"
     ratings = ratings.select(~np.isin(ratings.rater, constant))
     if ratings.n_raters < 2:
-        few = "fewer than two raters vary: nobody can be called harsh or lenient"
-        return SeverityTable(fixed, float("nan"), 0, few)
+        return "fewer than two raters vary: nobody can be called harsh or lenient"
     raters, j = np.unique(ratings.rater, return_inverse=True)
     responses, r = np.unique(ratings.response, return_inverse=True)
     J = len(raters)
@@ -106,74 +104,46 @@ def severity_table(
     mean, half, n_prompts, p = _over_prompts(*_cells(*entries), J, level, is_reference=is_reference)
     adjusted = holm(p)
     shrunk = _from_usual(shrunk, component, is_reference)
-    unfit = (
-        f"more than {MOST_RATERS} raters: the additive fit was not solved"
-        if J > MOST_RATERS
-        else "shares no response with another rater"
-    )
-    rows = []
+    alone = "shares no response with another rater"
+    unfit = f"more than {MOST_RATERS} raters: the additive fit was not solved"
+    unfit = unfit if J > MOST_RATERS else alone
     per_rater = np.bincount(j, minlength=J)
     for index in np.argsort(np.where(np.isnan(mean), np.inf, mean), kind="stable").tolist():
-        method = f"mean deviation from the other usual raters; {level:.0%} t over prompts"
         reason = None
         if np.isnan(mean[index]):
-            reason = "shares no response with another rater"
+            reason = alone
+        elif n_prompts[index] < MIN_UNITS:
+            reason = f"{n_prompts[index]} prompts: an interval needs at least {MIN_UNITS}"
         elif np.isnan(half[index]):
-            reason = (
-                f"{n_prompts[index]} prompts: an interval needs at least {MIN_UNITS}"
-                if n_prompts[index] < MIN_UNITS
-                else "does not vary over prompts"
-            )
+            reason = "does not vary over prompts"
         is_notable = adjusted[index] < 0.05 and abs(mean[index]) >= NOTABLE_SHARE * spread
-        rows.append(
-            RaterSeverity(
-                rater=rater_ids[raters[index]],
-                n=int(per_rater[index]),
-                shrunk=Estimate(
-                    float(shrunk[index]), n=int(per_rater[index]), unit="rating",
-                    method="additive fit, shrunk (best linear unbiased prediction), less the same "
-                    "of the other usual raters",
-                    reason=unfit if np.isnan(shrunk[index])
-                    else "shrunk towards 0: the interval stands at the deviation",
-                ),
-                deviation=Estimate(
-                    float(mean[index]), n=int(n_prompts[index]), unit="prompt", method=method,
-                    low=float(mean[index] - half[index]), high=float(mean[index] + half[index]),
-                    reason=reason,
-                ),
-                p=float(adjusted[index]),
-                verdict="" if not is_notable else "harsh" if mean[index] < 0 else "lenient",
-            )
+        who = {"rater": rater_ids[raters[index]], **keys}
+        deviation = Estimate(
+            float(mean[index]), n=int(n_prompts[index]),
+            method=f"mean deviation from the other usual raters; {level:.0%} t over prompts",
+            low=float(mean[index] - half[index]), high=float(mean[index] + half[index]),
+            level=level, reason=reason, p=float(p[index]), p_adjusted=float(adjusted[index]),
+            p_method="t over prompts, two-sided", family="raters, Holm",
+            verdict=None if not is_notable else "harsh" if mean[index] < 0 else "lenient",
         )  # fmt: skip
-    n_components = 0 if J > MOST_RATERS else len(np.unique(component))
-    why = None
-    if not np.isfinite(shrinkage):
-        why = "raters differ no more than noise makes them: all is shrunk to 0"
-        why = unfit if J > MOST_RATERS else why
-    return SeverityTable((*rows, *fixed), shrinkage, n_components, None, why)
+        out.add("raters", "deviation", deviation, **who)
+        fit = Estimate(
+            float(shrunk[index]), n=int(per_rater[index]), unit="rating",
+            method="additive fit, shrunk (best linear unbiased prediction), less the same of the "
+            "other usual raters",
+            reason=unfit if np.isnan(shrunk[index])
+            else "shrunk towards 0: the interval stands at the deviation",
+        )  # fmt: skip
+        out.add("raters", "shrunk", fit, **who)
+    n_apart = 0 if J > MOST_RATERS else len(np.unique(component))
+    if n_apart > 1:
+        out.add("people", "n_groups_apart", n_apart, **keys)
+    if np.isfinite(shrinkage):
+        out.add("people", "shrinkage_of_severity", shrinkage, **keys)
+    return None
 
 
-def _of_constant(
-    ratings: Ratings, constant: npt.NDArray[np.int64], rater_ids: tuple[str, ...]
-) -> tuple[RaterSeverity, ...]:
-    """Rows without figures for the raters who gave one value throughout."""
-    none = undefined("gives one value throughout: that is no severity", unit="prompt")
-    return tuple(
-        RaterSeverity(
-            rater_ids[code],
-            int((ratings.rater == code).sum()),
-            none,
-            none,
-            float("nan"),
-            "constant",
-        )
-        for code in constant.tolist()
-    )
-
-
-def _from_usual(
-    shrunk: Floats, component: npt.NDArray[np.int64], is_reference: npt.NDArray[np.bool_]
-) -> Floats:
+def _from_usual(shrunk: Floats, component: Integers, is_reference: npt.NDArray[np.bool_]) -> Floats:
     """Severities from where deviations are counted: the usual raters of the component but oneself.
 
     As fitted they sum to zero over all raters, so that a harsh one makes the others look lenient.
@@ -192,7 +162,7 @@ def _from_usual(
 
 def _fits(
     ratings: Ratings, j: npt.NDArray[np.intp], J: int
-) -> tuple[Floats, Floats, float, npt.NDArray[np.int64]]:
+) -> tuple[Floats, Floats, float, Integers]:
     """Shrunk and plain severities by rater, the shrinkage and each rater's component."""
     if J > MOST_RATERS:
         nobody = np.zeros(J, dtype=np.int64)
@@ -207,13 +177,13 @@ class _Deviations(NamedTuple):
 
     mean: Floats
     half: Floats
-    n: npt.NDArray[np.int64]
+    n: Integers
     p: Floats
 
 
 def _cells(
-    deviation: Floats, rater: npt.NDArray[np.intp], prompt: npt.NDArray[np.int64]
-) -> tuple[Floats, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    deviation: Floats, rater: npt.NDArray[np.intp], prompt: Integers
+) -> tuple[Floats, Integers, Integers]:
     """Mean deviation of each rater and prompt that met, with both."""
     width = int(prompt.max(initial=0)) + 1
     cell, place = np.unique(rater * width + prompt, return_inverse=True)
@@ -224,8 +194,8 @@ def _cells(
 
 def _over_prompts(
     means: Floats,
-    owner: npt.NDArray[np.int64],
-    prompt: npt.NDArray[np.int64],
+    owner: Integers,
+    prompt: Integers,
     J: int,
     level: float,
     *,
@@ -258,35 +228,23 @@ def _over_prompts(
     return _Deviations(mean, half, n, p)
 
 
-@dataclass(frozen=True, slots=True)
-class Straightlining:
-    """Ratings that do not discriminate.
+def _add_ties(
+    out: Estimates,
+    ratings: Ratings,
+    constant: Integers,
+    rater_ids: tuple[str, ...],
+    keys: dict[str, str],
+) -> None:
+    """Adds the share of rater x prompt cells (two or more responses) with one value only.
 
-    Attributes:
-        constant_raters: raters who gave one and the same value throughout (two or more ratings):
-            every coefficient of theirs is undefined, not 0.
-        tied_prompts: share of rater x prompt cells (two or more responses) with one value only.
-        worst: raters with the highest such share, (rater, share, cells), share above one half.
+    Over all raters, and of those who give one value throughout (every coefficient of theirs is
+    undefined, not 0) or tie more than half of three prompts or more.
     """
-
-    constant_raters: tuple[str, ...]
-    tied_prompts: Estimate
-    worst: tuple[tuple[str, float, int], ...]
-
-
-def straightlining(ratings: Ratings, rater_ids: tuple[str, ...]) -> Straightlining:
-    """Returns who gives the same value again and again."""
     raters, j = np.unique(ratings.rater, return_inverse=True)
-    constant = constant_raters(ratings)
     # sorted by prompt and rater: cells are runs
     key_changes = np.ones(len(ratings), dtype=bool)
     key_changes[1:] = (np.diff(ratings.prompt) != 0) | (np.diff(ratings.rater) != 0)
     starts = np.flatnonzero(key_changes)
-    method = "share of rater x prompt cells with one value throughout"
-    if not len(starts):
-        return Straightlining(
-            (), Estimate(float("nan"), n=0, unit="cell", method=method, reason="no ratings"), ()
-        )
     sizes = np.diff(np.append(starts, len(ratings)))
     least = np.minimum.reduceat(ratings.value, starts)
     most = np.maximum.reduceat(ratings.value, starts)
@@ -294,20 +252,22 @@ def straightlining(ratings: Ratings, rater_ids: tuple[str, ...]) -> Straightlini
     tied, owner = (least == most)[several], j[starts][several]
     cells = np.bincount(owner, minlength=len(raters))
     flat = np.bincount(owner, weights=tied, minlength=len(raters))
-    share = np.divide(flat, cells, out=np.zeros(len(raters)), where=cells > 0)
-    worst = sorted(
-        (
-            (rater_ids[raters[k]], float(share[k]), int(cells[k]))
-            for k in np.flatnonzero((share > 0.5) & (cells >= 3)).tolist()
-        ),
-        key=lambda entry: (-entry[1], entry[0]),
-    )
+    share = np.divide(flat, cells, out=np.full(len(raters), np.nan), where=cells > 0)
     n = int(several.sum())
-    return Straightlining(
-        tuple(rater_ids[code] for code in constant.tolist()),
-        Estimate(float(tied.mean()) if n else float("nan"), n=n, unit="rater x prompt",
-               method=method,
-               reason="a description of these ratings: no interval" if n
-               else "nobody rated two responses of a prompt"),
-        tuple(worst[:20]),
+    method = "share of rater x prompt cells with one value throughout"
+    unit = "rater x prompt"
+    description = "a description of these ratings: no interval"
+    found = Estimate(
+        float(tied.mean()) if n else float("nan"), n=n, unit=unit, method=method,
+        reason=description if n else "nobody rated two responses of a prompt",
     )  # fmt: skip
+    out.add("people", "share_tied", found, **keys)
+    is_constant = np.isin(raters, constant)
+    named = np.flatnonzero(is_constant | ((share > 0.5) & (cells >= 3)))
+    for k in sorted(named.tolist(), key=lambda k: (-share[k], rater_ids[raters[k]])):
+        found = Estimate(
+            float(share[k]), n=int(cells[k]), unit=unit, method=method,
+            reason=description if cells[k] else "rated no two responses of a prompt",
+            verdict="constant" if is_constant[k] else None,
+        )  # fmt: skip
+        out.add("raters", "share_tied", found, rater=rater_ids[raters[k]], **keys)

@@ -1,4 +1,4 @@
-"""Where people gave a rank and a score in one row, levels are taken from the scores."""
+"""Corrections where people gave a rank and a score in one row: levels come from the scores."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from calibration_worlds import called, figure
 
-from areopagus.calibration import Calibration, calibrate, save, write_figures
-from areopagus.calibration.material import with_levels
+from areopagus.calibration import Calibration, calibrate, load
+from areopagus.calibration.dataset import with_levels
 
 DIMENSIONS = ("conceptual_clarity", "evidential_grounding")
 
@@ -58,62 +59,56 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Calibration:
 
 
 def test_order_is_compared_with_ranks_and_level_with_scores(both: Calibration) -> None:
-    assert both.main_target == "overall, rank"
-    assert both.corrections.levels_from == both.how_many.errors_from == "overall, score"
-    text = "\n".join(both.text())
-    assert "people's level, for all that follows: overall, score" in text
-    assert "from errors against people (overall, score)" in text
-    assert "an order holds no level" not in text
+    assert (both.record["target"]["kind"], both.record["levels"]["kind"]) == ("rank", "score")
+    assert figure(both, "size", "worth_by_errors", detail="score").is_defined
+    assert "People's level: overall (scores), for maps, means and widths." in both.text
+    assert "an order holds no level" not in both.text
 
 
 def test_the_scores_beside_the_ranks_give_the_corrections_they_give_alone(
     both: Calibration, tmp_path: Path
 ) -> None:
     alone = calibrate(*written(tmp_path, columns=("score",)))
-    assert alone.main_target == "overall, score"
-    for found in (both, alone):
-        assert found.corrections.score_map.adopted == "line"
-        assert found.corrections.conformal.is_defined
-        assert found.how_many.effective_of_errors.is_defined
-    assert both.corrections.score_map == alone.corrections.score_map
-    assert both.corrections.conformal == alone.corrections.conformal
-    assert both.how_many.effective_of_errors == alone.how_many.effective_of_errors
+    assert alone.record["target"]["kind"] == "score"
+    for table in ("maps", "map knots", "conformal"):
+        found, other = (
+            one.estimates[one.estimates["table"] == table].reset_index(drop=True)
+            for one in (both, alone)
+        )
+        assert found.equals(other), table
+    for one in (both, alone):
+        assert called(one, "maps", "error", "group") == {"line": "adopted"}
+    worth = [figure(one, "size", "worth_by_errors").value for one in (both, alone)]
+    assert worth[0] == worth[1]
     # the weights follow the order, which the ranks hold
-    assert both.corrections.weights.tau != alone.corrections.weights.tau
+    taus = [figure(one, "weights", "tau", group="equal").value for one in (both, alone)]
+    assert taus[0] != taus[1]
 
 
-def test_the_reliability_diagram_is_drawn(both: Calibration, tmp_path: Path) -> None:
-    written_files = {path.name for path in write_figures(both, tmp_path, formats=("svg",))}
-    assert "reliability.svg" in written_files
-
-
-def test_the_map_is_saved_for_the_panels_composite(both: Calibration, tmp_path: Path) -> None:
-    import json
-
-    saved = json.loads(save(both, tmp_path / "calibration.json").read_text())
-    assert saved["map"]["name"] == "line"
-    assert saved["conformal_width"]["value"] == both.corrections.conformal.value
+def test_the_map_is_kept_for_the_panels_composite(both: Calibration) -> None:
+    saved = load(both)
+    assert saved.map_name == "line"
+    assert len(saved.map_x) == len(saved.map_y) == 2
+    assert saved.half_width == figure(both, "conformal", "half_width").value
 
 
 def test_ranks_alone_hold_no_level(tmp_path: Path) -> None:
     found = calibrate(*written(tmp_path, columns=("rank",)))
-    assert found.corrections.levels_from is None
-    assert found.corrections.score_map.reason == "people gave ranks: an order holds no level"
-    assert "ranks" in (found.how_many.effective_of_errors.reason or "")
+    assert found.record["levels"] is None
+    reason = figure(found, "maps", "error").reason
+    assert reason == "people gave ranks: an order holds no level"
+    assert "ranks" in (figure(found, "size", "worth_by_errors").reason or "")
 
 
-def test_a_map_of_another_criterion_is_not_saved(tmp_path: Path) -> None:
-    import json
-
+def test_a_map_of_another_criterion_is_not_applied(tmp_path: Path) -> None:
     # people ranked overall and scored one dimension: its map is not the composite's
     dimension = DIMENSIONS[0]
-    files = written(tmp_path, columns=("rank", dimension), as_criterion=dimension)
-    found = calibrate(*files)
-    assert (found.main_target, found.corrections.levels_from) == (
-        "overall, rank", f"{dimension}, score",
-    )  # fmt: skip
-    saved = json.loads(save(found, tmp_path / "calibration.json").read_text())
-    assert (saved["map"]["name"], saved["conformal_width"]) == ("as is", None)
+    found = calibrate(*written(tmp_path, columns=("rank", dimension), as_criterion=dimension))
+    assert found.record["target"]["criterion"] == "overall"
+    assert found.record["levels"]["criterion"] == dimension
+    saved = load(found)
+    assert (saved.map_name, saved.map_x) == ("as is", ())
+    assert np.isnan(saved.half_width)
 
 
 def test_without_targets_there_are_no_levels() -> None:

@@ -1,9 +1,10 @@
-"""From files, tables and run folders to the material of a report."""
+"""From files, tables and run folders to the `Dataset` of a calibration."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,27 +18,35 @@ from ..records.humans import (
     HumanReading,
     HumanTable,
     JudgmentReading,
+    MatchReport,
+    match,
+    off_scale,
     read_humans,
     read_judgments,
 )
+from ..records.humans.match import SHOWN, Scale
+from ..records.humans.table import TableBuilder
 from ..records.readers.responses import ResponseSource
 from ..records.run_folder import TEXTS_FILE
 from ..records.tables import read_scores
+from ..records.types import OVERALL
 from ..run import Run
-from .material import (
+from .dataset import (
     CalibrationRatings,
-    Material,
+    Dataset,
+    composite_of,
     ratings_of,
     responses_of,
     texts_by_response,
     with_unique_ids,
 )
 from .panel_scores import QUORUM, PanelScores, panel_of_run, panel_of_table
+from .ratings import Ratings
 from .responses import Responses, make_responses, merged
-from .screening import Screened
 
 People = HumanReading | HumanTable | str | Path
 Judges = Run | JudgmentReading | str | Path
+Inferred = HumanReading | HumanTable | Run | str | Path
 
 _SOURCE_COLUMNS = ("source", "true_source", "input_source")
 _MODEL_COLUMNS = ("model_name", "generator", "response_model", "input_model")
@@ -139,10 +148,10 @@ def read_kept_texts(folder: Path) -> Texts:
     return found
 
 
-def material_of_people(
+def people_dataset(
     human: People, *, scale: tuple[float, float] | None = None
-) -> tuple[Material, HumanReading | None]:
-    """Returns the material of people alone."""
+) -> tuple[Dataset, HumanReading | None]:
+    """Returns the dataset of people alone."""
     reading, table, calibration = read_people(human)
     (table,) = with_unique_ids(table)
     screened = Screened.of(reading, stated=scale)
@@ -151,7 +160,7 @@ def material_of_people(
     screened.require()
     responses, notices = responses_of(table)
     ratings, n_repeated, _ = ratings_of(table, responses)
-    return Material(
+    return Dataset(
         responses=responses,
         ratings=ratings,
         rater_ids=table.rater_id.names,
@@ -165,10 +174,10 @@ def material_of_people(
     ), reading
 
 
-def material_of_panel(
+def panel_dataset(
     judges: Judges, human: People, *, texts: Texts, scale: tuple[float, float] | None = None
-) -> tuple[Material, HumanReading | None, dict[str, Any]]:
-    """Returns the material of people and panel, and the panel's identity.
+) -> tuple[Dataset, HumanReading | None, dict[str, Any]]:
+    """Returns the dataset of people and panel, and the panel's identity.
 
     Args:
         judges: a run (or its folder), or stored judgments of any tool (or their file).
@@ -213,7 +222,7 @@ def material_of_panel(
             [f"no rating is of a response that was judged; people rated {shown or 'nothing'} …"],
             hint=f"The panel judged {ours} …; the ids must be the same.",
         )
-    return Material(
+    return Dataset(
         responses=responses,
         ratings=ratings,
         rater_ids=table.rater_id.names,
@@ -355,3 +364,181 @@ def _number(text: str | None) -> float | None:
         return float(text) if text else None
     except ValueError:
         return None
+
+
+_OF_COMMENTS = ("rater_id", "rated_prompt_id", "rated_response_id")
+
+
+def inferred_ratings(inferred: Inferred, dataset: Dataset) -> tuple[Ratings, tuple[str, ...]]:
+    """Returns inferred scores by rater and response, and what the reader has to know of them.
+
+    Args:
+        inferred: ratings in any layout; or a run (or its folder) over the table that
+            `areopagus humans comments` writes: the panel's composite of each justification.
+        dataset: the responses that were judged.
+
+    Raises:
+        InputError: they cannot be read, or none is of a response that was judged.
+    """
+    notices: tuple[str, ...] = ()
+    if isinstance(inferred, str | Path):
+        path = Path(inferred)
+        if path.is_dir() or path.name == "run.json":
+            inferred = Run(path)
+    if isinstance(inferred, Run):
+        table, n_without = _of_run(inferred)
+        if n_without:
+            notices = (f"inferred scores: justifications without a panel score: {n_without:,}",)
+    else:
+        _, table, _ = read_people(inferred)
+    (table,) = with_unique_ids(table)
+    ratings, _, n_unmatched = ratings_of(table, dataset.responses)
+    if not ratings:
+        raise InputError("inferred scores: none is of a response that was judged")
+    if n_unmatched:
+        notices = (
+            *notices,
+            f"inferred scores: ratings of responses that the run does not have: {n_unmatched:,}",
+        )
+    return composite_of(ratings) or ratings[0], notices
+
+
+def _of_run(run: Run) -> tuple[HumanTable, int]:
+    rows = read_scores(run.path)
+    missing = [name for name in _OF_COMMENTS if not rows or name not in rows[0]]
+    if missing:
+        raise InputError(
+            [InputFault(str(run.path), "there is no such column in its scores", field=name)
+             for name in missing],
+            hint="It must be a run over the table that `areopagus humans comments` writes.",
+        )  # fmt: skip
+    builder, n_without = TableBuilder(), 0
+    for line, row in enumerate(rows, start=2):
+        if not row["composite"]:
+            n_without += 1
+            continue
+        texts: dict[str, str | None] = {
+            "rater_id": row["rater_id"],
+            "prompt_id": row["rated_prompt_id"],
+            "response_id": row["rated_response_id"],
+            "criterion": OVERALL,
+        }
+        builder.add(line, float(row["composite"]), "score", texts, math.nan)
+    return builder.build(), n_without
+
+
+_SCALE_HINT = (
+    "Ranks count from 1, the best. Where people's scores are not on the panel's\n"
+    "scale, say theirs: --scale LOW:HIGH. Scores off a stated scale are left out,\n"
+    "counted, and listed with their rows."
+)
+
+
+@dataclass(slots=True)
+class Screened:
+    """Takes off the tables of one file what is off the scale, and remembers it.
+
+    A scale that was stated for the people's ratings holds: what is off it is left out, counted,
+    and listed with its rows. Where none was stated, the panel's is only an assumption: a value off
+    it may be a slip, or the people rated on another scale, so the file is refused. So is a rank
+    below 1, without which an order has lost its best.
+
+    Attributes:
+        path: the file, for messages.
+        stated: the scale of the people's ratings, where anybody said it.
+        assumed: the panel's scale, where nobody did.
+        roster: the raters there may be, or None.
+        reports: what `match` found off the scale, by table.
+        tables: what is left of each table.
+        faults: row and fault of what has to be mended first, the first thousand of each table;
+            `n_faults` counts all.
+    """
+
+    path: str
+    stated: Scale | None
+    assumed: tuple[float, float] | None
+    roster: frozenset[str] | None
+    reports: list[MatchReport] = field(default_factory=list)
+    tables: list[HumanTable] = field(default_factory=list)
+    faults: list[tuple[int, InputFault]] = field(default_factory=list)
+    n_faults: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        reading: HumanReading | None,
+        *,
+        stated: tuple[float, float] | None,
+        assumed: tuple[float, float] | None = None,
+    ) -> Screened:
+        """Returns what checks the tables of a reading, or a bare table."""
+        if reading is None:
+            return cls("ratings", stated, assumed, None)
+        return cls(reading.path, stated or reading.scale, assumed, reading.roster)
+
+    def kept(self, table: HumanTable) -> HumanTable:
+        """Returns the ratings on the scale; of the rest, ranks and guesses are faults."""
+        scale = self.stated if self.stated is not None else self.assumed
+        wrong = off_scale(table, scale)
+        is_fault = wrong if self.stated is None else wrong & table.is_rank
+        if is_fault.any():
+            self._refuse(table.select(is_fault))
+        left = table.select(~wrong) if wrong.any() else table
+        self.reports.append(match(table.select(wrong), (), scale=scale))
+        self.tables.append(left)
+        return left
+
+    def require(self) -> None:
+        """Goes on only without faults.
+
+        Raises:
+            InputError: with every fault of all tables.
+        """
+        if self.faults:
+            left = self.n_faults - len(self.faults)
+            raise InputError(
+                [fault for _, fault in sorted(self.faults, key=lambda one: one[0])],
+                hint=f"and {left:,} more\n{_SCALE_HINT}" if left else _SCALE_HINT,
+            )
+
+    def notices(self) -> tuple[str, ...]:
+        """Returns what the reader has to know of the checks: that there was nothing to check by."""
+        scored = any(not table.is_rank.all() for table in self.tables)
+        if self.stated is None and self.assumed is None and scored:
+            return ("no scale is known: scores were not checked against one (--scale LOW:HIGH)",)
+        return ()
+
+    def report(self, responses: Mapping[str, str] | Iterable[str]) -> MatchReport:
+        """Returns how the study's ratings fit a run's responses, with what all tables lack.
+
+        Repeats, raters and values off the scale are those of calibration items too; which
+        responses there are concerns the study's ratings, the first table, alone.
+        """
+        first, *rest = self.tables
+        found = match(first, responses, raters=self.roster)
+        others = [match(t, t.response_id.used(), raters=self.roster) for t in rest]
+        off = [one for report in self.reports for one in report.out_of_range]
+        return replace(
+            found,
+            out_of_range=tuple(off),
+            n_out_of_range=sum(report.n_out_of_range for report in self.reports),
+            repeated=(*found.repeated, *(one for other in others for one in other.repeated)),
+            n_repeated=found.n_repeated + sum(other.n_repeated for other in others),
+            unknown_raters=(
+                *found.unknown_raters,
+                *(one for other in others for one in other.unknown_raters),
+            ),
+        )
+
+    def _refuse(self, table: HumanTable) -> None:
+        criteria: Any = table.criterion.texts()
+        self.n_faults += len(table)
+        columns = (table.line, criteria, table.value, table.is_rank)
+        for line, criterion, value, is_rank in zip(
+            *(column[:SHOWN].tolist() for column in columns), strict=True
+        ):
+            allowed = "a rank of 1 or more"
+            if not is_rank and self.assumed is not None:
+                allowed = f"from {self.assumed[0]:g} to {self.assumed[1]:g} as the panel's scores"
+            message = f"must be {allowed}, got {value:g}"
+            self.faults.append((line, InputFault(f"{self.path}:{line}", message, criterion)))

@@ -1,0 +1,338 @@
+"""`calibrate` a panel against people, and `agreement` of people alone: estimated once, kept whole.
+
+A calibration asks nobody. Its folder holds what every folder of results holds, and the scores that
+later runs are compared with:
+
+run.json               what was compared, with what settings, and what was left out
+estimates.parquet      every figure; estimates.csv the same
+judge_scores.parquet   the judges' scores of the calibrated responses, for the test of drift
+report.html            what is shown of it; report.txt the same as text, figures/ its charts
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from ..errors import InputError, InputFault
+from ..experiment.config import AgreementConfig, CalibrateConfig
+from ..experiment.run_record import versions
+from ..records.estimates import Estimates, frame_of, write_estimates
+from ..records.humans import HumanReading, HumanTable, JudgmentReading
+from ..records.run_folder import NUMBERS_FILE, RUN_FILE, RUN_FORMAT, replaced, unwritable
+from ..run import JobRun
+from .alt_test import add_alt_test
+from .calibration_items import add_calibration_items
+from .corrections import add_corrections
+from .dataset import Dataset, Target, stand_ins_of, targets_of, with_levels
+from .decision_study import add_decision_study
+from .document import agreement_document, calibration_document
+from .judges import add_judges
+from .limitations import limitations
+from .matched import add_matched
+from .panel_people import add_panel
+from .paper import add_paper
+from .people import add_people
+from .reading import Inferred, Texts, inferred_ratings, panel_dataset, people_dataset, texts_of
+from .responses import family_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..reports.document import Document
+    from ..run import Run
+
+JUDGE_SCORES_FILE = "judge_scores.parquet"
+
+_HINT = (
+    "areopagus calibrate RUN HUMANS writes RUN/calibration: name that folder, or a file of "
+    "calibrate --json or agreement --json"
+)
+
+MOST_KEPT = 2000
+"""Calibrated responses whose judge scores are kept for the test of drift; whole prompts, in
+order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement:
+    """How far people agree with each other.
+
+    Attributes:
+        record: what run.json says: kind, settings, what was compared and what was left out.
+        estimates: every figure, a row each; see `records.estimates`.
+    """
+
+    record: dict[str, Any]
+    estimates: pd.DataFrame
+
+    def document(self) -> Document:
+        """What is shown, made of record and estimates alone."""
+        return agreement_document(self.record, self.estimates)
+
+    @property
+    def text(self) -> str:
+        """The whole document as text of 80 columns."""
+        from ..reports.text import render_text
+
+        return "\n".join(render_text(self.document(), full=True))
+
+    def __repr__(self) -> str:
+        from ..reports.text import render_text
+
+        return "\n".join(render_text(self.document()))
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        return f"<pre>{escape(repr(self))}</pre>"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Agreement):
+    """What people's ratings say about a panel.
+
+    Attributes:
+        judge_scores: the judges' scores of the calibrated responses: response_id, prompt_id,
+            text_sha256 (null where texts are not known), judge, score.
+    """
+
+    judge_scores: pd.DataFrame
+
+    def document(self) -> Document:
+        """What is shown, made of record and estimates alone."""
+        return calibration_document(self.record, self.estimates)
+
+    def write(self, folder: str | Path, *, figures: bool = True) -> CalibrationRun:
+        """Writes the folder of the calibration, which `apply` and `score --plan` take.
+
+        Args:
+            folder: made where it is missing.
+            figures: whether charts are drawn.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        path = Path(folder)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(path, error) from error
+        write_estimates(path, self.estimates)
+        with replaced(path / JUDGE_SCORES_FILE) as part:
+            self.judge_scores.to_parquet(part, index=False)
+        text = json.dumps(self.record, indent=2, ensure_ascii=False, allow_nan=False)
+        with replaced(path / RUN_FILE) as part:
+            part.write_text(text + "\n", encoding="utf-8", errors="backslashreplace")
+        run = CalibrationRun(path)
+        run.write_report(figures=figures)
+        return run
+
+
+class CalibrationRun(JobRun):
+    """The folder of a calibration."""
+
+    kind: ClassVar[str] = "calibration"
+
+    def __init__(self, path: str | Path) -> None:
+        """Reads run.json.
+
+        Raises:
+            InputError: the folder holds no calibration, or one of the first version.
+        """
+        folder = Path(path)
+        if (folder / NUMBERS_FILE).is_file() and not (folder / RUN_FILE).exists():
+            raise InputError(
+                [InputFault(str(folder), "holds a calibration of the first version")],
+                hint="Give areopagus calibrate RUN HUMANS again: it asks nobody and pays nothing.",
+            )
+        super().__init__(folder)
+
+    def document(self) -> Document:
+        """What is shown, made of run.json and the estimates alone."""
+        return calibration_document(self.record, self.estimates)
+
+    @property
+    def judge_scores(self) -> pd.DataFrame:
+        """As `Calibration.judge_scores`.
+
+        Raises:
+            InputError: they cannot be read.
+        """
+        import pandas as pd
+
+        try:
+            return pd.read_parquet(self.path / JUDGE_SCORES_FILE)
+        except (OSError, ValueError) as error:
+            where = str(self.path / JUDGE_SCORES_FILE)
+            raise InputError([InputFault(where, f"cannot be read: {error}")]) from error
+
+
+def figures_of(path: str | Path) -> tuple[Path, Mapping[str, Any], pd.DataFrame]:
+    """The place, the record and the estimates of a calibration or an agreement.
+
+    Args:
+        path: the folder of a calibration, the run whose calibration it is, or a file of
+            `calibrate --json` or `agreement --json`.
+
+    Raises:
+        InputError: it is none of these, or of the first version.
+    """
+    place = Path(path)
+    if place.name == RUN_FILE:
+        place = place.parent
+    if place.is_dir():
+        inside = place / CalibrationRun.kind  # where `calibrate RUN` writes by default
+        run = CalibrationRun(inside if inside.is_dir() else place)
+        return run.path, run.record, run.estimates
+    try:
+        content = json.loads(place.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError([InputFault(str(place), "there is no such file")], hint=_HINT) from None
+    except (OSError, ValueError, RecursionError) as error:
+        told = f"cannot be read: {error}"
+        raise InputError([InputFault(str(place), told)], hint=_HINT) from error
+    kind = content.get("kind") if isinstance(content, dict) else None
+    if kind not in ("calibration", "agreement") or not isinstance(content.get("estimates"), list):
+        known = kind in ("calibration", "agreement", "saved calibration")
+        got = f"a {kind} of the first version" if known else kind or "other JSON"
+        told = f"must be a calibration's figures, got {got}"
+        raise InputError([InputFault(str(place), told)], hint=_HINT)
+    return place, content, frame_of(content["estimates"])
+
+
+def calibrate(
+    run: Run | JudgmentReading | str | Path,
+    human: HumanReading | HumanTable | str | Path,
+    *,
+    responses: Any = None,
+    inferred: Inferred | None = None,
+    families: Mapping[str, str] | None = None,
+    scale: tuple[float, float] | None = None,
+    **options: Any,
+) -> Calibration:
+    """Returns what people's ratings say about a panel.
+
+    Args:
+        run: a run or its folder; or stored judgments of any tool, or their file.
+        human: people's ratings: a reading, a table, or a file in any layout.
+        responses: the responses that were judged, as for scoring: adds lengths, sources and
+            domains, and hashes of the texts for a later test of drift. Without them lengths and
+            hashes are those of the texts that the run's folder keeps, if it does.
+        inferred: scores that a panel inferred from raters' written justifications: a run over the
+            table of `areopagus humans comments`, or ratings in any layout; compared with people's
+            ratings, labelled inferred.
+        families: model or respondent (or a word of its name) to family; see `family_of`.
+        scale: lowest and highest score, where neither side says.
+        options: the fields of `CalibrateConfig`: epsilon, level, seed.
+
+    Raises:
+        InputError: unreadable input, with all faults; nobody rated a judged response; or an option
+            that is none or out of range.
+    """
+    config = CalibrateConfig.checked(**options)
+    texts = texts_of(responses, run)
+    dataset, reading, identity = panel_dataset(run, human, texts=texts, scale=scale)
+    of_comments = None
+    if inferred is not None:
+        of_comments, told = inferred_ratings(inferred, dataset)
+        dataset = replace(dataset, notices=(*dataset.notices, *told))
+    targets = targets_of(dataset)
+    target, levels = targets[0] if targets else None, with_levels(targets)
+    chance: dict[str, Any] = {"level": config.level, "seed": config.seed}
+    out = Estimates()
+    matched = add_matched(out, dataset, reading, target)
+    add_people(out, dataset, **chance)
+    add_panel(out, dataset, targets, **chance)
+    if target is not None:
+        add_judges(out, dataset, target, families=families, level=config.level)
+    add_decision_study(out, dataset, target, levels=levels, **chance)
+    note = add_corrections(out, dataset, target, levels=levels, **chance)
+    add_alt_test(out, dataset, target, epsilon=config.epsilon, seed=config.seed)
+    add_calibration_items(out, dataset)
+    add_paper(out, dataset, inferred=of_comments, **chance)
+    models = dataset.panel.models if dataset.panel is not None else ()
+    record = _record("calibration", config, dataset, matched) | {
+        "panel": identity,
+        "target": _described(target),
+        "levels": _described(levels),
+        "stand_ins": list(stand_ins_of(dataset)),
+        "families": {model: family_of(model, families) for model in models},
+        "map_note": note,
+    }
+    return Calibration(record, out.frame(), _judge_scores(dataset, target, texts))
+
+
+def agreement(
+    human: HumanReading | HumanTable | str | Path,
+    *,
+    scale: tuple[float, float] | None = None,
+    **options: Any,
+) -> Agreement:
+    """Returns how far people agree with each other.
+
+    Args:
+        human: people's ratings: a reading, a table, or a file in any layout.
+        scale: lowest and highest score, where the reading does not say.
+        options: the fields of `AgreementConfig`: level, seed.
+
+    Raises:
+        InputError: unreadable input, with all faults, or an option that is none or out of range.
+    """
+    config = AgreementConfig.checked(**options)
+    dataset, reading = people_dataset(human, scale=scale)
+    out = Estimates()
+    matched = add_matched(out, dataset, reading, None)
+    add_people(out, dataset, level=config.level, seed=config.seed)
+    add_calibration_items(out, dataset)
+    add_paper(out, dataset, level=config.level, seed=config.seed)
+    return Agreement(_record("agreement", config, dataset, matched), out.frame())
+
+
+def _record(
+    kind: str, config: AgreementConfig, dataset: Dataset, matched: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "format": RUN_FORMAT,
+        "kind": kind,
+        "state": "complete",
+        "versions": versions(),
+        "config": config.model_dump(mode="json"),
+        "scale": list(dataset.scale) if dataset.scale else None,
+        "matched": matched,
+        "limitations": [list(one) for one in limitations(dataset)],
+    }
+
+
+def _described(target: Target | None) -> dict[str, str | None] | None:
+    """A target's criterion and kind as in the keys; of_panel is null for the panel's composite."""
+    if target is None:
+        return None
+    one = target.ratings
+    return {"criterion": one.criterion, "kind": one.kind, "of_panel": target.criterion}
+
+
+def _judge_scores(dataset: Dataset, target: Target | None, texts: Texts) -> pd.DataFrame:
+    import pandas as pd
+
+    columns = ["response_id", "prompt_id", "text_sha256", "judge", "score"]
+    panel, responses = dataset.panel, dataset.responses
+    if panel is None or target is None:
+        return pd.DataFrame(columns=columns)
+    rows = np.flatnonzero(target.both)
+    order = rows[np.argsort(responses.prompt[rows], kind="stable")][:MOST_KEPT]
+    table = panel.by_judge(target.criterion).reshape(len(responses), -1)[order]
+    judges = np.array(panel.judge_names(), dtype=object)
+    place, judge = np.nonzero(np.isfinite(table))
+    ids = [responses.ids[r] for r in order.tolist()]
+    prompts = [responses.prompt_ids[responses.prompt[r]] for r in order.tolist()]
+    hashes = [texts.sha256.get(name) for name in ids]
+    columns_of = {"response_id": ids, "prompt_id": prompts, "text_sha256": hashes}
+    made = {name: np.array(given, dtype=object)[place] for name, given in columns_of.items()}
+    made |= {"judge": judges[judge], "score": np.round(table[place, judge], 6)}
+    return pd.DataFrame(made, columns=columns)

@@ -1,0 +1,395 @@
+"""Every judge, persona, model and axis: how far it agrees with people, and how it tilts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..aggregation.estimate import Estimate, undefined
+from ..aggregation.intervals import t_interval
+from ..aggregation.severity import severity_parts
+from ..records.estimates import Estimates
+from ..records.types import STATUSES
+from .dataset import Dataset, Target
+from .leave_out import jackknife, ratio, ratio_difference, verdict_limits
+from .pair_parts import PairSums, pair_sums, sums_by_type
+from .panel_scores import PanelScores, judge_name
+from .responses import MODEL, family_of
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+Kind = Literal["judge", "persona", "model", "axis"]
+
+NEAR_CHANCE = 0.6
+"""A judge with a higher accuracy within source is not called one that knows the source only,
+however wide the interval is."""
+
+USELESS, SOURCE_ONLY = "useless", "source only"
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """What all rows are measured against."""
+
+    dataset: Dataset
+    target: Target
+    panel: PanelScores
+    human: Floats
+    by_judge: Floats
+    whole: PairSums
+    n_prompts: int
+    families: Mapping[str, str] | None
+    respondent_family: tuple[str | None, ...]
+    level: float
+
+
+def add_judges(
+    out: Estimates,
+    dataset: Dataset,
+    target: Target,
+    *,
+    families: Mapping[str, str] | None = None,
+    level: float = 0.95,
+) -> None:
+    """Adds the table "judges" on the main target; the key `factor` says which kind a row is of.
+
+    n_scored        judgments scored, of those planned where that is known
+    accuracy        pair accuracy with people, ties one half. The verdict is "useless" where the
+                    interval covers chance (one half) or lies below it; so does a judge with one
+                    score for everything, whose accuracy is one half in every prompt and stands for
+                    its interval; else "source only" where it is right on cross-source pairs, at
+                    chance within each source, and the two differ
+    tau             stratified tau-b, which rewards ties: compare accuracies, not taus
+    severity        mean of its score less the panel's; positive is lenient
+    severity_apart  of personas and of models, fitted together: freed from each other
+    spread          standard deviation of its scores within prompts
+    without         accuracy of the panel without it less that of the whole panel; above 0 the
+                    panel agrees better without it
+    own_family      preference for responses of its own family (judges and models)
+    length          points a doubling of length, people's mean held fixed
+    abstained       share of its judgments that found the response to decline
+    cross, within   accuracy on cross-source and on within-source pairs
+
+    It is a screen. Measured with twelve judges of whom ten are good, at 9, 26, 100 prompts of six
+    (benchmarks/simulate_worlds.py, 2,000 worlds, Monte Carlo error at most .011): the useless
+    judge named in .971, .973, .978 of the worlds, the source-only judge in .170, .558, .949; any of
+    the ten named useless in .332, .000, .000, named source-only in .099, .018, .000. Coverage of
+    the 95% intervals: accuracy .938, .935, .943; severity .955, .944, .950; without it .983, .948,
+    .951; own family .951, .943, .953; length slope .944, .953, .953 (error .003 to .006).
+
+    Args:
+        out: takes the figures.
+        dataset: with a panel.
+        target: the main target.
+        families: name to family where `family_of` would be wrong.
+        level: of the intervals.
+    """
+    panel, responses = dataset.panel, dataset.responses
+    if panel is None:
+        return
+    human = np.where(target.both, target.human, np.nan)
+    world = _World(
+        dataset=dataset,
+        target=target,
+        panel=panel,
+        human=human,
+        by_judge=panel.by_judge(target.criterion),
+        whole=pair_sums(target.panel, human, responses.prompt, n_prompts=len(responses.prompt_ids)),
+        n_prompts=len(responses.prompt_ids),
+        families=families,
+        respondent_family=tuple(
+            family_of(who, families) if who and source == MODEL else None
+            for who, source in zip(responses.respondent, responses.source.tolist(), strict=True)
+        ),
+        level=level,
+    )
+    P, M, _ = panel.shape
+    for keys, mask in _members(panel):
+        if keys["factor"] != "judge" and (mask.all() or (P, M) == (1, 1)):
+            continue  # the panel itself
+        _add_row(out, world, keys, mask)
+    add_severities_apart(out, panel, target.criterion, responses.prompt, level=level)
+
+
+def _members(panel: PanelScores) -> list[tuple[dict[str, str], Mask]]:
+    """Keys and cells (personas x models) of every judge, persona, model and axis."""
+    shape = panel.scores.shape[1:3]
+    found: list[tuple[dict[str, str], Mask]] = []
+
+    def mask_of(persona: int | None, model: int | None) -> Mask:
+        mask = np.zeros(shape, dtype=bool)
+        mask[
+            slice(None) if persona is None else persona, slice(None) if model is None else model
+        ] = True
+        return mask
+
+    for p, persona in enumerate(panel.personas):
+        for m, model in enumerate(panel.models):
+            if np.isfinite(panel.scores[:, p, m]).any() or any(
+                grid[p, m] for grid in panel.status.values()
+            ):
+                keys = {"group": judge_name(persona, model), "persona": persona, "model": model}
+                found.append(({"factor": "judge", **keys}, mask_of(p, m)))
+    found += [(keys_of_part("persona", n), mask_of(p, None)) for p, n in enumerate(panel.personas)]
+    found += [(keys_of_part("model", n), mask_of(None, m)) for m, n in enumerate(panel.models)]
+    for axis in dict.fromkeys(name for name in panel.axes if name):
+        mask = np.zeros(shape, dtype=bool)
+        mask[[p for p, own in enumerate(panel.axes) if own == axis]] = True
+        found.append(({"factor": "axis", "group": axis}, mask))
+    return found
+
+
+def keys_of_part(kind: Literal["persona", "model"], name: str) -> dict[str, str]:
+    """The keys of the figures of one persona, or of one model."""
+    return {"factor": kind, "group": name, kind: name}
+
+
+def _mean_of(table: Floats, mask: Mask) -> Floats:
+    part = table[:, mask]
+    counts = np.isfinite(part).sum(axis=1)
+    sums = np.nansum(part, axis=1)
+    mean: Floats = np.divide(sums, counts, out=np.full(len(part), np.nan), where=counts > 0)
+    return mean
+
+
+def _add_row(out: Estimates, world: _World, keys: dict[str, str], mask: Mask) -> None:
+    panel, responses, level = world.panel, world.dataset.responses, world.level
+    prompt, n_prompts = responses.prompt, world.n_prompts
+    score = _mean_of(world.by_judge, mask)
+    rest = _mean_of(world.by_judge, ~mask) if not mask.all() else np.full(len(score), np.nan)
+    sums = pair_sums(score, world.human, prompt, n_prompts=n_prompts)
+    accuracy = ratio(*sums.accuracy, method="pair accuracy, ties one half", level=level)
+    planned = sum(int(grid[mask].sum()) for grid in panel.status.values())
+    by_status = {s: int(panel.status[s][mask].sum()) for s in STATUSES if s in panel.status}
+    n_scored = by_status.get("scored", int(np.isfinite(score).sum()))
+    is_planned = bool(panel.n_planned.any())
+    without = undefined("it is the whole panel")
+    if np.isfinite(rest).any():
+        others = pair_sums(
+            np.where(np.isfinite(world.target.panel), rest, np.nan),
+            world.human, prompt, n_prompts=n_prompts,
+        )  # fmt: skip
+        without = ratio_difference(
+            others.accuracy, world.whole.accuracy, level=level,
+            method="pair accuracy of the panel without it less that of the panel",
+        )  # fmt: skip
+    verdict = USELESS if verdict_limits(accuracy)[0] <= 0.5 else None
+    of_source: dict[str, Estimate] = {}
+    if responses.has_both_sources:
+        types = sums_by_type(score, world.human, prompt, responses.source, n_prompts=n_prompts)
+        cross = ratio(*types["cross"].accuracy, method="accuracy on cross pairs", level=level)
+        within = ratio(
+            *types["within-source"].accuracy, method="accuracy within source", level=level
+        )
+        gap = ratio_difference(
+            types["cross"].accuracy, types["within-source"].accuracy, method="gap", level=level
+        )
+        low, high = verdict_limits(within)
+        if (
+            verdict_limits(cross)[0] > 0.5 and low <= 0.5 <= high
+            and within.value <= NEAR_CHANCE and verdict_limits(gap)[0] > 0
+        ):  # fmt: skip
+            of_source["within"] = replace(within, verdict=SOURCE_ONLY)
+            verdict = verdict or SOURCE_ONLY
+        of_source = {"cross": cross, "within": within} | of_source
+    figures = {
+        "n_scored": Estimate(
+            n_scored, n=n_scored, n_planned=planned if is_planned else None, unit="judgment",
+            method="count", level=math.nan,
+        ),
+        "accuracy": replace(accuracy, verdict=verdict),
+        "tau": Estimate(
+            sums.tau, n=accuracy.n, unit="prompt", method="stratified tau-b",
+            reason="it ties all responses of every prompt, or people do" if math.isnan(sums.tau)
+            else "the interval stands at the accuracy",
+        ),
+        "severity": level_difference(
+            score, _mean_of(world.by_judge, np.ones_like(mask)), prompt, n_prompts, level
+        ),
+        "spread": spread(score, prompt, n_prompts),
+        "without": without,
+        "length": length_slope(score, world.human, responses.length, prompt, n_prompts, level),
+        "abstained": Estimate(
+            by_status.get("abstained", 0) / planned if planned and is_planned else math.nan,
+            n=planned, unit="judgment", method="share abstained of planned",
+            reason="a description of this run: no interval" if is_planned
+            else "the file names no judge for judgments that do not count",
+        ),
+        **of_source,
+    }  # fmt: skip
+    if keys["factor"] in ("judge", "model"):  # others hold several families
+        figures["own_family"] = _own_family(world, mask, score)
+    out.add_all("judges", figures, **keys)
+
+
+def _own_family(world: _World, mask: Mask, score: Floats) -> Estimate:
+    families = [family_of(model, world.families) for model in world.panel.models]
+    (family,) = {families[m] for m in np.flatnonzero(mask.any(axis=0)).tolist()}
+    foreign = np.zeros_like(mask)
+    foreign[:, [m for m, own in enumerate(families) if own != family]] = True
+    own = np.array([who == family for who in world.respondent_family], dtype=bool)
+    other = np.array(
+        [who is not None and who != family for who in world.respondent_family], dtype=bool
+    )
+    return own_family_preference(
+        score, _mean_of(world.by_judge, foreign), world.dataset.responses.prompt,
+        own, other, world.n_prompts, world.level,
+    )  # fmt: skip
+
+
+def prompt_means(values: Floats, prompt: Integers, n_prompts: int) -> Floats:
+    """Returns the mean of each prompt's known values; nan where none is."""
+    known = np.isfinite(values)
+    counts = np.bincount(prompt[known], minlength=n_prompts)
+    sums = np.bincount(prompt[known], weights=values[known], minlength=n_prompts)
+    means: Floats = np.divide(sums, counts, out=np.full(n_prompts, np.nan), where=counts > 0)
+    return means
+
+
+def level_difference(
+    judge: Floats, panel: Floats, prompt: Integers, n_prompts: int, level: float
+) -> Estimate:
+    """Returns how far a judge scores above (lenient) or below (harsh) the whole panel."""
+    means = prompt_means(judge - panel, prompt, n_prompts)
+    return t_interval(means, level=level).of("mean of judge less panel on the same responses")
+
+
+def spread(judge: Floats, prompt: Integers, n_prompts: int) -> Estimate:
+    """Returns the standard deviation of a judge's scores within prompts, pooled."""
+    known = np.isfinite(judge)
+    x, groups = judge[known], prompt[known]
+    deviation = x - prompt_means(x, groups, n_prompts)[groups]
+    df = len(x) - len(np.unique(groups))
+    value = float(np.sqrt((deviation**2).sum() / df)) if df > 0 else float("nan")
+    return Estimate(
+        value, n=len(x), unit="response", method="standard deviation within prompts, pooled",
+        reason="a description of these scores: no interval" if df > 0
+        else "no prompt has two scored responses",
+    )  # fmt: skip
+
+
+def own_family_preference(
+    judge: Floats,
+    others: Floats,
+    prompt: Integers,
+    own: Mask,
+    other_models: Mask,
+    n_prompts: int,
+    level: float,
+) -> Estimate:
+    """Returns how much more a judge gives its own family's responses than other families do.
+
+    (judge − judges of other families) on its own family's responses, less the same on other
+    models' responses of the same prompt; mean over prompts.
+
+    Args:
+        judge: shape (R,), its scores.
+        others: shape (R,), the mean of the judges of other families; nan where there are none.
+        prompt: shape (R,).
+        own, other_models: shape (R,), responses by the judge's family, and by other models.
+        n_prompts, level: as elsewhere.
+    """
+    method = "judge less judges of other families, on its own family's responses less on others'"
+    if not own.any():
+        return undefined("its family wrote none of these responses", method=method)
+    gap = judge - others
+    if not np.isfinite(gap).any():
+        return undefined("no judge of another family", method=method)
+    difference = prompt_means(np.where(own, gap, np.nan), prompt, n_prompts) - prompt_means(
+        np.where(other_models, gap, np.nan), prompt, n_prompts
+    )
+    if not np.isfinite(difference).any():
+        return undefined("no prompt has responses of its family and of another", method=method)
+    return t_interval(difference, level=level).of(method)
+
+
+def length_slope(
+    judge: Floats, human: Floats, length: Floats, prompt: Integers, n_prompts: int, level: float
+) -> Estimate:
+    """Returns the points a judge adds for a doubling of length, people's opinion held fixed.
+
+    Least squares within prompts of the judge's score on log2(length) and people's mean.
+    """
+    method = "points a doubling of length, people's mean held fixed, within prompts"
+    with np.errstate(divide="ignore", invalid="ignore"):
+        doublings = np.where(length > 0, np.log2(np.where(length > 0, length, 1)), np.nan)
+    known = np.isfinite(judge) & np.isfinite(human) & np.isfinite(doublings)
+    if not known.any():
+        return undefined("the lengths of the responses are not known", method=method)
+    groups = prompt[known]
+
+    def centred(values: Floats) -> Floats:
+        mine = values[known]
+        return mine - prompt_means(mine, groups, n_prompts)[groups]
+
+    x, h, d = centred(judge), centred(human), centred(doublings)
+    parts = np.stack([d * d, d * h, h * h, d * x, h * x], axis=1)
+    sums = np.zeros((n_prompts, 5))
+    np.add.at(sums, groups, parts)
+    sums = sums[np.bincount(groups, minlength=n_prompts) > 1]
+    if not len(sums):
+        return undefined("no prompt has two such responses", method=method)
+
+    def slope(s: Floats) -> Floats:
+        determinant = s[..., 0] * s[..., 2] - s[..., 1] ** 2
+        top = s[..., 3] * s[..., 2] - s[..., 1] * s[..., 4]
+        floor = 1e-9 * np.maximum(s[..., 0] * s[..., 2], 1e-30)
+        found: Floats = np.divide(
+            top, determinant, out=np.full(np.shape(top), np.nan), where=determinant > floor
+        )
+        return found
+
+    total = sums.sum(axis=0)
+    value = float(slope(total[None])[0])
+    return jackknife(value, slope(total - sums), n=len(sums), method=method, level=level)
+
+
+def add_severities_apart(
+    out: Estimates,
+    panel: PanelScores,
+    criterion: str | None,
+    prompt: Integers,
+    *,
+    level: float = 0.95,
+) -> None:
+    """Adds the severities of personas and models, freed from each other, to the table "judges".
+
+    With every judge on every response they are differences of means; where judges are missing,
+    a persona is not called harsh because harsh models spoke for it. Intervals are jackknife over
+    prompts: they hold for these personas and models. Why there are none stands in a row without a
+    persona or model.
+
+    Args:
+        out: takes the figures.
+        panel: the judgments.
+        criterion: one of the panel's; None for the mean over its criteria.
+        prompt: prompt code of each response.
+        level: nominal coverage.
+    """
+    P, M, _ = panel.shape
+    if P < 2 and M < 2:
+        why = "one persona and one model: there is nothing to take apart"
+        out.add("judges", "severity_apart", undefined(why))
+        return
+    fit = severity_parts(panel.by_judge(criterion), prompt=prompt)
+    if fit.reason:
+        out.add("judges", "severity_apart", undefined(fit.reason))
+        return
+    sides: tuple[tuple[Literal["persona", "model"], tuple[str, ...], Floats, Floats], ...] = (
+        ("persona", panel.personas, fit.persona, fit.persona_left_out),
+        ("model", panel.models, fit.model, fit.model_left_out),
+    )
+    method = "least squares, score = response + persona + model"
+    for kind, names, values, left_out in sides:
+        if len(names) < 2:
+            continue
+        for name, value, rest in zip(names, values.tolist(), left_out.T, strict=True):
+            found = jackknife(value, rest, n=fit.n_prompts, method=method, level=level)
+            out.add("judges", "severity_apart", found, **keys_of_part(kind, name))

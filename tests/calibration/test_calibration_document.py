@@ -1,0 +1,179 @@
+"""What is shown of a calibration: answer first, in 25 lines; page, text, charts and JSON alike."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from calibration_worlds import figure
+
+from areopagus import InputError, Panel
+from areopagus.any_report import write_any_report
+from areopagus.calibration import Agreement, Calibration, agreement, calibrate
+from areopagus.calibration.dataset import is_stand_in
+from areopagus.calibration.reading import read_kept_texts
+from areopagus.reports.document_json import to_json
+from areopagus.reports.text import render_text
+
+
+def rows() -> list[dict[str, Any]]:
+    """Seven prompts; the second response is the longer one, and people prefer it."""
+    return [
+        {
+            "response_id": f"p{g}r{k}",
+            "prompt_id": f"p{g}",
+            "prompt_text": f"What is owed in case {g}?",
+            "response_text": "Promises bind because others rely on them. " * (1 + g + 9 * k),
+            "respondent_id": "person",
+        }
+        for g in range(7)
+        for k in range(2)
+    ]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the embedded judge alone."""
+    folder = tmp_path_factory.mktemp("offline") / "run"
+    with Panel("offline/lexical", ledger=folder.with_suffix(".sqlite")) as panel:
+        panel.score_many(rows(), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def humans(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines = ["rater_id,prompt_id,response_id,score"]
+    for row in rows():
+        k = int(row["response_id"][-1])
+        lines += [f"{who},{row['prompt_id']},{row['response_id']},{3 + 3 * k + n}"
+                  for n, who in enumerate("abc")]  # fmt: skip
+    path = tmp_path_factory.mktemp("people") / "humans.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(run: Path, humans: Path) -> Calibration:
+    return calibrate(run, humans)
+
+
+def test_text_page_and_record_say_so(found: Calibration, tmp_path: Path) -> None:
+    assert found.record["stand_ins"] == ["offline/lexical"]
+    for text in (found.text, repr(found)):
+        assert text.startswith("DEMONSTRATION: An embedded stand-in took part")
+        assert "offline/lexical" in " ".join(text.split()[:12])
+    found.write(tmp_path, figures=False)
+    assert "DEMONSTRATION" in (tmp_path / "report.html").read_text()
+    # and the page that is made anew of the estimates
+    again = write_any_report(tmp_path, out=tmp_path / "again.html", figures=False)
+    assert again.read_bytes() == (tmp_path / "report.html").read_bytes()
+
+
+def test_what_is_no_stand_in() -> None:
+    assert is_stand_in("offline/lexical")
+    assert is_stand_in("ethicist x offline/lexical")
+    assert not is_stand_in("hosted/offline/model")
+    assert is_stand_in("historian-offline/lexical")
+    assert not is_stand_in("offline")
+
+
+def test_the_folders_texts_give_lengths_and_hashes(found: Calibration) -> None:
+    # the longer response is the better one in every prompt
+    longer, accuracy = (figure(found, "panel", name) for name in ("beyond_length", "accuracy"))
+    assert accuracy.value - longer.value == pytest.approx(1)
+    scores = found.judge_scores
+    hashes = scores.loc[scores["response_id"] == "p0r0", "text_sha256"]
+    text = rows()[0]["response_text"]
+    assert set(hashes) == {hashlib.sha256(text.encode()).hexdigest()}
+
+
+def test_a_folder_without_texts_has_no_lengths(tmp_path: Path) -> None:
+    assert read_kept_texts(tmp_path).length == {}
+    (tmp_path / "texts.parquet").write_bytes(b"PAR1 is not enough")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_kept_texts(tmp_path)
+
+
+def test_the_summary_is_the_answer_in_25_lines_of_80_columns(
+    planted_report: Calibration, make_world: Callable[..., Any]
+) -> None:
+    few = make_world(3)
+    reports = [planted_report, agreement(few.humans), calibrate(*few)]
+    reports.append(calibrate(*make_world(12, as_ranks=True)))
+    for report in reports:
+        lines = repr(report).splitlines()
+        assert len(lines) <= 25
+        for line in (*lines, *report.text.splitlines()):
+            assert len(line) <= 80
+            assert "nan" not in line.split()
+    first = repr(planted_report).splitlines()[0]
+    assert first == "The panel orders responses better than one more person would, on overall."
+
+
+def test_what_people_do_not_agree_on_cannot_be_told(tmp_path: Path) -> None:
+    """Three raters who draw lots on one criterion, and a good panel."""
+    import numpy as np
+
+    rng = np.random.default_rng(1)
+    judged = ["prompt_id,response_id,judge,clarity,lots"]
+    rated = ["rater_id,prompt_id,response_id,clarity,lots"]
+    for g in range(20):
+        for r in range(4):
+            truth = rng.normal(5, 1.5)
+            for k in range(3):
+                own = round(truth + rng.normal(scale=0.7))
+                rated.append(f"h{k},q{g},q{g}r{r},{own},{rng.integers(1, 10)}")
+                judged.append(f"q{g},q{g}r{r},j{k},{own},{own}")
+    for name, lines in (("j.csv", judged), ("h.csv", rated)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    text = " ".join(repr(calibrate(tmp_path / "j.csv", tmp_path / "h.csv")).split())
+    assert "people are not shown to agree better than chance there" in text
+    known, _, unknown = text.partition("Cannot tell on ")
+    assert "clarity" in known
+    assert "lots" in unknown.partition(":")[0]
+
+
+def test_a_notebook_shows_the_summary_escaped(planted_report: Calibration) -> None:
+    shown = planted_report._repr_html_()
+    assert shown.startswith("<pre>The panel orders responses better")
+    assert "&#x27;" in shown or "'" not in repr(planted_report)
+
+
+def test_the_json_has_what_is_shown_and_the_folder_every_figure(
+    planted_report: Calibration, tmp_path: Path
+) -> None:
+    plain = to_json(planted_report.document())
+    assert plain["kind"] == "calibration"
+    assert plain["sections"][0]["name"] == "criteria"
+    run = planted_report.write(tmp_path, figures=False)
+    assert run.estimates.equals(planted_report.estimates)
+    assert run.text == planted_report.text
+    assert (tmp_path / "report.txt").read_text() == planted_report.text + "\n"
+    for name in ("run.json", "estimates.parquet", "judge_scores.parquet", "report.html"):
+        assert (tmp_path / name).stat().st_mode & 0o077 == 0
+
+
+def test_the_published_agreement_of_the_three_experts_is_printed(
+    summeval_experts: Agreement,
+) -> None:
+    text = " ".join(summeval_experts.text.split())
+    assert "coherence scores 0.58" in text or "0.58 [" in text
+    summary = render_text(summeval_experts.document())
+    assert "People agree better than chance on" in summary[0]
+
+
+@pytest.mark.pictures
+def test_charts_are_drawn_where_the_data_allow(
+    planted_report: Calibration, make_world: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = planted_report.write(tmp_path / "one").path / "figures"
+    names = ("ceiling", "agreement", "severity", "judges", "designs", "reliability", "alt_test")
+    assert {path.name for path in folder.iterdir()} == {
+        f"{name}.{suffix}" for name in names for suffix in ("png", "svg")
+    }
+    assert all(path.stat().st_size > 2000 for path in folder.iterdir())
+    ranks = calibrate(*make_world(8, as_ranks=True)).write(tmp_path / "two").path / "figures"
+    assert {path.stem for path in ranks.iterdir()} == set(names) - {"severity", "reliability"}
